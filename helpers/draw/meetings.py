@@ -93,6 +93,6 @@ def _label(kind: str, peer: int) -> str:
 def _in_words(span: Span) -> str:
     rank, kind, peer, called, begun, ended = span
     if ended is None:
-        return f"rank {rank} calls {_label(kind, peer)} and waits for ever"
+        return f"rank {rank} calls {_label(kind, peer)} and waits forever"
     waits = f" after waiting from {called:g}" if begun > called else ""
     return f"rank {rank}, {_label(kind, peer)} from time {begun:g} to {ended:g}{waits}"

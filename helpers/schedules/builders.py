@@ -156,8 +156,8 @@ def _rounds(m: int, count: int) -> list[range]:
 def zb_h1(stages: int, micro_batches: int) -> Schedule:
     """Build ZB-H1, 1F1B with W put off: a third of its bubble in the memory of its first rank.
 
-    Bubble: (p-1)(F+I-W) for m >= p and W <= F; more where W takes longer than F. Rank r keeps p-r
-    micro-batches from F until I, and p until W.
+    Bubble: (p-1)(F+I-W) for m >= p, if W takes no longer than F and than I; else more. Rank r
+    keeps p-r micro-batches from F until I, and p until W.
     """
     p, m = checked_sizes(stages, micro_batches)
     ranks = [_zero_bubble(s, m, ahead=p - 1 - s, late=s) for s in range(p)]

@@ -13,7 +13,7 @@
 # |---|---|
 # | computation | $3.8 \times 10^{25}$ floating-point operations (FLOPs) |
 # | GPUs | up to 16,384 H100s, working on one model |
-# | GPU hours: the time of all GPUs together | 30.84 million |
+# | GPU hours, summed over all GPUs | 30.84 million |
 # | power of a GPU | 700 W, so 11.5 MW for the GPUs alone |
 # | interruptions within 54 days | 466, of which 419 unexpected: one every three hours |
 #
@@ -79,8 +79,8 @@ print(f"{rate / 1e9:,.0f} GFLOP/s, so {years:,.0f} years")
 reveal("welcome-1", years=years)
 
 # %% [markdown]
-# A GPU is thousands of times faster, and one still isn't enough: 30.84 million hours are 3,500
-# years of one H100. So the work has to be divided.
+# An H100 is hundreds or thousands of times faster than a processor, and one still isn't enough:
+# 30.84 million hours are 3,500 years of one H100. So the work has to be divided.
 #
 # Some questions want a number. Replace `None` with yours and run the cell. If you've made one of
 # the usual slips, it says which.
@@ -109,7 +109,8 @@ show(layouts())
 #   Activations travel from stage to stage, and gradients travel back. This is *pipeline
 #   parallelism*.
 # - **A grid** does both: each row is a pipeline, and the rows are replicas. Real runs do this, and
-#   many also divide what replicas hold in common (lesson 12) and cut single layers (lesson 13).
+#   many also shard what the replicas have in common (lesson 12) and split individual layers (lesson
+#   13).
 #
 # Our devices are processes, and they are real ones. They share no memory; whatever one knows about
 # another arrived in a message. If a lesson simulates something instead, it says so.
@@ -139,7 +140,8 @@ print(f"Hello from rank {rank} of {world_size}, process {os.getpid() % 1000:03}"
 
 # %% [markdown]
 # The lines come in any order, because the three processes run at the same time and none waits for
-# another. Run the cell again: the order may change, and the process numbers will.
+# another. Run the cell again: the order may change, and the process numbers (of which we print the
+# last three digits) will.
 #
 # ## One model, on one rank and on three
 #
@@ -181,8 +183,8 @@ predict(
 )
 
 # %% [markdown]
-# (`launch` is `%%ranks` for a function: it runs the function on some ranks, and returns a list of
-# what each of them returned.)
+# (`launch` is `%%ranks` for a function: it runs the function on as many ranks as we ask for and
+# returns a list of their return values.)
 
 # %%
 steps = quick(30, 3)
@@ -200,17 +202,17 @@ reveal("welcome-3")
 # So the answer to our question is yes. Three processes that share no memory took the same thirty
 # steps as one, and what remains between the curves is rounding. That's the standard for everything
 # in this course: however we divide the work, the result must be that of one device. (Don't expect
-# three ranks to be three times as fast here, because they share the cores of one processor. Where
-# and when dividing the work pays is what the lessons are about.)
+# three ranks to be three times as fast here, because they share the cores of one processor. When
+# dividing the work pays off, and how to divide it, is what this course is about.)
 #
 # ## When one of them dies
 #
 # With 16,384 GPUs something fails every few hours, and your three processes will fail more often
 # than that, because you write them. In plain PyTorch the first error you see may come from a rank
-# that did nothing wrong: the others notice a closed connection and complain about it, or they sit
-# and wait, on GPUs for ten minutes by default. So the lab watches its ranks. Let them train once
-# more, and after a second rank 2 gets the signal that the operating system sends when memory runs
-# out. (`on_error="report"` returns the error as a value, so that the notebook goes on.)
+# that did nothing wrong: the others notice a closed connection and complain about it, or they hang
+# until a time-out (ten minutes by default, with NCCL). So the lab watches its ranks. Let them train
+# once more, and after a second rank 2 gets the signal that the operating system sends when memory
+# runs out. (`on_error="report"` returns the error as a value, so that the notebook goes on.)
 
 
 # %%
@@ -240,9 +242,10 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 #   are three hints: `check("TR-1", hint=1)`, and so on. Once it's right, the same cell shows one
 #   way to write it, for you to compare.
 # - From there on, the lesson runs *your* function. If you haven't written it yet, the cells that
-#   need it tell you, and the others run as usual. If you're stuck or short of time, `skip("TR-1")`
+#   need it say so, and the others run as usual. If you're stuck or short of time, `skip("TR-1")`
 #   lends you a finished one until you restart the kernel.
-# - A sentence about a measurement comes with its numbers, as the one above on the losses did.
+# - Whenever a lesson claims that something was measured, it prints the numbers, as it did above for
+#   the two losses.
 #
 # In a terminal, `make progress` lists what you've done and what comes next.
 #
@@ -283,8 +286,8 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # %% [markdown]
 # ## What to remember
 #
-# - What takes 16,384 GPUs 78 days would take one of them 3,500 years, and a laptop's processor
-#   hundreds of thousands at least.
+# - What 16,384 GPUs could do in 78 days if none of them ever stopped would take one of them 3,500
+#   years, and a laptop's processor hundreds of thousands at least.
 # - A rank is one process among several, and the world size is how many there are. Ranks share
 #   no memory: whatever one knows about another came in a message.
 # - Three ranks with equal shares that average their gradients take the same step as one rank with
@@ -298,7 +301,7 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # |---|---|---|---|
 # | Llama 3.1 405B, 15.6T tokens | up to 16,384 H100s | 30.84 million | [paper], [model card] |
 # | DeepSeek-V3, 14.8T tokens | 2,048 H800s | 2.664 million (pre-training) | [2412.19437][v3] |
-# | GPT-2 124M, repeated by nanoGPT | 8 A100s for 4 days | about 800 | [its README][nano] |
+# | GPT-2 124M, reproduced by nanoGPT | 8 A100s for 4 days | about 800 | [its README][nano] |
 #
 # [paper]: https://arxiv.org/abs/2407.21783
 # [model card]: https://github.com/meta-llama/llama-models/blob/main/models/llama3_1/MODEL_CARD.md
@@ -317,8 +320,8 @@ answer("welcome-4", mine)
 
 # %% [markdown]
 # Something to read: `init_process_group` in `torch/distributed/distributed_c10d.py`. Every program
-# in this course begins with it, here and on 16,384 GPUs. Its documentation says how the ranks find
-# each other, and how long they're prepared to wait.
+# in this course that has ranks begins with it, and so does one on 16,384 GPUs. Its documentation
+# says how the ranks find each other, and how long they're prepared to wait.
 #
 # ## Where next
 #

@@ -10,7 +10,7 @@
 # arrive at a different gradient from one device, they're wrong, however fast they are. So we need
 # to know that one device really well: what the model is made of (because we're going to cut it into
 # pieces), what a training step is (because we're going to divide it), and how good a model can get
-# (because we want to notice when it doesn't).
+# (because we want to notice when ours falls short).
 #
 # **Question.** How does a language model learn, and how good can it possibly get?
 
@@ -43,16 +43,16 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # ## The text
 #
 # The model reads children's stories. A small grammar that comes with this lab writes them, so we
-# get as many as we want without a download. More important, we know exactly how much chance is in
-# them, and that will soon be worth a lot.
+# get as many as we want without a download. More important, we know exactly how much of a story is
+# chance, and that will soon pay off.
 
 # %%
 print(story(4, world="small"))
 
 # %% [markdown]
 # A model doesn't read letters. A **tokenizer** cuts the text into pieces, called **tokens**, and
-# gives each piece a number. The set of all pieces is the **vocabulary**; ours has 1,200, most of
-# them whole words.
+# gives each piece a number. The set of all pieces is the **vocabulary**. Ours has 1,200: some 400
+# whole words, fragments of words, and the 256 values of a byte, from which any text can be spelled.
 
 # %%
 options = intro.read_flags([])
@@ -178,8 +178,8 @@ show(looks(words, heads, "At the period, one head looks at the girl and another 
 
 # %% [markdown]
 # Where a head looks isn't yet what the model needs. So we hide the word *girl*, in all heads of all
-# blocks. From the period alone wouldn't be enough: *named* comes after *girl*, and could tell the
-# period what it has read.
+# blocks. Hiding it from the period alone wouldn't be enough: *named* comes after *girl* and could
+# tell the period what it has read.
 
 # %%
 predict(
@@ -210,9 +210,9 @@ reveal("one_device-2")
 
 # %% [markdown]
 # Either word will do, and without both the model is sure of the wrong one. It was never told what a
-# girl is, or that Lily is one. The matrices that make queries and keys were random numbers like all
-# the others, and training made them look for these words. (Which of the two counts more? Let *a
-# curious girl named Ben* decide.)
+# girl is, or that Lily is one. The matrices that make queries and keys began as random numbers, as
+# every matrix of the model did, and training made them look for these words. (Which of the two
+# counts more? Let *a curious girl named Ben* decide.)
 #
 # ## The loss
 #
@@ -301,7 +301,7 @@ def trained(rate):
 
 rates = {rate: trained(rate) for rate in (0.001, 0.01, 0.1)}
 named = {f"learning rate {rate}": run for rate, run in rates.items()}
-show(curves(named, "Too small a rate crawls, too large a one jumps"))
+show(curves(named, "A rate that's too small crawls, and one that's too large jumps"))
 good, tenfold = (sum(rates[rate][-5:]) / 5 for rate in (0.01, 0.1))
 
 # %% tags=["training"]
@@ -364,17 +364,19 @@ claim("times as many bytes for three", of_three / of_one, 3, within=0.05)
 # One condition is easy to overlook: the pieces must hold equally many tokens. If they don't, each
 # has to be weighted by its $t_k$ of the $t$ tokens, $L = \sum_k (t_k / t)\, L_k$. Until October
 # 2024 several widely used trainers forgot that, so training with accumulated gradients differed
-# from training on the whole batch; [this is the repair in
-# transformers](https://github.com/huggingface/transformers/pull/34191).
+# from training on the whole batch. The repair in transformers took two pull requests:
+# [one](https://github.com/huggingface/transformers/pull/34191) lets a loss divide by the tokens of
+# the whole batch, and [the other](https://github.com/huggingface/transformers/pull/34198) lets the
+# trainer count them.
 
 # %% [markdown]
 # ### Your turn: TR-1 · 20 minutes · 10 points
 #
-# Write `train()` in `primer/loop.py`: the loop that every script of this course repeats, with
+# Write `train()` in `primer/loop.py`: the loop at the heart of every training script, here with
 # gradient accumulation. For each batch it takes one step of the optimizer and records the batch's
 # loss. With `pieces=3` it takes the batch through the model in three pieces, and neither the losses
-# nor the weights may show it. Your loop is judged by exactly this: the same weights as a correct
-# loop on one device, up to rounding.
+# nor the weights may show it. The check compares your loop with a correct one: the same losses and
+# the same weights, up to rounding, and as many sequences in each forward pass.
 #
 # %%
 check("TR-1")
@@ -403,7 +405,7 @@ apart = max(max(each) - min(each) for each in zip(*my_losses.values(), strict=Tr
 
 # %%
 show(curves(my_losses, "Whole or in pieces, your loop or the script's: one curve"))
-claim.below("the three differ by at most so many nats", apart, 1e-4)
+claim.below("nats between any two of the three curves, at most", apart, 1e-4)
 
 # %% [markdown]
 # ## How good can it get?
@@ -422,7 +424,8 @@ claim.below("the three differ by at most so many nats", apart, 1e-4)
 # The second term is never negative: the logarithm is concave, so $-\mathbb{E}_q[\log(p_\theta/q)]
 # \geq -\log \mathbb{E}_q[p_\theta/q] = -\log 1 = 0$. It's what a model can still learn. The first
 # is what no model can ever learn: the **entropy** of the text. Here the text comes from a grammar,
-# so $q$ is known, and the entropy can be computed exactly. We call it the **floor**.
+# so $q$ is known, and the entropy of a story can be computed exactly: it's 54 nats. Divided by the
+# mean length of a story, which we count on 500 of them, it's what we call the **floor**.
 
 # %%
 predict(
@@ -464,8 +467,8 @@ claim.below("nats per token of a perfect reader, and of ours", least.nats_per_to
 # It isn't at the floor yet. It has seen few stories so far, and two blocks may be too few. A third
 # reason won't go away: training sequences cut the stories anywhere, and a model that sees only the
 # second half can't know the child's name. How much does that cost? Take the model that was trained
-# for 41 minutes, and its loss at each of the 127 positions of a sequence that has something to
-# predict.
+# for 41 minutes, and look at its loss at each position of a sequence (at 127 of the 128, because
+# the last has no next token to predict).
 
 # %%
 predict(
@@ -512,9 +515,9 @@ print(f"the cut costs this model {mean - late:.2f} nats; ours, with two blocks a
 # ## A first story
 #
 # To write, the model gives the probabilities of the next token, we draw one, append it, and ask
-# again. The **temperature** $\tau$ divides the logits $z$ before the softmax,
-# $p_i \propto e^{z_i / \tau}$: near 0 the likeliest token always wins, at 1 the model's own
-# probabilities count, and above that it gets bold.
+# again. The **temperature** $\tau$ divides the logits $z$ before the softmax, $p_i \propto e^{z_i /
+# \tau}$: near 0 the likeliest token always wins, at 1 we sample from the model's own probabilities,
+# and above 1 unlikely tokens get a better chance.
 
 
 # %% tags=["training"]
@@ -528,8 +531,8 @@ def tell(model, temperature, seed, length=150):
 print(tell(teller, temperature=0.5, seed=1, length=40))
 
 # %% [markdown]
-# Before this training, these weights were random numbers, and all that the model ever got was the
-# gradient of its surprise. Now tell a story of your own:
+# Before this training, the matrices of this model held random numbers, and the gradient of its
+# surprise is all it ever learned from. Now tell a story of your own:
 
 
 # %% tags=["training"]
@@ -542,9 +545,9 @@ vary(story_of_mine, temperature=(1.0, 0, 0.2, 0.4, 0.6, 0.8, 1.5, 2.0), seed=ran
 # %% [markdown]
 # ## What surprises it
 #
-# The loss is a mean over tokens, and a mean hides a lot. Here is the surprise of every single
-# token, in a story that the model hasn't seen: the darker, the less expected. (With a kernel, point
-# at a token for its probability.)
+# The loss is a mean over tokens, and a mean hides a lot. Here is the surprise of every single token
+# in the first paragraph of a story that the model hasn't seen: the darker, the less expected. (With
+# a kernel, point at a token for its probability.)
 
 
 # %% tags=["training"]
@@ -606,10 +609,11 @@ def story_by(model, temperature, seed):
 vary(story_by, model=NAMES[::-1], temperature=(0.6, 0, 0.3, 1.0, 1.5), seed=range(10))
 
 # %% [markdown]
-# A checkpoint is also a place to start from: continuing is called *resuming* if the text is the
-# same, and *fine-tuning* if it's new. Resumed, the loss starts where it stopped; on new text it
-# starts higher. In a terminal, `python primer/intro.py --from best --text my_diary.txt` continues
-# with a text that you've written.
+# A checkpoint is also a place to start from. Continuing on new text is called *fine-tuning*, and
+# the loss starts higher there. Continuing on the same text is called *resuming*, and it takes more
+# than the weights, which are all that our files hold: the state of the optimizer and the learning
+# rate have to go on where they were, too (lesson 21). In a terminal, `python primer/intro.py --from
+# best --text my_diary.txt` continues with a text that you've written.
 
 # %% [markdown]
 # ## Where the time goes
@@ -687,7 +691,7 @@ def of_one_layer(width):
 
 # %% tags=["time"]
 claim("backward over forward, one layer, 1,024 wide", lambda: of_one_layer(1024), 2, within=0.3,
-      because="caches, and whoever else computes here")  # fmt: skip
+      because="caches, and other work on this machine")  # fmt: skip
 
 # %% [markdown]
 # ## What to remember
@@ -714,7 +718,7 @@ claim("backward over forward, one layer, 1,024 wide", lambda: of_one_layer(1024)
 #   Ours has 384.
 # - GPT-2 with 124 million parameters ends at a loss of about 2.85 nats per token on OpenWebText, a
 #   perplexity of 17 ([nanoGPT](https://github.com/karpathy/nanoGPT), README; the weights that
-#   OpenAI trained on another text have 3.1 there). What the floor of that text is can't be known.
+#   OpenAI trained on another text have 3.1 there). Nobody knows the floor of that text.
 #
 # Something to read: `Trainer.train_step` in torchtitan's
 # [`torchtitan/trainer.py`](https://github.com/pytorch/torchtitan/blob/main/torchtitan/trainer.py).

@@ -70,8 +70,8 @@ x.tolist()
 #
 # ## A swap
 #
-# Now let both ranks have what the other one holds. The program looks as simple as it sounds: each
-# rank sends its tensor and then receives.
+# Now let the two ranks swap tensors. The program looks as simple as it sounds: each rank sends its
+# own tensor and then receives the other's.
 
 
 # %%
@@ -114,8 +114,8 @@ reveal("ranks_and_collectives-1")
 #
 # In plain PyTorch this program hangs for 30 minutes, gloo's time-out. Then each rank raises an
 # error of its own, *Timed out waiting 1800000ms for send operation to complete*, with its own line
-# and without a word about the other rank; the circle you'd have to put together yourself, from the
-# logs of all ranks. The lab notices that nothing has moved for about two seconds, collects from
+# and without a word about the other rank, and you'd have to piece the circle together yourself from
+# the logs of all ranks. The lab notices that nothing has moved for about two seconds, collects from
 # each rank what it is doing, and stops the ranks that can't go on.
 #
 # ## A cure
@@ -215,8 +215,9 @@ show(meetings({"four ranks": in_a_ring(4), "five ranks": in_a_ring(5)}, title))
 # ## Uneven data
 #
 # Many hangs in training have no circle at all. Three ranks train, and after each batch they add up
-# their gradients with `dist.all_reduce`. This is a **collective** operation: *every* rank has to
-# call it, and every rank equally often.
+# their gradients with `dist.all_reduce`. This is a **collective** operation: *every* rank of the
+# group has to call it, and every rank equally often. (Here the group is all ranks, as it is unless
+# you name another. From lesson 08 on there are smaller groups.)
 
 
 # %%
@@ -233,7 +234,7 @@ predict(
     "ranks_and_collectives-3",
     "Ranks 0 and 1 have three batches and rank 2 has two. What happens in the third round?",
     "ranks 0 and 1 wait in all_reduce for rank 2",
-    "all_reduce adds up the two gradients that there are",
+    "all_reduce adds up the two gradients it has received",
     "rank 2 stops with an error",
 )
 
@@ -244,11 +245,11 @@ reveal("ranks_and_collectives-3")
 # %% [markdown]
 # The words *for the 3rd time* tell you which batch it was. In plain PyTorch the two ranks wait as
 # long as rank 2 is alive, for example because it goes on to evaluate the model. If its process
-# ends, its connections close, and gloo tells the others: *Connection closed by peer. This is
+# ends, its connections close, and gloo tells the others: *Connection closed by peer […]. This is
 # typically caused by a remote worker crashing.* No worker has crashed; one was out of data.
 #
-# One cure is to give every rank the same number of batches. PyTorch's `DistributedSampler` does it,
-# by repeating samples where they don't suffice, or by dropping the rest. Another cure lets a rank
+# One cure is to give every rank the same number of batches. PyTorch's `DistributedSampler` does so
+# by repeating a few samples or, with `drop_last=True`, by dropping a few. Another cure lets a rank
 # that has run out of data take part with a gradient of zeros. Then be careful with the mean:
 # dividing by 3 when only 2 ranks had data makes the mean a third too small, so divide by the number
 # of ranks (or better, of tokens) that contributed. PyTorch packages this second cure as
@@ -337,8 +338,8 @@ else:
 x.tolist()
 
 # %% [markdown]
-# This is why ranks compare notes before each message in the lessons. That costs time, so scripts
-# and measurements leave it out. With it, the same function stops:
+# This is why, in the lessons, ranks compare notes before each message. That costs time, so scripts
+# and measurements go without it. With the comparison on, the same function stops with an error:
 
 # %%
 launch(too_large, ranks=2, timeout=10, on_error="report", quiet=True)
@@ -364,9 +365,10 @@ launch(two_branches, ranks=3, timeout=10, on_error="report", quiet=True)
 # ## The collectives
 #
 # You could build everything from `send` and `recv`, but a handful of patterns come up so often that
-# every library has them, under the same names. Draw what the ranks hold as a matrix: a row for each
-# rank, and a column for each part of the tensor. Each collective is then one move. In four of them
-# one rank, the **root**, is special (here it's rank 0):
+# they have names, nearly the same ones in MPI, NCCL and PyTorch. (JAX calls an all-reduce `psum`.)
+# Draw what the ranks hold as a matrix: a row for each rank, and a column for each part of the
+# tensor. Each collective is then one move. In four of them one rank, the **root**, is special (here
+# it's rank 0):
 
 # %%
 show(collectives(["broadcast", "scatter", "gather", "reduce"]))
@@ -418,8 +420,9 @@ show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 #
 # `torch.distributed` doesn't carry messages itself; it hands them to a **backend**. **gloo** works
 # between processors on any computer. **NCCL** works between NVIDIA GPUs, is far faster, and by
-# default needs a separate GPU for each rank. Lessons take gloo; the scripts take NCCL if each rank
-# has a GPU, and otherwise gloo and the processor, because gloo can't send what lies on a GPU.
+# default needs a separate GPU for each rank. The lessons use gloo. The scripts use NCCL if each
+# rank has a GPU, and otherwise gloo and the processor, because gloo supports only a few collectives
+# for tensors on a GPU, and neither `send` nor `recv`.
 #
 # Three things change on GPUs, and each of them is a source of hangs:
 #
@@ -429,29 +432,31 @@ show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 #   `loss.item()`, and that line is innocent.
 # - **Order matters even more.** If one rank enqueues two collectives in another order, and the two
 #   differ in kind or size or belong to different groups, the GPUs can deadlock: each runs a kernel
-#   that waits for its peer and holds up the one that the peer waits for. Two that look alike add up
-#   the wrong tensors, as ours did.
+#   that waits for its peer and holds up the one that the peer waits for. If the two look alike,
+#   nothing hangs and the wrong tensors are added up, as ours were.
 # - **There are no tags.** With gloo, `tag=1` and `tag=2` tell two messages apart. NCCL matches the
 #   messages between two ranks in the order in which they were enqueued, and sends and receives that
 #   have to run at the same time belong in one `batch_isend_irecv`.
 #
 # ## Outside the lab
 #
-# On a cluster, nothing watches your ranks for you. These tools do, in the order in which you'd
-# reach for them:
+# On a cluster nothing explains a hang to you: all you get by default is a time-out. These tools
+# help, in the order in which you'd reach for them:
 #
 # - `py-spy dump --pid PID` prints the Python stack of a running process without ending it. Run it
 #   on a few ranks: the odd one out is usually the culprit.
 # - `init_process_group(timeout=timedelta(minutes=2))` doesn't name the cause, but it shortens the
 #   wait to two minutes.
 # - `TORCH_DISTRIBUTED_DEBUG=DETAIL` compares collectives across ranks (operation, shape, type) and
-#   raises an error when they don't match. It's slow, so set it to find a bug and then remove it.
-#   It doesn't compare plain messages, and like our ranks it can't see a mere change of order.
+#   raises an error when they don't match. It's slow, so set it to find a bug and then remove it. It
+#   doesn't check `send` and `recv`, and like the lab it misses two collectives that look alike and
+#   were swapped.
 # - `dist.monitored_barrier(wait_all_ranks=True)` names the ranks that didn't arrive (gloo only).
-# - The **flight recorder**: with `TORCH_FR_BUFFER_SIZE=20000` and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`,
-#   each rank remembers its last collectives and writes them to a file when the time-out strikes.
-#   The command `torchfrtrace` compares these files and names the first collective in which the
-#   ranks differ.
+# - The **flight recorder** (NCCL only): each rank remembers its last collectives, 2,000 by default,
+#   and writes them to a file when the time-out strikes. `TORCH_FR_BUFFER_SIZE=20000` keeps more.
+#   (In older versions it's off until you set this variable, there `TORCH_NCCL_TRACE_BUFFER_SIZE`,
+#   and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`.) The command `torchfrtrace` compares these files and names
+#   the first collective in which the ranks differ.
 #
 # The monitored barrier is easy to try. Rank 2 skips it, as a rank would if it had taken another
 # branch or died:
@@ -482,28 +487,28 @@ answer("ranks_and_collectives-6", mine)
 # ## What to remember
 #
 # - All ranks run the same program, share no memory, and talk in messages.
-# - Don't count on a send that returns before its receive: with gloo it waits. If all ranks send
-#   first, all of them wait. Let one receive first, start the sends without waiting, or give both to
-#   one batch.
-# - Every rank has to call every collective, equally often and in the same order. If a call is
-#   missing, the others wait for it. If two that look alike are swapped, the sums are wrong and
+# - Don't count on `send` returning before the other side receives: with gloo it never does. If all
+#   ranks send first, all of them wait. Let one receive first, start the sends without waiting, or
+#   put the send and the receive into one batch.
+# - All ranks of a group have to call its collectives equally often and in the same order. If a call
+#   is missing, the others wait for it. If two that look alike are swapped, the sums are wrong and
 #   nothing tells you.
 # - To explain a hang, ask every rank what it waits for. Either the arrows form a circle, or they
-#   lead to a rank that has already left.
-# - A buffer of the wrong size or type leads to wrong numbers without an error, unless the ranks
-#   compare notes.
+#   lead to a rank that isn't waiting for anyone: it has left, or it's busy with something else.
+# - A buffer that is too large or of the wrong type leads to wrong numbers without an error, unless
+#   the ranks compare notes. (One that is too small kills the process.)
 # - An all-reduce is a reduce-scatter followed by an all-gather.
 #
 # ## In the wild
 #
-# - The authors of Llama 3 405B name PyTorch's NCCL flight recorder as what lets them diagnose hangs
-#   on 16,384 GPUs ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4).
+# - The authors of Llama 3 405B used PyTorch's NCCL flight recorder to diagnose hangs on 16,384 GPUs
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4).
 # - torchtitan doesn't wait for PyTorch's defaults: by default it allows 300 s for start-up, 100 s
 #   once the first step is through, and records the last 20,000 collectives of every rank ([its
 #   options](https://github.com/pytorch/torchtitan/blob/0014ac2ca45ae15db6706b4f5cc3e67546c98885/torchtitan/config/configs.py),
 #   class `CommConfig`).
 # - Read `init_distributed` and `set_pg_timeouts` in torchtitan's `torchtitan/distributed/utils.py`.
-#   The first sets the environment variables of the list above. The second starts with a barrier:
+#   The first sets the flight recorder's environment variables. The second starts with a barrier:
 #   why would a *shorter* time-out be dangerous without it?
 #
 # ## Where next

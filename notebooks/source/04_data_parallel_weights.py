@@ -7,14 +7,14 @@
 #
 # In lesson 03 the ranks averaged their gradients after every step. Between the GPUs of one cluster
 # that's fine. Between two data centers it isn't: the gradients of a model with 8 billion parameters
-# are 16 GB in 2-byte numbers. Around a ring of many ranks each of them sends nearly twice that, and
-# over a link of 1 Gbit/s it takes four minutes, for a single step.
+# are 16 GB in 2-byte numbers. In a ring all-reduce over many ranks, each rank sends nearly twice
+# that, and on a link of 1 Gbit/s this takes four minutes, for a single step.
 #
 # The same problem had come up before, with phones whose texts must stay private. **Federated
 # learning** lets each phone train on its own text for a while. Then only the weights travel, and
-# their mean is the new model for all (FedAvg, McMahan et al. 2017,
-# [1602.05629](https://arxiv.org/abs/1602.05629)). They average *weights* instead of gradients
-# because a phone can then take many steps between two averages.
+# their mean, weighted by how much text each phone has, is the new model for all (FedAvg, McMahan et
+# al. 2017, [1602.05629](https://arxiv.org/abs/1602.05629)). They average *weights* instead of
+# gradients because a phone can then take many steps between two averages.
 #
 # **Question.** When is the mean of the weights as good as the mean of the gradients, and how rarely
 # can you average?
@@ -136,7 +136,9 @@ gaps = {name: both_ways(make, quick(20, 3)) for name, make in OPTIMIZERS.items()
 
 # %%
 claim.below("SGD and momentum: the largest gap", max(gaps["SGD"] + gaps["momentum"]), 1e-11)
-claim.below("a tenth of the way, and the gap of Adam after one step", 0.1, gaps["Adam"][0])
+claim.below(
+    "a tenth, and the part of the way that Adam's gap is after one step", 0.1, gaps["Adam"][0]
+)
 
 # %%
 title = "SGD and momentum agree to the last digits; Adam goes another way from the first step"
@@ -190,33 +192,33 @@ reveal("data_parallel_weights-2", ratio=matrices)
 # %% [markdown]
 # So with Adam, averaging weights is a different algorithm. In the matrices inside the blocks its
 # steps are shorter by about $\sqrt n$, and a larger learning rate makes up for that. (In general
-# the ratio is $\sqrt{(G^2 + \sigma^2/n)/(G^2 + \sigma^2)}$, so 0.61 means that $G^2$ is only 5 % of
-# $\sigma^2$.) But not everywhere. The embedding gets even shorter steps, since a row whose token
+# the ratio is $\sqrt{(G^2 + \sigma^2/n)/(G^2 + \sigma^2)}$, so 0.605 means that $G^2$ is only 5 %
+# of $\sigma^2$.) But not everywhere. The embedding gets even shorter steps, since a row whose token
 # only one rank has read is moved by that rank alone, and divided by three: 1/3 for such rows, 0.58
 # for those that all have read, 0.49 for the mix. The head hardly loses any: most of its rows get
 # the same push from all ranks, "less of this token", and where there's no noise the ratio is 1. No
 # single learning rate makes up for all of them, least of all in a model as small as ours, where
 # embedding and head hold three quarters of the weights.
 #
-# Whoever compares the two methods at *one* learning rate compares a good setting with one that is
-# too small.
+# If you compare the two methods at *one* learning rate, at least one of them gets a rate that
+# doesn't suit it: what's right for averaged gradients is too small for averaged weights.
 #
 # ## Different starts
 #
-# The other condition was that all ranks start from the same weights. If you forget the seed and
-# they don't, averaged gradients don't make up for it: all ranks take the same step, from different
-# places, and stay as far apart as they were. Averaged weights are one model after the first
-# average, though a poor start: the mean of three independent random weights is only $1/\sqrt 3$ as
-# large.
+# The other condition was that all ranks start from the same weights. If you forget to set the seed,
+# the ranks start from different weights, and averaging gradients doesn't repair that: all ranks
+# take the same step, from different places, and stay as far apart as they were. Averaged weights
+# are one model after the first average, though a poor start: the mean of three independent random
+# weights is only $1/\sqrt 3$ as large.
 #
 # ## Three real ranks
 #
 # ### Your turn: DP-2 · 15 minutes · 10 points
 #
 # Write `average_weights()` in `DP/weight_aggr/intro_DP_WA.py`: after it, every rank's model holds
-# the mean of the weights of all ranks. It looks like the function you wrote for DP-1, with one trap
-# that gradients don't have: the optimizer holds the parameters as objects, and torch watches what
-# you write into them.
+# the mean of the weights of all ranks. It looks like the function you wrote for DP-1, with two
+# traps that gradients don't have: the optimizer holds the parameters as objects, so you have to
+# write into them, and autograd objects if you do that outside `torch.no_grad()`.
 
 # %%
 check("DP-2")
@@ -264,9 +266,9 @@ show(drift())
 #
 # The four minutes from the top of this page become half a second a step with $H = 500$, on average.
 #
-# **How many megabytes (millions of bytes) is that for the model of the other lessons, with its
-# 547,648 parameters of 4 bytes each? In 1,000 steps, four ranks average their weights every 20
-# steps, around a ring. How many does a rank send?**
+# **Take the model of the other lessons, with 547,648 parameters of 4 bytes each. Over 1,000 steps,
+# four ranks average their weights around a ring every 20 steps. How many megabytes (millions of
+# bytes) does each rank send in all?**
 
 # %%
 mine = None
@@ -375,7 +377,7 @@ for name, losses in sorted(tuned.items(), key=lambda row: mean(row[1])):
     print(f"{name:24} at {best[name]:<6g} mean loss {mean(losses):.3f} (the seeds: {each})")
 pairs = [new - old for new, old in zip(tuned["DiLoCo, every 16 steps"],
          tuned["weights, every step"], strict=True)]  # fmt: skip
-claim.below("0, and the least that DiLoCo lies above weights every step", 0, min(pairs))
+claim.below("0, and DiLoCo minus weights after every step, the least of the seeds", 0, min(pairs))
 longer = [a - b for a, b in zip(recorded["weights, every step"][3e-3],
           recorded["DiLoCo, every 16 steps"][2e-3], strict=True)]  # fmt: skip
 claim.below("weights every step at 0.003 minus DiLoCo at 0.002, and 0", max(longer), 0)
@@ -385,11 +387,13 @@ reveal("data_parallel_weights-4", fair=fair)
 # The figure explains the headline. At the left edge the rate is too small for every method, and
 # most of all for averaged weights, whose steps are short: from there to their best rate they gain
 # 0.59 nats, averaged gradients 0.35. So the best rate of averaged weights lies to the right of that
-# of averaged gradients. (0.008 against 0.006. Since no single rate suits all tensors, 0.13 nats
-# stay.) DiLoCo's lies to the left, because its outer momentum makes steps *longer*. In the long
-# run, a change that goes on in the same direction is taken $\eta/(1-\mu) = 0.7/0.4 = 1.75$ times. A
-# rate 1.5 times as large is enough to turn the headline around: with 0.003, plain averaging after
-# every step is ahead of DiLoCo with every seed.
+# of averaged gradients. (0.008 against 0.006. On a grid of six rates that's consistent with a
+# factor of $\sqrt 3$. A gap of 0.13 nats remains, probably because no single rate suits all
+# tensors.) DiLoCo's lies to the left, because its outer momentum makes steps *longer*. In the long
+# run, a change that keeps its direction is multiplied by $\eta/(1-\mu) = 0.7/0.4 = 1.75$. A rate
+# 1.5 times as large for plain averaging is enough to turn the headline around: after every step at
+# 0.003, it's ahead of DiLoCo at 0.002 with every seed. (With the same rate for both, DiLoCo leads
+# on average up to 0.004, and at 0.006 it's behind with every seed.)
 #
 # (Each rate was chosen on the text on which it's then judged, which flatters all methods a little.
 # DiLoCo's $\eta$ and $\mu$ weren't tuned.)
@@ -428,8 +432,8 @@ reveal("data_parallel_weights-5", gain=-mean(by_seed), spread=spread)
 # ## When does it pay?
 #
 # Judge such methods by loss against bytes. Each method is at its own best rate, compared seed by
-# seed with averaged gradients. The bars reach over the three differences, and the megabytes are
-# those that a rank sends around a ring of three.
+# seed with averaged gradients. The bars span the three differences, and the megabytes are what each
+# rank sends in a ring of three.
 
 # %%
 size = 4 / 3 * 4 * flat(start[0]).numel() / 1e6
@@ -447,9 +451,9 @@ show(points(found, title, x="MB that a rank sends", y="nats above averaged gradi
 
 # %% [markdown]
 # Against ordinary data parallelism, which averages gradients, every one of these methods *loses*
-# per step. Averaging Adam's weights after every step wins nothing for that. Those that average less
-# often win time per step, and time is what you pay for. So ask how many steps averaged gradients
-# need to reach the loss that DiLoCo has after 256:
+# per step. Averaging Adam's weights after every step gets nothing in return. Those that average
+# less often win time per step, and time is what you pay for. So ask how many steps averaged
+# gradients need to reach the loss that DiLoCo has after 256:
 
 # %% tags=["training"]
 LEFT, SEED = quick(256, 24), 0
@@ -474,22 +478,23 @@ print(f"DiLoCo is faster if an average takes more than {ratio:.2f} of a step's c
 # Inside a cluster, most of $a$ hides behind the backward (lesson 10), what is left is a few percent
 # of $c$, and averaging gradients wins. Between data centers $a$ is many times $c$: the four minutes
 # from the top of this page against half a second, if 1,024 H100s share 4 million tokens. Then the
-# hundreds of steps between two averages are the point. Besides, machines stall or fail, and between
-# two averages they hold nobody up ([lesson 21](21_training_never_stops.ipynb) lets a replica be
-# late, and merges it all the same). And the average needn't stall anyone: Streaming DiLoCo sends it
-# while the next local steps compute ([2501.18512](https://arxiv.org/abs/2501.18512)).
+# hundreds of steps between two averages are the point, and even with $H = 500$ the link takes as
+# long as the computing. Besides, machines stall or fail, and between two averages they hold nobody
+# up ([lesson 21](21_training_never_stops.ipynb) lets a replica be late, and merges it all the
+# same). But the average needn't stall anyone: Streaming DiLoCo sends it while the next local steps
+# compute ([2501.18512](https://arxiv.org/abs/2501.18512)).
 #
-# And a caution. Our runs are short, where the paper has 128 outer steps. What carries over to other
-# models is the way of comparing, not the numbers.
+# And a caution. Our runs are short: at most 16 outer steps, where the paper has 128. What carries
+# over to other models is the way of comparing, not the numbers.
 #
 # ## Five minutes on a slow link
 #
 # Now find something better. `DP/weight_aggr/slow_link.py` has three replicas and a simulated clock:
-# forward and backward take one second, and an all-reduce takes what its bytes need at 1 Mbit/s and
-# four latencies of 0.1 s. For the whole model that's 6.9 s, so $a/c$ is far above 0.43. After five
-# minutes the method is stopped, and the loss on new stories counts. Here is the baseline, ordinary
-# data parallelism, and Local SGD. Both start from random weights, with Adam inside and at 0.006,
-# the best rate of both above:
+# forward and backward together take one second, and an all-reduce takes as long as its bytes need
+# at 1 Mbit/s, plus four latencies of 0.1 s. For the whole model that's 6.9 s, so $a/c$ is far above
+# 0.43. After five minutes the method is stopped, and the loss on new stories counts. Here is the
+# baseline, ordinary data parallelism, and Local SGD. Both start from random weights, with Adam
+# inside and at 0.006, the best rate of both above:
 
 # %%
 from slow_link import score
@@ -536,7 +541,8 @@ check("DP-8")
 #   linear in the gradient: SGD, with or without momentum.
 # - With Adam it's a different algorithm, whose steps are shorter by about $\sqrt n$ where noise
 #   dominates. So compare methods only at the best learning rate of each.
-# - Averaged gradients don't remove an initial difference; averaged weights do at once.
+# - Averaging gradients doesn't remove an initial difference between the ranks; averaging weights
+#   removes it at once.
 # - Local steps save messages and cost loss, because the ranks drift apart. DiLoCo, an outer
 #   optimizer with momentum on the averaged change, gives a part of it back.
 # - It pays where averaging takes long compared with computing, $a/c > (256 - k)/(k - 256/H)$ if

@@ -11,9 +11,10 @@
 # needs 6.5 TB before it has read a single token, and an H100 has 80 GB. No batch size is small
 # enough to make that fit.
 #
-# One cure is to shard the weights and gather them when they're needed (lesson 12). The other is to
+# One cure is to shard the weights and gather them when they're needed (lesson 12). Another is to
 # cut the model itself: each device holds a few of its layers, called a **stage**, and a batch
-# travels through the stages one after the other. That's a **pipeline**.
+# travels through the stages one after the other. That's a **pipeline**. (A third, cutting inside
+# each layer, is lesson 13.)
 #
 # **Question.** Each device sees only a part of the model. How can all of them together learn
 # exactly what one big device would learn, and what does it cost?
@@ -74,8 +75,8 @@ print("the same scores as the whole model:", torch.equal(x, net(ids)))
 # %% [markdown]
 # Forward is the easy half: each stage hands its output to the next. What travels is the
 # **activation**, one vector of `dmodel` numbers for each token of the batch. Its size doesn't
-# depend on how many layers a stage has, or on how many parameters: behind the boundary may be
-# billions of them, and across it goes one tensor.
+# depend on how many layers a stage has, or on how many parameters: there may be billions of them
+# behind the boundary, and still only one tensor crosses it.
 
 # %%
 activation = parts[0](ids)
@@ -152,9 +153,9 @@ claim.below("largest difference from the gradients of the whole model", far, 1e-
 # \frac{\partial L}{\partial x} = \Big(\frac{\partial y}{\partial x}\Big)^{\!\top}
 # \frac{\partial L}{\partial y}.$$
 #
-# Of all that comes after the stage, only $\partial L/\partial y$ appears, and it has the shape of
-# $y$. The left equation yields the stage's own gradients; the right one is what it sends further
-# back. `y.backward(gradient)` computes both at once.
+# Everything that comes after the stage enters only through $\partial L/\partial y$, which has the
+# shape of $y$. The left equation yields the stage's own gradients; the right one is what it sends
+# further back. `y.backward(gradient)` computes both at once.
 
 # %%
 show(stages((2, 2, 2), shape))
@@ -162,8 +163,8 @@ show(stages((2, 2, 2), shape))
 # %% [markdown]
 # ## From one device to three stages
 #
-# In the script, the training loop stays as it was. Forward and backward of a batch move into one
-# function, because in between there are messages now:
+# In the script, the training loop hardly changes. Forward and backward of a batch move into one
+# function, because there are now messages in between:
 
 # %%
 show_diff("primer/intro.py", "PP/naive/intro_PP_naive.py", context=1)
@@ -255,9 +256,9 @@ reveal("naive_pipeline-2", share=share)
 
 # %% [markdown]
 # The activations are divided as well, because each stage saves only what its own layers need. (With
-# several batches under way, as in lesson 06, it saves that for each of them.) Only the two ends
-# aren't divided evenly: the embedding and the head are each a table with a row for every token of
-# the vocabulary, and the last rank keeps the scores and the loss on top.
+# several micro-batches under way, as in lesson 06, it saves that for each of them.) Only the two
+# ends aren't divided evenly: the embedding and the head are each a table with a row for every token
+# of the vocabulary, and the last rank keeps the scores and the loss on top.
 #
 # ## Where the time goes
 
@@ -301,7 +302,7 @@ answer("naive_pipeline-6", mine)
 # these:
 #
 # - **busy**: it computes.
-# - **communicating**: it's in a collective, and all who take part are there.
+# - **communicating**: it's in a collective, and every rank that takes part has arrived.
 # - **waiting**: it needs something that isn't there yet, such as a message that's on its way.
 # - **finished**: it has nothing left to do in this step.
 #
@@ -309,8 +310,8 @@ answer("naive_pipeline-6", mine)
 # the time that a step would take without a bubble, and theirs is larger: lesson 06.)
 #
 # Now three real processes run your `forward_backward()`. They send real messages, but as in lesson
-# 03 they sleep where a device would compute, 60 ms forward and 120 ms backward, so that they don't
-# need three cores to take three devices' time:
+# 03 they sleep where a device would compute, 60 ms forward and 120 ms backward, so that we can
+# imitate three devices without three cores:
 
 
 # %%
@@ -358,11 +359,11 @@ claim("bubble", bubble(step), 2 / 3, within=0.05)
 claim("seconds of the step", step.duration, 3 * (FORWARD + BACKWARD), unit=" s")
 
 # %% [markdown]
-# It's the same staircase, a little longer for messages and waking up. (The picture calls finished
-# ranks idle.) So what have we gained? One device would compute the same layers in the same $T$,
-# without any message. A pipeline's messages are all on the critical path: $p-1$ activations forward
-# and as many gradients back. For the model of the question above and four stages that's $6 \times
-# 1.34 = 8$ ms a batch.
+# It's the same staircase, a little longer because messages and waking up take time. (The picture
+# calls finished ranks idle.) So what have we gained? One device would compute the same layers in
+# the same $T$, without any message. All messages of the naive pipeline are on the critical path:
+# $p-1$ activations forward and as many gradients back. For the model of the question above and four
+# stages that's $6 \times 1.34 = 8$ ms a batch.
 #
 # We've bought memory, but no time. The next lesson is about getting the time back.
 #
@@ -381,9 +382,9 @@ predict(
 )
 
 # %% [markdown]
-# To find out we time the three kinds of pieces alone. A model that is cut into 0 + 6 + 0 layers has
-# exactly these parts: an embedding, six layers, a head with the loss. We take the larger tokenizer
-# of this lab, with 4,096 tokens, so that the head is large enough to see.
+# To find out, we time each of the three kinds of pieces on its own. Cut a model into 0 + 6 + 0
+# layers, and these are its parts: an embedding, six layers, a head with the loss. We take the
+# larger tokenizer of this lab, with 4,096 tokens, so that the head is large enough to see.
 
 
 # %%
@@ -434,12 +435,11 @@ claim.below("seconds of a layer, and of the head", layer.seconds, head.seconds, 
 reveal("naive_pipeline-4", worth=worth)
 
 # %% [markdown]
-# An embedding only looks up rows, which costs next to nothing. The head multiplies every vector by
-# a matrix with a row for every token of the vocabulary, and a softmax over all of them follows. In
-# the naive pipeline this imbalance costs nothing, because $T$ is the sum of all stages anyway. But
-# as soon as several pieces of a batch are under way at once (lesson 06), the slowest stage sets the
-# pace for all.
-# A loop tries all cuts:
+# An embedding only looks up rows, which costs little: here about a tenth of a layer. The head
+# multiplies every vector by a matrix with a row for every token of the vocabulary, and a softmax
+# over all of them follows. In the naive pipeline this imbalance costs nothing, because $T$ is the
+# sum of all stages anyway. But as soon as several pieces of a batch are under way at once (lesson
+# 06), the slowest stage sets the pace for all. A loop tries all cuts:
 
 
 # %% tags=["time"]
@@ -455,10 +455,10 @@ best = min(every_cut, key=slowest_first)
 show(cut(best, *pieces))
 
 # %% [markdown]
-# If the head costs more than two layers, the last rank shouldn't hold any layer beside it. Does
-# that hold for real ranks? Three processes run your function on both cuts, and we ask what share of
-# the processor's time the busiest rank takes. (Messages take some of it on each rank, which evens
-# out the shares a little.)
+# If the head costs clearly more than two layers, the last rank shouldn't hold any layer beside it.
+# Does that hold for real ranks? Three processes run your function on both cuts, and we ask what
+# share of the processor's time the busiest rank takes. (Messages take some of it on each rank,
+# which evens out the shares a little.)
 
 
 # %% tags=["time"]
@@ -515,17 +515,17 @@ mine = None
 answer("naive_pipeline-5", mine)
 
 # %% [markdown]
-# In 405B the head is two thirds of a layer, so it only asks for one layer fewer. That explains a
-# strange number: this model has 126 layers on 16 stages, not 128. Its authors took one layer from
-# the first stage and one from the last, so fourteen stages hold eight, and the last one holds seven
-# and the head, or 7.66. The first one is relieved for a reason that lesson 06 gives: it has to keep
-# the activations of more micro-batches than any other, and beside them an embedding of 2.1 billion
-# parameters.
+# In 405B the head is two thirds of a layer, so the last stage should hold just one layer fewer.
+# That explains a strange number: this model has 126 layers on 16 stages, not 128. Its authors took
+# one layer from the first stage and one from the last, so fourteen stages hold eight, and the last
+# one holds seven and the head, or 7.66. The first one is relieved for a reason that lesson 06
+# gives: it has to keep the activations of more micro-batches than any other, and beside them an
+# embedding of 2.1 billion parameters.
 #
 # ## What to remember
 #
-# - A pipeline cuts the model into stages, one a device, so each device needs room for its own stage
-#   only. What travels grows with the tokens of the batch, but not with the stage.
+# - A pipeline cuts the model into stages, one per device, so each device needs room only for its
+#   own stage. What travels grows with the tokens of the batch, but not with the stage.
 # - Forward sends the activation $y$; backward returns $\partial L/\partial y$, of the same shape.
 #   With that, the gradients are exactly those of one device.
 # - In a naive pipeline one rank computes and the others are idle: the bubble is $(p-1)/p$, whatever

@@ -89,9 +89,10 @@ for name, parts, weights in (
     print(f"{name}: off by {away:.1e} of the gradient")
 
 # %% [markdown]
-# The second mistake is the dangerous one, because the loss still falls and nothing looks broken.
-# It's the mistake that several trainers shared until 2024 (lesson 01). In this lesson all sequences
-# are equally long, so $1/m$ is right.
+# With SGD the first mistake shows at once, because every step is four times too long (Adam hides
+# it, as in lesson 03). The second is more dangerous: the loss still falls under any optimizer, and
+# nothing looks broken. It's the mistake that several trainers shared until 2024 (lesson 01). In
+# this lesson all sequences are equally long, so $1/m$ is right.
 #
 # ## Forward first
 #
@@ -131,8 +132,9 @@ reveal("micro_batches-1")
 # \frac{\text{idle}}{\text{total}} = \frac{p - 1}{m + p - 1}.$$
 #
 # The idle share is called the **bubble**. Notice that the times have canceled: it doesn't matter
-# how much slower backward is. The picture has three phases, and we'll use their names from here on:
-# the **warm-up**, in which the pipeline fills, the **steady state**, and the **cool-down**.
+# how much slower backward is. The picture shows where the idle time sits: at the start, while the
+# pipeline fills; in the middle, while the last forwards drain and the first backward travels up;
+# and at the end, while it empties.
 #
 # A warning for when you read papers: those of Megatron-LM divide the idle time by the *ideal* time
 # $m\,(t_F + t_B)$ instead of the total, which makes the bubble $(p-1)/m$. When two sources disagree
@@ -147,7 +149,7 @@ for p, m in ((4, 8), (4, 32), (16, 32)):
     assert abs(total - (p - 1) / (m + p - 1)) < 1e-9 and abs(ideal - (p - 1) / m) < 1e-9
 
 # %% [markdown]
-# More micro-batches shrink the bubble, and more stages let it grow:
+# More micro-batches shrink the bubble, and more stages make it grow:
 
 # %%
 many = [1, 2, 4, 8, 16, 32]
@@ -183,7 +185,7 @@ print(f"GPipe is {slow.step_time / fast.step_time:.2f} times as fast, and four w
 # this lab. You've already written everything that one micro-batch needs, in the naive pipeline of
 # lesson 05. Turn it into two small functions, one that takes micro-batch `k` forward and one that
 # takes it backward, and call them in the order of GPipe. Two things are new: what a rank has to
-# remember between the two, and how the mean over the batch comes about.
+# remember between the two, and how the micro-batch losses add up to the mean over the batch.
 
 # %%
 check("PP-2")
@@ -229,7 +231,8 @@ compare_with_one_device(by_gpipe)
 #
 # How much memory is that? Take a stage of eight layers of Llama 3 405B, and micro-batches of one
 # sequence of 8,192 tokens. Backward needs the inputs of all matrix products, the queries, keys and
-# values, and what goes into the norms, in 2 bytes each. (Lesson 09 counts them one by one.)
+# values, the two factors that SwiGLU multiplies, and what goes into the norms, in 2 bytes each.
+# (Lesson 09 counts them one by one.)
 
 # %%
 from helpers.cost import layer_activations, read_config
@@ -245,10 +248,10 @@ weights = 8 * 2 * 3.19e9  # 2 bytes for each parameter of eight layers
 print(f"one micro-batch {one / 1e9:.0f} GB, the weights {weights / 1e9:.0f} GB")
 
 # %% [markdown]
-# So two micro-batches take more memory than the weights, and twelve as much as the whole training
-# state of the stage (16 bytes a parameter, 408 GB). Now suppose your devices have room for
-# only *four* micro-batches, not eight. You may reorder the work of each rank as you like, but every
-# F and every B has to be done.
+# So two micro-batches take more memory than the weights, and twelve take as much as the whole
+# training state of the stage (408 GB at 16 bytes per parameter). Now suppose your devices have room
+# for only *four* micro-batches, not eight. You may reorder the work of each rank as you like, but
+# every F and every B has to be done.
 
 # %%
 predict(
@@ -256,7 +259,7 @@ predict(
     "Four stages, eight micro-batches, and no rank may keep more than four of them. What's the "
     "shortest step now? (With room for eight it was 33 s.)",
     "33 s: as before",
-    "about 40 s: the pipeline has to empty once in the middle",
+    "more than 40 s: the pipeline has to empty once in the middle",
     "54 s: rank 0 has to pause after every micro-batch",
 )
 
@@ -272,8 +275,10 @@ reveal("micro_batches-3")
 
 # %% [markdown]
 # The order on the right is **1F1B**: one forward, one backward. The trick is to run a backward as
-# soon as one is ready, because a backward *frees* memory and a forward takes it. Once the pipeline
-# is full, each rank alternates, and the stack of bars below it stops growing.
+# soon as one is ready, because a backward *frees* memory and a forward takes it. So its picture has
+# three phases, and we'll use their names from here on: the **warm-up**, in which the pipeline
+# fills; the **steady state**, in which each rank alternates and the stack of bars below it stops
+# growing; and the **cool-down**, in which the last backwards drain.
 #
 # How high does it get? From the start of its forward on rank $r$ to the end of its backward there,
 # a micro-batch passes $p - r$ ranks forward and the same ranks backward, which takes at least
@@ -313,8 +318,9 @@ mine = None
 answer("micro_batches-5", mine)
 
 # %% [markdown]
-# Spread over eight GPUs, as each stage was (lesson 13), that's still 68 of their 80 GB. The first
-# rank is the one that runs out of memory first, which is one reason why it got a layer less.
+# Spread evenly over the eight GPUs of a stage (lesson 13 shows what that takes), that's still 68 of
+# their 80 GB. The first rank is the one that runs out of memory first, which is one reason why it
+# got a layer less.
 #
 # (Llama itself couldn't make $m$ large. On 16,384 GPUs each pipeline had 16 sequences a step
 # ([2407.21783](https://arxiv.org/abs/2407.21783), table 4), so GPipe would have kept 16 as well,
@@ -328,8 +334,8 @@ answer("micro_batches-5", mine)
 #   third more FLOPs. Lesson 09 counts it; it can be combined with any order, 1F1B as well.
 # - One forward, one backward comes from **PipeDream**
 #   ([1806.03377](https://arxiv.org/abs/1806.03377)), which never emptied the pipeline at all:
-#   there a micro-batch may use older weights than the next, so each rank keeps several versions of
-#   them. What everybody means by 1F1B today is **PipeDream-Flush**
+#   there, micro-batches in flight may use different versions of the weights, so each rank has to
+#   keep several. What everybody means by 1F1B today is **PipeDream-Flush**
 #   ([2006.09503](https://arxiv.org/abs/2006.09503)), the same order with a cool-down before each
 #   update, or DAPPLE ([2007.01045](https://arxiv.org/abs/2007.01045)), which arrived at it
 #   independently. With it, the gradients are again exactly those of one device.
@@ -362,7 +368,7 @@ show(job)
 # %% [markdown]
 # It's the swap of lesson 02. The order of the *work* is fine; the blocking sends are the mistake.
 # Because a schedule is just data, we don't need real ranks to find that out. The check that every
-# schedule has to pass can also assume blocking messages:
+# schedule has to pass can also be run with blocking messages:
 
 # %%
 from helpers.schedules import BadSchedule
@@ -450,7 +456,7 @@ settle(
     "micro_batches-8",
     measured.step_time,
     "s",
-    f"The formula says 11 times {3000 * pace.forward:.0f} ms, and messages cost little.",
+    f"The formula says 11 times {3000 * pace.forward:.0f} ms. What comes on top is messages, and processes that wake up late.",
 )
 
 # %% tags=["time"]
@@ -460,9 +466,10 @@ both = compare(predicted.trace, measured.trace)
 show(both.picture(), live=lambda: both)
 
 # %% [markdown]
-# Four processes ran the plan, and it took about as long as the simulator said. So from here on we
-# can use the simulator for the order of work on machines we don't have. (We've seen it for equal
-# stages and cheap messages. What a message costs there, one has to tell it; lesson 08 does.)
+# Four processes ran the plan, and all three steps came out within 15 % of the simulator, always on
+# the slow side, because it knows nothing of messages or of a busy machine. So from here on we can
+# use the simulator for the order of work on machines we don't have. (We've seen it for equal stages
+# and cheap messages. You have to tell it what a message costs there, which lesson 08 does.)
 #
 # ## Your plan here
 #
@@ -494,8 +501,9 @@ except BadSchedule as problem:
 
 # %% [markdown]
 # Now a small puzzle. Rank 0 has too little memory for three micro-batches and may keep only two.
-# Change its line, leave the others as they are, and find the order that works: there's only one.
-# Forward takes 1 s, backward 2 s: how many seconds does a step take now?
+# Change its line, leave the others as they are, and find the order that works: if forwards and
+# backwards each go in the order of the micro-batches, there's only one. Forward takes 1 s, backward
+# 2 s: how many seconds does a step take now?
 
 # %%
 mine = None
@@ -507,7 +515,7 @@ answer("micro_batches-6", mine)
 # fit into the memory of this level. The 1F1B above has four micro-batches, and here there are six:
 # can you lay it out without looking? (Here a backward takes 1 s, like a forward.) Once a plan is
 # complete, press *run it on real ranks*: real processes run your plan, train a LLaMA with it, and
-# compare its gradients with one device's. (Without a kernel you see a plan that's half finished.)
+# compare its gradients with one device's. (Without a kernel you see a half-finished plan.)
 
 # %%
 from helpers.play import play
@@ -517,8 +525,8 @@ show(game.picture(), live=lambda: game)
 
 # %% [markdown]
 # With a running kernel the next cell shows sliders: the schedule, the stages, the micro-batches,
-# the times, the network and the memory. Point at an idle place, and it tells you why the rank waits
-# there. When does the bubble of 1F1B fall below a tenth? What does a slow network change?
+# the times, the network and the memory. Hover over a gap, and it tells you what the rank is waiting
+# for. When does the bubble of 1F1B fall below a tenth? What does a slow network change?
 
 # %%
 from helpers.timeline import explore
@@ -587,9 +595,9 @@ card.check(idle=40)  # add schedule=…, fault=…, where=…, mended=…, first
 # ## In the wild
 #
 # - GPipe's authors found the bubble negligible from $m = 4p$ on
-#   ([1811.06965](https://arxiv.org/abs/1811.06965), section 2.3). By our formula that's still
-#   almost a fifth of the time; they note that recomputation can begin before the gradient arrives,
-#   which hides a part of it.
+#   ([1811.06965](https://arxiv.org/abs/1811.06965), section 2.3). By our formula that's still 16 %
+#   of the time with four stages, and almost a fifth with many; they note that recomputation can
+#   begin before the gradient arrives, which hides a part of it.
 # - BLOOM, 176 billion parameters, ran on 384 A100s as 8 pipelines of 12 stages, each stage split
 #   over 4 GPUs. The batch of 2,048 sequences is 256 for each pipeline, in 128 micro-batches of two:
 #   a bubble of 11/139, or 8 %. It used recomputation too: look for `PP_SIZE`, `MICRO_BATCH_SIZE`
@@ -607,6 +615,6 @@ card.check(idle=40)  # add schedule=…, fault=…, where=…, mended=…, first
 #
 # ## Where next
 #
-# More micro-batches are one way to shrink the bubble, but a batch can't grow without end. [Lesson
+# More micro-batches are one way to shrink the bubble, but a batch can't grow indefinitely. [Lesson
 # 07](07_beyond_1f1b.ipynb) leaves the batch as it is and attacks the idle time elsewhere: in
 # smaller pieces of the model, and inside the backward itself.

@@ -121,9 +121,9 @@ reveal("beyond_1f1b-2")
 # - It runs the first micro-batch's last chunk: 1.
 # - That micro-batch travels through the $p-1$ ranks behind it, and rank 0 runs a forward for each
 #   of these hops: $p-1$.
-# - Its gradient travels back through the same ranks. Each of them runs one more forward before that
-#   backward, and in a loop rank 0 must have supplied its input: one forward for each hop, $p-1$
-#   again. (In 1F1B it waits instead.)
+# - Its gradient travels back over the same hops. In this order rank 0 runs a forward for each of
+#   them as well: $p-1$ again. (In 1F1B it waits instead. As long as messages are free it could wait
+#   here too, and the step would be no longer. A question below asks what these forwards buy.)
 #
 # Together that's $vp + p - 1$ chunks, and a chunk is $1/v$ of a stage:
 #
@@ -132,18 +132,18 @@ reveal("beyond_1f1b-2")
 # %%
 for p, v in ((3, 2), (4, 2), (4, 8), (8, 3)):
     most = max(in_flight(interleaved(p, 4 * p, v)))
-    claim.same(f"{p} ranks, {v} chunks: rank 0 keeps so many chunks", most, v * p + p - 1)
+    claim.same(f"{p} ranks, {v} chunks: chunks that rank 0 keeps", most, v * p + p - 1)
 
 # %% [markdown]
-# The second term is the price of going round the loop more than once. It falls with $v$ because
-# each step around it is smaller. So the memory jumps with the second chunk, and after that it's the
-# messages that limit how far you can go.
+# The second term is what rank 0 runs ahead while the first gradient comes back. It falls with $v$
+# because each of these forwards is smaller. So the memory jumps with the second chunk, and after
+# that it's the messages that limit how far you can go.
 #
 # ## When messages take time
 #
-# So far messages were free. Now let each of them take a while, from zero to half a second, where a
-# whole stage computes for one second forward. (That's a lot inside a cluster, but not for ranks
-# that are far apart.)
+# So far messages were free. Now let each of them take up to half a second, while the forward of a
+# whole stage takes one second. (That's a lot inside a cluster, but not for ranks that are far
+# apart.)
 
 # %%
 predict(
@@ -175,10 +175,11 @@ reveal("beyond_1f1b-3")
 # Did you expect the slow network to punish the schedule with more messages first? It hits 1F1B hard
 # as well, and the reason lies in 1F1B itself: it keeps *just* enough micro-batches in flight to
 # cover a round trip when messages are free. Any latency on top of it is idle time. Two chunks lead
-# by 5.5 s at 500 ms. Of these, 4.5 are the smaller bubble, which they have at 0 ms too, and one
-# second is latency that hides, because a rank runs further ahead. With four chunks a micro-batch
-# crosses fifteen borders each way instead of seven, and a chunk of a quarter of a second has to
-# hide a message of half a second. It can't.
+# by 5.5 s at 500 ms. Of these, 4.5 are the smaller bubble, which they have at 0 ms too. The
+# remaining second is what's left over: they send more than twice as many messages, but a rank runs
+# further ahead, which hides more latency than the extra messages add. With four chunks a
+# micro-batch crosses fifteen borders each way instead of seven, and a chunk of a quarter of a
+# second has to hide a message of half a second. It can't.
 #
 # Keep this in mind, because it comes back below: **room to run ahead buys tolerance of latency**.
 #
@@ -236,7 +237,7 @@ compare_with_one_device("interleaved")
 # %% [markdown]
 # There is another order for the same loop. **Breadth-first** takes all micro-batches through a
 # chunk before the next chunk begins, as GPipe does. It keeps all of them, so it needs more memory,
-# and its bubble is that of interleaved 1F1B. What it buys shows at the end of the step:
+# and it has the same bubble as interleaved 1F1B. The benefit comes at the end of the step:
 
 # %%
 compare_with_one_device("breadth-first")
@@ -249,8 +250,9 @@ for plan in (interleaved(4, 8, chunks=2), breadth_first(4, 8, chunks=2)):
 # %% [markdown]
 # All backwards of the second chunk come first, so its gradients are complete early, and they can be
 # averaged over replicas while the first chunk still computes. And if the weights are sharded, as in
-# lesson 12, each chunk has to be gathered once per step instead of once per round. That's what its
-# authors wanted it for ([2211.05953](https://arxiv.org/abs/2211.05953)).
+# lesson 12, each chunk is gathered once for all its forwards and once for all its backwards,
+# instead of again in every round. That's what its authors wanted it for
+# ([2211.05953](https://arxiv.org/abs/2211.05953)).
 
 # %% [markdown]
 # ## Two halves of a backward
@@ -304,13 +306,12 @@ show_code("helpers/schedules/builders.py", "_zero_bubble")
 # for each of the $p-1$ ranks behind it: $(p-1)(F + I + W)$ in all. Now only F and I are on that
 # path, and for each of those ranks one W fits into the gap:
 #
-# $$\text{idle per rank} = (p - 1)\,(F + I - W), \qquad
-# \frac{\text{ZB-H1}}{\text{1F1B}} = \frac{F + I - W}{F + I + W}.$$
-# This holds as long as W isn't longer than F or I, which is usual, since attention has no weights
-# and so no W. Then a third is left only where F = I = W. The shorter W is, the less there is to
-# fill gaps with: with W half as long as the others it's already three fifths. (And a third of the
-# idle *seconds* isn't a third of the *bubble*: the step has become shorter too, so its idle share
-# fell from 27 % to 11 %.)
+# $$\text{idle per rank} = (p - 1)\,(F + I - W), \qquad \frac{\text{ZB-H1}}{\text{1F1B}} = \frac{F +
+# I - W}{F + I + W}.$$ This holds as long as W isn't longer than F or I, which is usual, since the
+# products inside attention ($QK^\top$ and the one with $V$) have no weights and so no W. Then a
+# third is left only where F = I = W. The shorter W is, the less there is to fill gaps with: with W
+# half as long as the others it's already three fifths. (And a third of the idle *seconds* isn't a
+# third of the *bubble*: the step has become shorter too, so its idle share fell from 27 % to 11 %.)
 #
 # With F = 2 s, I = 2 s and W = 1 s, on four ranks with eight micro-batches: how many seconds does a
 # step of ZB-H1 take?
@@ -453,16 +454,17 @@ reveal("beyond_1f1b-7")
 # clipped or skipped, the rank *rolls it back* and does it again. This is called post-update
 # validation, and it's cheap as long as clipping is rare, as it is late in a training.
 #
-# The second line of fine print: in these orders the bubble is exactly zero only where F = I = W and
-# messages are free. Real times are never equal, and we'll come to that.
+# The second line of fine print: these orders are made for F = I = W and free messages, and other
+# times bring the bubble back. With W half as long as F and I, ZB-H2 is idle for 13 % of its span.
+# Real times are never equal, and we'll come to that.
 #
 # ## The same in half the memory: a V
 #
 # Can a step be a parallelogram without twice the memory? The loop of the interleaved schedule has a
 # weakness: a micro-batch ends on the last rank and has to travel all the way back, so rank 0 keeps
-# it longest and the last rank hardly at all. Fold the pipeline instead. In **ZB-V** rank 0 holds
-# the first stage *and* the last one, so a micro-batch comes home for its loss, and its first
-# backward starts at once on the rank that's most pressed for memory.
+# it longest: eleven chunks at its peak, where the last rank keeps five. Fold the pipeline instead.
+# In **ZB-V** rank 0 holds the first stage *and* the last one, so a micro-batch comes home for its
+# loss, and its first backward starts at once on the rank that's most pressed for memory.
 
 # %%
 layouts = {"a loop": [0, 1, 2, 3] * 2, "a V": [0, 1, 2, 3, 3, 2, 1, 0]}
@@ -482,12 +484,12 @@ show(simulate(zb_v(4, 8), half).trace)
 #
 # In a model with experts (lesson 15), each layer sends its tokens to other GPUs and back, and for
 # DeepSeek-V3 these all-to-alls take about as long as the computing
-# ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.1). Within one micro-batch nothing
-# can hide them: the experts can't start before their tokens have arrived. But *another* micro-batch
-# has work to do. So **DualPipe** runs a forward and the backward of another micro-batch as one
-# action, F&B, and while one of them sends, the other computes. (Sending takes a part of the GPU as
-# well: 20 of 132 multiprocessors at DeepSeek. We leave that out.) Here is one layer of each; every
-# piece of computing and every all-to-all takes one unit.
+# ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.1). Within one micro-batch there's
+# little to hide them behind: the experts can't start before their tokens have arrived. But
+# *another* micro-batch has work to do. So **DualPipe** runs a forward and the backward of another
+# micro-batch as one action, F&B, and while one of them sends, the other computes. (Sending takes a
+# part of the GPU as well: 20 of 132 multiprocessors at DeepSeek. We leave that out.) Here is one
+# layer of each; every piece of computing and every all-to-all takes one unit.
 
 
 # %%
@@ -514,8 +516,8 @@ claim("a pair, as a share of its halves", share, 0.6, within=0, how="counted")
 # %% [markdown]
 # DualPipe feeds micro-batches in from both ends, which takes two copies of the weights. Cut in half
 # at its middle it becomes a V with one copy, **DualPipeV**, and in its steady state every rank runs
-# pairs (framed in the picture). A chunk's forward takes 0.5 s now, half of it all-to-alls, I as
-# long, and W, which sends nothing, 0.25 s:
+# pairs (framed in the picture). Now a chunk's forward takes 0.5 s, half of which is all-to-alls. I
+# takes just as long, and W, which sends nothing, takes 0.25 s:
 
 # %%
 from helpers.schedules import dualpipe_v
@@ -528,15 +530,15 @@ for done, words in zip([*bare, hidden], ("", "", ", what a pair sends hidden"), 
 show(hidden.trace)
 
 # %% [markdown]
-# As an order DualPipeV is worse than ZB-V: a pair starts only when both of its halves have their
-# input. What a pair hides more than makes up for it. (The order and its pairs are those of
-# PyTorch's `ScheduleDualPipeV`, action by action.)
+# Judged by its order alone, DualPipeV is worse than ZB-V, because a pair can start only when both
+# of its halves have their input. But what the pairs hide more than makes up for that. (The order
+# and its pairs are those of PyTorch's `ScheduleDualPipeV`, action by action.)
 #
 # ## What each way costs
 #
-# Here are the schedules of this lesson, with F = I = W and free messages again. To the right is
-# what a rank keeps, where a micro-batch counts until its W; upwards how much of a long training it
-# idles, where steps may slide into each other.
+# Here are the schedules of this lesson, with F = I = W and free messages again. The horizontal axis
+# is what a rank keeps, counting each micro-batch until its W. The vertical axis is the share of a
+# long training run in which it's idle, with steps allowed to slide into each other.
 
 # %%
 plans = {one_f_one_b(4, 8): 1, interleaved(4, 8): 2, interleaved(4, 8, chunks=4): 4}
@@ -562,14 +564,14 @@ show(
 
 # %% [markdown]
 # Each point has its price tag on another axis. The loops send more than $v$ times as many messages.
-# ZB-H2 and ZB-V reach zero only if nobody clips by the norm of the whole model. And DualPipeV's
-# gain isn't in this picture, because here there's nothing to hide.
+# ZB-H2 and ZB-V reach zero only if no rank waits for the norm of the whole model before it updates.
+# And DualPipeV's gain isn't in this picture, because here there's nothing to hide.
 #
 # How much would DualPipe itself idle? Each rank holds a stage of both directions, so the bubble has
 # only half of the pipeline to fill: by [its authors'
 # count](https://github.com/deepseek-ai/DualPipe) $(p/2-1)(F\&B + B - 3W)$, where $F\&B$ is the time
 # of a pair. With one second for each of F, I and W and a pair that hides nothing, that's 2 s for
-# four ranks. The V idles for 3 s, and saves the second copy of the weights.
+# four ranks. DualPipeV idles for 3 s, and saves the second copy of the weights.
 #
 # ## Real ranks
 #
@@ -632,9 +634,9 @@ show(game.picture(), live=lambda: game)
 check("PP-5")
 
 # %% [markdown]
-# What could no rule do? A micro-batch stays on rank 0 until its W is done. With 16 ranks and a very
-# long batch: for how many micro-batches must rank 0 have room at least, so that it can work all the
-# time?
+# There's a limit that no rule can beat. A micro-batch stays on rank 0 until its W is done. With 16
+# ranks and a very long batch, what is the smallest number of micro-batches that rank 0 must have
+# room for if it's never to be idle?
 
 # %%
 mine = None
@@ -666,9 +668,9 @@ predict(
 
 # %% [markdown]
 # A **search** simulates many orders and keeps the best. Each of its walks is greedy, much like a
-# good solution of PP-5: a rank does what it can as soon as it can, and fills idle time with W. How
-# far ahead it may run, and how patiently it waits for an input before it starts a W, is varied from
-# walk to walk.
+# good solution of PP-5: a rank does what it can as soon as it can, and fills idle time with W. What
+# varies from walk to walk is how far ahead a rank may run, and how long it waits for an input
+# before it starts a W instead.
 
 # %%
 from helpers.search import search
@@ -710,7 +712,8 @@ show(sliders.picture(), live=lambda: sliders)
 # ## Read a step
 #
 # As in lesson 06: a step with one fault, which changes with your student number in place of 42. Now
-# it may be any of four schedules. Each has its own sign: who keeps most, and where its W stand?
+# it may be any of four schedules. Each leaves its own signature: look at which rank keeps the most
+# activations, and at where the Ws are.
 
 # %%
 card = deal(42, 11)
@@ -724,7 +727,8 @@ card.check(idle=25)  # add schedule=…, fault=…, where=…, mended=…, first
 # ## What to remember
 #
 # - With $v$ chunks per rank, in a loop, the idle time at the ends is divided by $v$. The price is
-#   more than $v$ times as many messages, and $(p-1)/v$ more stages' worth of memory.
+#   more than $v$ times as many messages. The usual order also keeps $(p-1)/v$ more stages' worth of
+#   activations, which lets it bear more latency.
 # - Backward has two halves. Other ranks wait for I only, so W can fill idle time. W needs the
 #   inputs of the linear layers *and* the gradients at their outputs.
 # - ZB-H1 leaves $(F+I-W)/(F+I+W)$ of 1F1B's idle seconds, a third where all are equal, and no rank
@@ -759,7 +763,7 @@ card.check(idle=25)  # add schedule=…, fault=…, where=…, mended=…, first
 # You can now keep a pipeline busy. [Lesson 08](08_dp_x_pp.ipynb) puts several of them side by side,
 # and asks who has to talk to whom.
 #
-# ## Appendix: held against a paper
+# ## Appendix: checked against a paper
 #
 # Does our simulator agree with others? Qi et al. measured F, I, W and the messages of two models on
 # 8 GPUs in a row, and published the bubbles that their schedules have with these times
@@ -776,11 +780,11 @@ from helpers.simulate.published import table
 Markdown(table())
 
 # %% [markdown]
-# Three columns agree to all four digits. The interleaved one doesn't: a plain simulation, in the
-# last column, has slightly larger bubbles. We could reproduce the published values only by letting
-# most messages between the last rank and the first one take no time. That's our guess, found by
-# trial; the paper doesn't say how that column was computed. It's a good habit to ask of every
-# number what was counted in it, starting with your own.
+# The columns of 1F1B, ZB-H1 and ZB-H2 agree to all four digits. For the interleaved schedule a
+# plain simulation, in the last column, has slightly larger bubbles. The column before it agrees
+# only because we let most messages between the last rank and the first one take no time there.
+# That's our guess, found by trial; the paper doesn't say how its column was computed. It's a good
+# habit to ask of every number what was counted in it, starting with your own.
 #
 # The paper searched for orders too, with twice the memory of 1F1B. On six of its settings, the
 # largest with 32 ranks and 96 micro-batches, our search ends at the published bubble, and on a

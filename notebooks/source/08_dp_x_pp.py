@@ -75,16 +75,16 @@ reveal("dp_x_pp-1")
 # %% [markdown]
 # Click on a rank: its row and its column light up. (Without a kernel you see those of rank 1.)
 #
-# Along a **row** travels what a pipeline needs: activations to the right, and the gradients of
-# these activations back to the left. Down a **column** travels what data parallelism needs:
-# gradients of weights. Each rank belongs to exactly one row and one column, so it needs two process
-# groups, and the classic bug of such a trainer is a collective sent to the wrong one. In torch you
-# create groups with `dist.new_group`, which every rank has to call for every group, its own or not.
-# `make_groups(grid)` does that, and returns a rank's own two as `.pp` and `.dp`.
+# Each **row** carries what a pipeline needs: activations to the right, and the gradients of these
+# activations back to the left. Each **column** carries what data parallelism needs: gradients of
+# weights. Each rank belongs to exactly one row and one column, so it needs two process groups, and
+# the classic bug of such a trainer is a collective sent to the wrong one. In torch you create
+# groups with `dist.new_group`, which by default every rank has to call for every group, its own or
+# not. `make_groups(grid)` does that, and returns a rank's own two as `.pp` and `.dp`.
 #
 # The result is the step of one device with the batch of all rows. A row takes the mean over its
-# micro-batches (lesson 06), a column the mean over the rows (lesson 03), and a mean of equally
-# large means is the mean.
+# micro-batches (lesson 06) and a column the mean over the rows (lesson 03). All of them cover
+# equally many tokens, so the mean of these means is the mean over the whole batch.
 
 # %% [markdown]
 # ### Your turn: DP-PP-1 · 10 minutes · 5 points
@@ -141,8 +141,9 @@ predict(
 
 # %% [markdown]
 # You can tell rounding from a bug without any reasoning, because almost nothing else depends on the
-# precision. In float64 a number has 29 more bits, so rounding errors shrink by about $2^{29}
-# \approx 5\cdot10^8$. A wrong factor or a missing micro-batch stays exactly as large as it is.
+# precision. In float64 a number has 29 more significant bits, so rounding errors shrink by about
+# $2^{29} \approx 5\cdot10^8$. A wrong factor or a missing micro-batch stays exactly as large as it
+# is.
 
 # %%
 _, whole64, _ = train_script("primer/intro.py", one, dtype=torch.float64)
@@ -210,12 +211,14 @@ entries = twin(1)[0].model.embed_tokens.weight.square().mean().sqrt().item()
 claim("size of the entries of the embedding at the start", entries, 0.02)
 
 # %% [markdown]
-# Two rows carry it, those of "A" and "in", and two steps made it, 8 and 9, in which the gradient of
-# the embedding is largest. A row is trained by its own token alone, so it can drift by itself. And
-# the embedding is the one matrix that is divided by its own size: the first RMSNorm behind it
-# scales a row to entries of about 1. The rows begin with entries of 0.02, so a difference in a row
-# comes out fifty times as large. If that's the reason, twins whose rows begin with entries of 1
-# shouldn't drift apart:
+# The twins end 1.3e-6 apart, less than the 4.5e-5 above, because we rounded only the gradients,
+# while float32 rounds every product and every sum. But the pattern is there: two rows carry the
+# difference, those of "A" and "in", and two steps made it, 8 and 9, in which the gradient of the
+# embedding is largest. A row is trained by its own token alone, so it can drift by itself. And the
+# embedding is the one matrix that is divided by its own size: the first RMSNorm behind it scales a
+# row to entries of about 1. The rows begin with entries of 0.02, so a difference in a row comes out
+# fifty times as large, and so does the gradient that comes back to it. If that's the reason, twins
+# whose rows begin with entries of 1 shouldn't drift apart:
 
 # %%
 after, of_one = drifted[-1][0], [*drift(scale=50)][-1][0]
@@ -227,7 +230,8 @@ claim.below("with entries of 1, the largest difference after the last step", of_
 #
 # ## What no stage can do alone
 #
-# Two things that every real trainer does belong to the whole model, and a grid breaks both.
+# Clipping and tied embeddings concern the whole model rather than one stage, and a grid breaks
+# both.
 #
 # **Clipping.** Before the update, the gradient is scaled down if its norm over the *whole* model is
 # too large. A stage sees only its own part of it.
@@ -249,7 +253,7 @@ show_code("DP_PP/clip_and_tie.py", "clip")
 # **Tied embeddings.** Many models use one matrix as embedding and as head. In a pipeline the first
 # stage needs it and so does the last, so each has a copy, and each copy gets only the gradient of
 # its own use. The gradient of the one weight is the sum of both, so before the update the two ranks
-# send each other theirs and add them up: `add_tied(copies, tie)`, three lines in
+# send each other theirs and add them up: that's `add_tied(copies, tie)` in
 # `helpers/pipeline/tied.py`.
 #
 # Together they have a trap of their own: once both ends hold the sum, a tied weight would count
@@ -271,10 +275,10 @@ reveal("dp_x_pp-3")
 # %% [markdown]
 # ## A model to show to a friend
 #
-# Your trainer is one device, to the last digits that matter. So let it work: six ranks, a model
-# with three layers, Adam, and 300 steps from random weights. Rank 2 prints nothing while it trains,
-# but its losses come back. Then we put the three stages of one pipeline together again, and the
-# model tells a story.
+# Your trainer matches one device to the last digit that matters, so let's put it to work: six
+# ranks, a model with three layers, Adam, and 300 steps from random weights. Rank 2 prints nothing
+# while it trains, but its losses come back. Then we put the three stages of one pipeline together
+# again, and the model tells a story.
 
 # %%
 small = ["--size", "story", "--layers", "3"]
@@ -292,9 +296,9 @@ print(f"loss {losses[0]:.2f}, and after {len(losses)} steps {losses[-1]:.2f}\n")
 print(tokenizer.decode([i for i in story if i != end]))
 
 # %% [markdown]
-# It isn't literature. But six processes that never saw each other's layers agreed on it, message by
-# message. For other stories change `seed` or `temperature`; for a better one, `--steps`.
-# ## What the columns cost
+# It isn't literature. But six processes, none of which trained more than a third of the model,
+# agreed on it, message by message. For other stories change `seed` or `temperature`; for a better
+# one, `--steps`. ## What the columns cost
 #
 # In a step each row goes through warm-up, steady state and cool-down on its own, and the columns
 # meet only at the end. What does that add? Our six ranks share two cores and can't tell, so we ask
@@ -367,9 +371,9 @@ claim.below(words, 1e3 * during.duration, 1e3 * after.duration, spread=0.03)
 # numbers for $P$ parameters in $p$ stages, however many sequences there were. So the gradients are
 # **fixed**, and the activations **grow with the tokens of a step**.
 #
-# Take a model of 7 billion parameters in 4 stages, sequences of 2,048 tokens, width 4,096, and
-# numbers of 2 bytes. **How many sequences must a pipeline read in one step so that the activations
-# that a stage sends forward are as many bytes as its gradients?**
+# Take a model of 7 billion parameters and width 4,096, cut into 4 stages, with sequences of 2,048
+# tokens and 2 bytes per number. **How many sequences must a pipeline read in one step so that the
+# activations that a stage sends forward are as many bytes as its gradients?**
 
 # %%
 mine = None
@@ -377,7 +381,8 @@ answer("dp_x_pp-5", mine)
 
 # %% [markdown]
 # So the rule of thumb that gradients are the larger load holds for small batches only. BLOOM 176B,
-# with 12 stages, let each pipeline read 256 sequences of 2,048 tokens and width 14,336 in a step:
+# with 12 stages, let each pipeline read 256 sequences of 2,048 tokens and width 14,336 in a step,
+# with 2 bytes for each number:
 
 # %%
 activations, gradients = 256 * 2048 * 14336 * 2, 176e9 / 12 * 2
@@ -455,8 +460,9 @@ reveal("dp_x_pp-6")
 # The columns add 15 s to a step: 3.5 GB around a ring of three machines, at a quarter of a card,
 # with nothing to hide behind. The pipelines add a second. Where does that come from? A message of
 # $2\,s\,d$ = 16.8 MB takes $c$ = 54 ms through its quarter. With 1F1B, stage 0 has only $p$
-# micro-batches in flight, so $p$ of them are done in each round trip of one of them: down and up
-# through $p$ stages, with $p-1$ messages each way. A micro-batch therefore takes
+# micro-batches in flight, so $p$ micro-batches are completed in the time that one needs for its
+# round trip: down and up through $p$ stages, with $p-1$ messages each way. A micro-batch therefore
+# takes
 #
 # $$\frac{p\,(F+B) + 2\,(p-1)\,c}{p} \;=\; F + B + \frac{2\,(p-1)}{p}\,c.$$
 #
@@ -474,7 +480,10 @@ _ = claim("computing, as a share of a long step", share, expected, how="simulate
 # Once the pipeline is full, a stage that has $k$ micro-batches in flight pays nothing as soon as
 # $k\,(F+B)$ covers the round trip: $k \ge p + 2\,(p-1)\,c/(F+B) = 4.1$, so five are enough. That's
 # **eager 1F1B** ([2211.05322](https://arxiv.org/abs/2211.05322)): twice the warm-up, more memory,
-# and the messages hide. What nothing can hide is a message that takes longer than $F + B$.
+# and the messages hide. What nothing can hide is messages that together take longer than $F + B$. A
+# middle stage sends two for each micro-batch, one on and one back, through the same quarter of a
+# card, so $c$ may be at most half of $F + B$: 54 ms of 95. (Our simulator gives each direction a
+# link of its own, so it ignores the moments in which the two meet.)
 #
 # And the columns? Their 15 s are the same for every step, however *many* sequences it has.
 
@@ -517,12 +526,13 @@ reveal("dp_x_pp-7", share=ends["columns cross"])
 
 # %% [markdown]
 # With few tokens in a step, only pipelines may cross the slow links. With many, both orders do
-# well. The pipelines hide their messages at the price of two micro-batches more in memory. The
-# columns needn't hide anything, because their 15 s become a small part of a long step. They could:
-# four chunks in breadth-first order are averaged one after the other, each while the next one
-# computes. But that order keeps *all* micro-batches, 2.3 GB each (34 $s\,d$ bytes a layer, eight
-# layers), and beside the 28 GB of weights and optimizer, 80 GB hold 22 of them. So its curve ends
-# at 48 sequences.
+# well. With eager 1F1B, the pipelines hide their messages for the memory of two more micro-batches.
+# The columns hide nothing, and still do well once their 15 s are spread over a long step: with
+# 1,536 sequences they're 17 % of it. Could they hide? With four chunks in breadth-first order, each
+# chunk is averaged while the next one computes. But that order keeps *all* micro-batches, 2.3 GB
+# each (34 $s\,d$ bytes a layer, eight layers), and a GPU of 80 GB has room for 22 of them beside
+# the 28 GB of weights and optimizer. So its curve ends at 48 sequences, where there's so little to
+# compute that only 1.5 of the 15 s hide.
 #
 #
 # Both orders exist, and now you can read them:
@@ -546,13 +556,15 @@ for hidden in (False, True):
     done = estimate(llama, Layout(2048, 8192, **sizes, overlap_dp=hidden), preset("H100"))
     seconds = [done.causes[part] for part in ("averaging gradients", "pipeline messages")]
     words = "gradients {:.2f} s, pipeline messages {:.2f} s".format(*seconds)
-    print(f"{'with' if hidden else 'without'} overlap: {done.seconds:.2f} s a step, of it {words}")
+    print(
+        f"{'with' if hidden else 'without'} overlap: {done.seconds:.2f} s a step, including {words}"
+    )
 
 # %% [markdown]
 # With 16 million tokens a step, the gradients are a twelfth of it at worst and a hundredth with
 # overlap.
 #
-# Eager 1F1B you can find yourself: in this level of the game a message takes as long as a forward,
+# You can find eager 1F1B yourself: in this level of the game a message takes as long as a forward,
 # and each rank has room for five micro-batches, which is more than 1F1B uses.
 
 # %%
@@ -575,17 +587,17 @@ show(game.picture(), live=lambda: game)
 # - An all-reduce of stage $r$ has $r\,t_B$ of cool-down to hide in; stage 0's has nothing.
 # - Gradients are fixed, activations grow with the tokens of a step. A message costs 1F1B $2(p-1)/p$
 #   of itself for each micro-batch, and nothing with enough of them in flight.
-# - Few tokens: pipelines between machines. Many tokens: either, if it's hidden. Count what shares a
-#   card.
+# - With few tokens in a step, let pipelines cross between machines. With many, either order works
+#   if its messages are hidden or rare. Always count how many GPUs share a card.
 #
 # ## In the wild
 #
-# - **Llama 3 405B** ran on 16,384 H100 as TP 8 x PP 16 x DP 128, for 400 TFLOP/s a GPU, which is 41
+# - **Llama 3 405B** ran on 16,384 H100s as TP 8 x PP 16 x DP 128, for 400 TFLOP/s a GPU, which is 41
 #   % MFU ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). With half the GPUs and DP 64 it
 #   was 43 %.
-# - **BLOOM 176B** used TP 4 x PP 12 x DP 8 on 384 A100
+# - **BLOOM 176B** used TP 4 x PP 12 x DP 8 on 384 A100s
 #   ([2211.05100](https://arxiv.org/abs/2211.05100), section 3.4).
-# - **Megatron-LM** ran a model of a trillion parameters on 3,072 A100 with TP 8 and PP 64, which
+# - **Megatron-LM** ran a model of a trillion parameters on 3,072 A100s with TP 8 and PP 64, which
 #   leaves DP 6 ([2104.04473](https://arxiv.org/abs/2104.04473), table 1).
 #
 # To read: in Megatron-LM, `initialize_model_parallel` in `megatron/core/parallel_state.py` builds
@@ -597,5 +609,6 @@ show(game.picture(), live=lambda: game)
 # ## Where next
 #
 # The all-reduce of stage 0 is still exposed, and in plain data parallelism *every* all-reduce is.
-# [Lesson 10](10_buckets_and_overlap.ipynb) sends gradients while backward is still computing the
-# rest of them.
+# [Lesson 09](09_what_training_costs.ipynb) counts what a step costs, and [lesson
+# 10](10_buckets_and_overlap.ipynb) sends gradients while backward is still computing the rest of
+# them.

@@ -62,9 +62,9 @@ for event in models[0].log:
     print(f"{1e6 * event.time:6.0f} µs {event.typ:12} {event.memory / 1e6:4.0f} MB, its result too")
 
 # %% [markdown]
-# Each call takes time on the rank's clock, and by these rules each value takes memory as long as
-# Python holds it. (A real run loads its weights from the host once, not in every step; in the eight
-# puzzles and the boss it's free.)
+# Most calls take time on the rank's clock (the loss is free), and by these rules each value takes
+# memory as long as Python holds it. (A real run loads its weights from the host once, not in every
+# step; in the eight puzzles and the boss, loading is free.)
 #
 # ## Why can't you cheat?
 #
@@ -102,8 +102,9 @@ except PuzzleError as error:
 # its gradient $512 \cdot 256 = 131{,}072$ a sample.
 #
 # You reach a puzzle's target in time by putting the right work on the right rank, and its target in
-# memory by throwing things away at the right moment. From puzzle 3 on, the published memory target
-# can be beaten: a step that needs less gets a star.
+# memory by throwing things away at the right moment. The targets are what the published solutions
+# need, to the last digit (the notebook that published them rounds them, and counts its puzzles from
+# 0). From puzzle 3 on, their memory can be beaten: a step that needs less gets a star.
 #
 # This cell draws your step. In the boxes, "F0 L2" is the forward of sample 0 through layer 2; under
 # each rank you see the memory that it holds.
@@ -281,13 +282,13 @@ reveal("training_puzzles-3")
 #
 # | | `steps` | `classic` | `bytes` | `measured` |
 # |---|---|---|---|---|
-# | plays | puzzles 1 to 8 | PZ-P0 to PZ-P4 | your runs of these | the boss |
+# | used for | puzzles 1 to 8 | PZ-P0 to PZ-P4 | your runs of these | the boss |
 # | backward | a forward's time | a forward's time | twice | twice |
 # | an all-reduce | 0.3 steps | as long as one all-gather | as two | as two |
-# | runs beside computing | nothing | nothing | what isn't awaited yet | what isn't awaited yet |
+# | overlaps with computing | nothing | nothing | what isn't awaited yet | what isn't awaited yet |
 # | `load_weights` | free | from the host | from the host | free |
 # | memory | elements | elements | bytes | bytes |
-# | is what lies in | the dictionaries | the dictionaries | Python | Python |
+# | memory counts what's in | the dictionaries | the dictionaries | Python | Python |
 #
 # Your `ddp` and `fully_sharded` run under each of them. How much longer does ZeRO-3 communicate?
 
@@ -308,7 +309,7 @@ for profile, ratio in (("classic", 3), ("bytes", 1.5)):
 
 # %% [markdown]
 # `classic` counts three collectives for one, `bytes` the 1.5 of lesson 12. So what wins by simple
-# rules may be a bad plan for a real machine. (Neither is a network's: it's what a profile charges.)
+# rules may be a bad plan for a real machine. (No network was measured here: a profile sets prices.)
 #
 # ## Homework
 #
@@ -343,8 +344,8 @@ play("pipeline_sharded")
 # %% [markdown]
 # Four pipelines of four stages, and yet sixteen ranks are only about twice as fast as one: each
 # pipeline has a single sample, so one of its stages computes at a time and three wait. And all
-# sixteen meet for each of twelve collectives. To share a layer only among the ranks that compute it
-# saves most of these meetings, and you'll need it for the boss.
+# sixteen meet for each of twelve collectives. Sharing a layer only among the ranks that compute it
+# avoids most of these meetings, and you'll need that for the boss.
 #
 # ## The strategies, one by one, at any size
 #
@@ -354,9 +355,10 @@ play("pipeline_sharded")
 # opens in [Perfetto](https://ui.perfetto.dev).
 #
 # A batch that a card can't hold comes in **micro-batches**, and the first question is what they
-# cost. For data parallelism nothing, if gradients add up on the rank and the all-reduce waits until
-# the last. At stake is a factor $m$ of traffic for $m$ micro-batches, and correctness: whoever adds
-# a gradient to a sum that's already reduced counts samples twice.
+# cost. For data parallelism they cost no traffic, if gradients add up on the rank and the
+# all-reduce waits for the last one. Otherwise $m$ micro-batches pay $m$ times the traffic. And it's
+# easy to get wrong: add a gradient to a sum that's already reduced, reduce again, and samples count
+# twice.
 #
 # ### Your turn: PZ-P0 · 30 minutes · 15 points
 #
@@ -367,10 +369,12 @@ play("pipeline_sharded")
 check("PZ-P0")
 
 # %% [markdown]
-# ZeRO-3 can't wait. It throws a layer away after using it, so it gathers it again for the next
-# micro-batch, and if it kept whole gradients until the last one, it would lose the memory that it
-# was made for. So all three collectives, 3 halves of an all-reduce, come with each micro-batch:
-# $1.5\,m$ times data parallelism's traffic. Smaller ones save activations, but cost bandwidth.
+# ZeRO-3 has no such free choice. It frees a layer after using it, so it must gather it again for
+# the next micro-batch. It could put off the reduce-scatter (FSDP2's
+# `set_requires_gradient_sync(False)` does), but then every rank keeps whole gradients, and not to
+# keep them is what ZeRO-3 was made for. If it doesn't, all three collectives, each half of an
+# all-reduce, come with every micro-batch: $1.5\,m$ times data parallelism's traffic. Smaller
+# micro-batches save activations, but cost bandwidth.
 #
 # ### Your turn: PZ-P1 · 45 minutes · 25 points
 #
@@ -389,9 +393,10 @@ for m in (1, 4):
 
 # %% [markdown]
 # A pipeline keeps its weights where they are, and micro-batches would cost it only small messages.
-# This part still does without them, so that you see what they're for: one rank works at a time,
-# and each holds the whole batch's activations. With 2,048 samples the input of a single layer is
-# $2048 \cdot 1024 \cdot 4096$, or 8.6 billion elements. New: layers needn't divide by ranks.
+# This part still does without them, so that you see what they're for: one rank works at a time, and
+# each holds the whole batch's activations. With 2,048 samples the input of a single layer is $2048
+# \cdot 1024 \cdot 4096$, or 8.6 billion elements. What's new is that the number of layers needn't
+# be divisible by the number of ranks.
 #
 # ### Your turn: PZ-P2 · 30 minutes · 15 points
 #
@@ -402,10 +407,11 @@ for m in (1, 4):
 check("PZ-P2")
 
 # %% [markdown]
-# GPipe (PZ-7) cures the time: all forwards, then all backwards. But each rank then holds all $m$
-# micro-batches, so the many that shrink the bubble fill the card. 1F1B alternates after a warm-up,
-# and no rank holds more than $p$, the number of stages, however large $m$ is. At stake is whether
-# you can afford a small bubble. The time is GPipe's, by lesson 06 about
+# GPipe (PZ-7) fixes the time: all forwards, then all backwards. But each rank then holds the
+# activations of all $m$ micro-batches, so the large $m$ that shrinks the bubble also fills the
+# card. 1F1B alternates after a warm-up, so no rank holds more than $p$, the number of stages,
+# however large $m$ is. That's what makes a small bubble affordable. The time is GPipe's, by lesson
+# 06 about
 #
 # $$T = (m + p - 1)(t_F + t_B) + \text{update}.$$
 #
@@ -449,7 +455,7 @@ for name, steps in (by_hand | {"gpipe": (4 + 3) * 4.8 + 1}).items():
 # Data parallelism is the fastest and the largest. ZeRO-3 pays for its memory in collectives, a
 # pipeline in a bubble that a larger batch would shrink. Which costs more depends on the network.
 #
-# ## A boss of two hours
+# ## A smaller boss: choose your own strategy
 #
 # 32 ranks, and you choose the strategy.
 #
@@ -483,12 +489,13 @@ show(timeline(trace_of(models, ranks=[0, 15])))
 
 # %% [markdown]
 # Look at the two lanes of a rank: a collective under a forward or a backward adds nothing to the
-# step. (On a real GPU it does: NCCL's kernels take processors and bandwidth from them.)
+# step. (On a real GPU it does: NCCL's kernels compete with them for SMs and memory bandwidth.)
 #
 # And don't take this MFU at face value. `bytes` has one matrix product a layer, at 95 % of the peak
 # rate: no attention, no normalization, none of the small kernels of a real optimizer. (In `classic`
 # a plan can also win by loading whole layers from the host, which a real run can't in every step.)
-# The boss uses the rules of lesson 19's model, in which computing reaches 77 % of the peak.
+# The real boss, below, uses the rules of lesson 19's model, in which computing reaches 77 % of the
+# peak.
 #
 # ## The boss
 #
@@ -497,9 +504,9 @@ show(timeline(trace_of(models, ranks=[0, 15])))
 # Gbit/s, of which 73 % arrive. The batch is 192 sequences of 2,048 tokens. The profile `measured`
 # charges what lesson 19's cluster model says, whose constants were fitted to measured training
 # steps. (It can't split a layer's products, so there's no tensor parallelism.) An activation here
-# stands for everything that its layer keeps for backward, the $34\,sbh$ bytes of lesson 09, also
-# where you keep it only to recompute from it. A real checkpoint would be the layer's input,
-# $2\,sbh$, so this decides how much you can keep, and recomputing is dearer than it really is.
+# stands for everything that its layer keeps for backward, the $34\,sbh$ bytes of lesson 09, even
+# where you keep it only to recompute from it. A real checkpoint is just the layer's input,
+# $2\,sbh$, so recomputation saves less memory here than it really would.
 #
 # Weights, gradients and states take 16 bytes a parameter:
 
@@ -530,10 +537,10 @@ reveal("training_puzzles-4")
 #
 # ### Your turn: PZ-P5 · 180 minutes · 90 points
 #
-# First compute what crosses the slow network for one sequence, if weights travel or activations do.
-# Then write `part5_training_loop()` in `puzzles/part5.py`. It passes with an MFU of 35 %, its score
-# is the MFU. Where does yours lie among four of ours ([puzzles/README.md](../puzzles/README.md) has
-# more)?
+# First compute how many bytes of one sequence cross the slow network: once for a plan in which the
+# weights travel, once for one in which the activations do. Then write `part5_training_loop()` in
+# `puzzles/part5.py`. An MFU of 35 % passes, and the score is the MFU itself. Where does yours land
+# among four of ours ([puzzles/README.md](../puzzles/README.md) has more)?
 
 # %%
 KNOWN = {  # GB on the fullest card, and MFU in percent
@@ -579,13 +586,13 @@ claim("ZeRO-3 over all cards is as slow as its network: MFU", mfu, best / (4 * v
 
 # %% [markdown]
 # ZeRO-3 over all cards sends every layer through the slow network, for each sequence again. One
-# pass through all layers is 217 GB, or 5.8 s at 36.5 GB/s, and a sequence needs 3.9 of them:
-# forward, 54 layers again (every tenth activation is kept), backward, and gradients back. A card
-# takes four sequences in turn, so its 91 seconds are $4 \cdot 3.9$ passes and nothing else, and two
-# sequences at once halve them. If the stages of a pipeline are nodes, ZeRO-3 inside a node uses the
-# fast network, and only activations and their gradients cross the slow one: ten messages of 0.05 GB
-# a sequence. A node between two others sends 19 GB a step, where ZeRO-3 over all cards passes on
-# 3.3 TB.
+# pass through all layers is 217 GB, of which a ring of 48 ranks sends 47/48 out of each node: 213
+# GB, or 5.8 s at 36.5 GB/s. A sequence needs 3.9 such passes: forward, 54 layers again (every tenth
+# activation is kept), backward, and gradients back. A card takes four sequences in turn, so its 91
+# seconds are $4 \cdot 3.9$ passes and nothing else, and two sequences at once halve them. If the
+# stages of a pipeline are nodes, ZeRO-3 inside a node uses the fast network, and only activations
+# and their gradients cross the slow one: ten messages of 0.05 GB a sequence. A node between two
+# others sends 19 GB a step, where ZeRO-3 over all cards passes on 3.3 TB.
 #
 # And the 31.8 seconds of the fourth of ours? A card computes for 22.8 s if nothing is repeated
 # (17.6 s at its peak rate), and the average card repeats 2.1 s. Of the 6.9 s without computing, six

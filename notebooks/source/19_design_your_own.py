@@ -9,7 +9,7 @@
 # micro-batches (06), chunks (07), shards (12) and parts of layers (13), and you can recompute
 # instead of storing (09). For one model and 512 GPUs that makes thousands of layouts. Most of them
 # don't fit into memory, and some of those that do take many times as long as others. You can't try
-# them all on a cluster that costs more than a thousand dollars an hour, but you can compute them.
+# them all on a cluster that costs over a thousand dollars an hour, but you can calculate each.
 #
 # **Question.** GPT-3 has 175 billion parameters. How would you spread its training over 512 GPUs,
 # how few would be enough, and what would it cost?
@@ -65,8 +65,8 @@ answer("design_your_own-1", mine)
 #
 # Data sheets would put peaks here. These are the rates that programs reach, by the model that this
 # lesson is about to judge: $F = 563$ TFLOP/s in a layer's products that are cut into 8 parts, $B =
-# 371$ GB/s over NVLink, $M = 2{,}750$ GB/s of memory, and $\alpha = 63$ µs until eight GPUs have
-# met.
+# 371$ GB/s over NVLink, $M = 2{,}750$ GB/s of memory, and $\alpha = 56$ µs for an all-reduce among
+# eight GPUs.
 #
 # A batch of 512 sequences of 2,048 tokens, one sequence in a micro-batch, 96 layers with a width of
 # 12,288. How many seconds do the products take on each GPU?
@@ -78,7 +78,7 @@ answer("design_your_own-8", mine)
 # %%
 P, d, s, layers = 175e9, 12288, 2048, 96
 p, n, m = 8, 8, 512 // 8
-F, B, M, alpha = 563e12, 371e9, 2750e9, 63e-6
+F, B, M, alpha = 563e12, 371e9, 2750e9, 56e-6
 products = 8 * P * m * s / (p * n * F)
 messages = m * layers / p * 4 * (alpha + 2 * (n - 1) / n * 2 * s * d / B)
 between = m * layers / p * 86 * s * d / M
@@ -103,7 +103,7 @@ claim("a step, by hand", done.seconds, by_hand, within=0.1, unit=" s", how=how)
 # %% [markdown]
 # The rates are the program's own, so this compares two calculations, and no measurement yet. What
 # differs is what we left out: attention's scores and the head, averaging gradients over the
-# replicas, the update, activations sent between stages, and smaller kernels.
+# replicas, the update, activations sent between stages, smaller kernels, and waiting for the host.
 
 # %%
 title = "Only two thirds of the step are matrix products"
@@ -121,16 +121,16 @@ show(estimate(gpt3, replace(first, batch=64), h100).simulated.trace)
 
 # %% [markdown]
 # `today` switches on FlashAttention (`flash`) and collectives that overlap with computing, because
-# nearly everybody trains with both by now. Older measurements have to be predicted without what
-# their software didn't have.
+# nearly everybody trains with both by now. To predict an older measurement, switch off what its
+# software didn't have yet.
 #
 # ## Can you trust it?
 #
 # A model of a cluster is worth as much as its agreement with measurements that it hasn't seen. Ours
 # has ten constants, which were fitted to 140 measured steps. Here are eight others, on A100s
 # without FlashAttention ([2205.05198](https://arxiv.org/abs/2205.05198), table 5). They are **held
-# out**: none of them set a constant. One number does belong to this paper's software alone, how
-# much slower it is than that of the 140 steps, and was set on single layers of another table.
+# out**: none of them set a constant. One number does belong to this paper alone: how much slower
+# its software is than that of the 140 steps. It was set on the single layers of another table.
 
 # %%
 from helpers.cluster.validate import judged_recomputation
@@ -148,9 +148,9 @@ print(f"one factor for this paper's software: {factor:.3f}")
 #
 # For newer GPUs it's less certain. What share of its peak, memory and networks a program reaches on
 # an H100 is taken from the A100, except for three constants, which were set on six published runs
-# on H100s. Of 35 runs on H100s and H800s that set none of the constants by which they are judged,
-# among them FSDP, mixtures of experts and FP8, the model predicts 20 to within 15 %, and one takes
-# more than twice as long as it says. For the B200 it has only the data sheet: no run on B200s was
+# on H100s. No run is judged by a constant that it helped to set. Of 35 runs on H100s and H800s,
+# among them FSDP, mixtures of experts and FP8, the model predicts 20 to within 15 %; the worst took
+# more than twice as long as predicted. For the B200 it has only the data sheet: no run on B200s was
 # compared. `docs/cluster_model.md` has every row.
 #
 # ## Meet the limits
@@ -184,7 +184,7 @@ reveal("design_your_own-2", shrinks=shrinks)
 # a higher latency, and more ranks have to wait for each other. So the messages grow while the
 # products halve, and each doubling of the GPUs buys less. That's why `tp` stays inside the NVLink
 # domain, which is a node of 8 GPUs on most machines and a rack of 72 on some newer ones. (The
-# layout with 4 parts is there for its time only: it needs 88 GB before any activations. And don't
+# layout with 4 parts is there for its time only: it needs 90 GB before any activations. And don't
 # trust the last percent here: of the 140 measured steps only one cuts layers across nodes, and the
 # model predicts 16 % too much for it.)
 
@@ -211,7 +211,8 @@ reveal("design_your_own-3")
 
 # %% [markdown]
 # With more stages there are fewer replicas, so each pipeline gets more micro-batches. The bubble is
-# $\frac{p-1}{m+p-1}$ of the step, and $m$ grows in proportion to $p$. What changes is memory. (That
+# $\frac{p-1}{m+p-1}$ of the time in the pipeline (a little less of the whole step, which also
+# averages gradients and updates), and $m$ grows in proportion to $p$. What changes is memory. (That
 # holds because the batch and the devices are fixed here. With a fixed number of micro-batches, a
 # longer pipeline does have a larger bubble.)
 #
@@ -264,8 +265,8 @@ check("CO-3")
 
 # %% [markdown]
 # Your layout runs on 512 GPUs, as `tp` 8, `pp` 8, `dp` 8, with a batch of 512 sequences. One node
-# of eight fails, and there's no spare. `tp` and `pp` stay, and each replica reads equally much. How
-# many GPUs go on?
+# of eight fails, and there's no spare. `tp`, `pp` and the batch of 512 stay, and all replicas read
+# equally many sequences. On how many GPUs can training go on?
 
 # %%
 mine = None
@@ -279,8 +280,8 @@ answer("design_your_own-9", mine)
 from helpers.cluster import frontier, search
 
 begun, found = time.perf_counter(), []
-for how in ("none", "full"):
-    found += search(gpt3, h100, gpus=512, batch=512, recompute=how, **today)
+for recompute in ("none", "full"):
+    found += search(gpt3, h100, gpus=512, batch=512, recompute=recompute, **today)
 found.sort(key=lambda one: one.seconds)
 print(f"{len(found)} layouts fit; the search took {time.perf_counter() - begun:.1f} seconds")
 for one in found[:4]:
@@ -296,11 +297,12 @@ claim.below(words, found[0].seconds, done.seconds)
 # a node has eight GPUs: the products are larger, and less is sent. It cuts its stages into chunks
 # (lesson 07), which shrinks the bubble. And ZeRO 1 (lesson 12) and sequence-parallel norms of
 # lesson 13 free so much memory that nothing has to be recomputed. (With FlashAttention no attention
-# scores are stored, so there's nothing to recompute selectively, and the search leaves that choice
-# out.)
+# scores are stored, so the selective recomputation of lesson 09 has nothing left to do, and the
+# search leaves it out. Others recompute norms or the inner activations of an MLP; the search
+# doesn't.)
 #
 # But the best one fills most of the memory, by a model that counts what training keeps. Allocators
-# and frameworks take more: four published runs reserved up to 20 GB above what this model says
+# and frameworks take more: two published FSDP runs reserved about 20 GB above what this model says
 # (`docs/cluster_model.md`), so leave room. What would you pay for less? The **frontier** holds the
 # layouts that no other layout beats in both time and memory.
 
@@ -343,10 +345,11 @@ for gpus in (32, 64):
         print(gpus, error)
 
 # %% [markdown]
-# So 64 is the smallest power of two that works. (They fit without recomputation too, which is
-# faster and what the prices below take.) (48 work as well. With fewer, either the activations don't
-# fit beside the rest, or the layers and heads can't be cut evenly.) But is that the cheapest way to
-# train?
+# So 64 is the smallest power of two that works. GPT-3 even fits on them without recomputation,
+# which is faster; the prices below assume it, although it takes 77 of the 80 GB, which leaves less
+# room than we just told you to leave. (48 work as well, by the model. With fewer, either the
+# activations don't fit beside the rest, or the layers and heads can't be cut evenly.) But is that
+# the cheapest way to train?
 
 # %%
 predict(
@@ -370,7 +373,7 @@ for name, gpus in (("H100", 64), ("H100", 512), ("B200", 512)):
 ratio = cost["H100", 512] / cost["H100", 64]
 
 # %%
-claim("times as much that 512 H100s cost", ratio, 1, within=0.1, how=how)
+claim("price on 512 H100s over price on 64", ratio, 1, within=0.1, how=how)
 reveal("design_your_own-5", ratio=ratio)
 
 # %% [markdown]
@@ -384,11 +387,11 @@ print(f"{spent.kwh:,.0f} kWh, for {spent.euros:,.0f} euros; {spent.co2:,.0f} t C
 print(spent.convention)
 
 # %% [markdown]
-# That's about a twentieth of the price, if a euro is a dollar and for the GPUs alone; with all of
-# its server, a GPU of a DGX H100 draws up to 1,275 W, which makes it a tenth at most. Most of what
-# you rent is the machine itself, so an idle GPU costs nearly as much as a busy one. (The batch
-# stays at 512 sequences here. On thousands of GPUs you'd enlarge it, up to the critical batch size
-# of lesson 03.)
+# That's about a twentieth of the price, if a euro is a dollar. It counts the GPUs alone; with its
+# share of a DGX H100, each draws up to 1,275 W, so electricity is a tenth at most. Most of what you
+# rent is the machine itself, so an idle GPU costs nearly as much as a busy one. (The batch stays at
+# 512 sequences here. On thousands of GPUs you'd enlarge it, up to the critical batch size of lesson
+# 03.)
 #
 # Now find two numbers yourself, with the functions of this lesson. The first is about Llama 3 8B on
 # 8 H100s, without FlashAttention. Which power of two is the largest micro-batch that fits in
@@ -453,9 +456,9 @@ print({why: time_text(t) for why, t in plan.causes.items() if t > plan.seconds /
 # - The price of a training run is its GPU hours. The fewest GPUs cost about the same, as far as a
 #   model can tell, and take much longer.
 # - Compute first, then rent. Products, messages inside the layers, memory traffic between them and
-#   the bubble are nearly all of a step, and one can add them up by hand. Trust a model only as far
-#   as it has been compared with measurements that didn't set the constants by which they are
-#   judged: this one predicts 20 of 35 such runs on H100s and H800s to within 15 %.
+#   the bubble make up nearly all of a step, and you can add them up by hand. Trust a model only as
+#   far as it has been tested on held-out measurements: this one predicts 20 of 35 such runs on
+#   H100s and H800s to within 15 %.
 #
 # ## In the wild
 #

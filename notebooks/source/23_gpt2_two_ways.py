@@ -3,7 +3,7 @@
 #
 # *Reading 30 minutes · tasks 95 (homework 95) · machine 2*
 #
-# *With twenty minutes: read up to "Homework"; that part asks for no code.*
+# *With twenty minutes: read up to "Homework"; you need to write no code until there.*
 #
 # GPT-2 is the model that many courses begin with, and for a good reason: it's small enough to
 # understand as a whole, and it's a real language model. Here a small one begins to translate German
@@ -42,9 +42,8 @@ show(two_splits())
 # %% [markdown]
 # ## One device learns to translate
 #
-# The sentences come from a small grammar that writes both languages. German has more forms than
-# English, such as three genders, endings of adjectives, and verbs at the end, so there's something
-# to learn.
+# The sentences come from a small grammar that writes both languages. German has three genders,
+# adjectives with endings, and verbs at the end of the sentence, so there's something to learn.
 
 # %%
 from project.data import load
@@ -100,9 +99,9 @@ for number in (0, 1, 2):
 
 # %% [markdown]
 # After three epochs one of these three is right, and the long one has only its beginning. How fast
-# it learns depends much on one number. GPT-2 draws its weights with a standard deviation of 0.02,
-# at widths of 768 and more. With it our model of width 128 reaches a BLEU of only 11 in the same
-# three epochs (`gpt2/README.md`), so we take 0.06.
+# it learns depends strongly on one number. GPT-2 draws its weights with a standard deviation of
+# 0.02, at widths of 768 and more. With it our model of width 128 reaches a BLEU of only 11 in the
+# same three epochs (`gpt2/README.md`), so we take 0.06.
 #
 # ## Two devices, half of the data each
 #
@@ -140,14 +139,14 @@ def beside(name, epoch):
 beside("two ranks", halves)
 
 # %% [markdown]
-# What's left is rounding, which Adam enlarges where a gradient is nearly zero (lesson 03). Would we
-# see a mistake? Here comes one.
+# What's left is rounding, which Adam enlarges where a gradient is nearly zero (lesson 03). Would
+# this comparison catch a mistake? Let's make one.
 #
 # ## The mean of two means
 #
-# One thing can go wrong, and with sentences it does. Say that one rank has a short sentence and the
-# other a long one. Each takes the mean loss over its own tokens, and then the ranks take the mean
-# of both.
+# With sentences of different lengths, one thing is easy to get wrong. Say that one rank has a short
+# sentence and the other a long one. Each takes the mean loss over its own tokens, and then the
+# ranks take the mean of both.
 
 # %%
 predict(
@@ -180,8 +179,8 @@ reveal("gpt2_two_ways-1")
 #
 # It costs one more message in each step, with the number of tokens of all ranks. (A rank whose data
 # has ended goes on with a loss of zero, because the others wait for it in their all-reduce.) What
-# if it were done wrong? If each rank takes its own tokens for half of all, we get the mean of
-# means:
+# if it were done wrong? If each rank assumes that the batch has twice its own tokens, we get the
+# mean of means:
 
 
 # %% tags=["training"]
@@ -199,10 +198,11 @@ claim.below("its weights are off by more than 0.02 of the way", 0.02, off(wrong)
 # %% [markdown]
 # ## Which way is faster?
 #
-# **As long as no gradient hides: cut the data if the smallest micro-batch that a pipeline runs well
-# computes for longer than all gradients take there and back, and cut the layers if not.** The
-# number of devices doesn't matter, and counted in tokens, the model doesn't either, if it's dense
-# and its attention is left out (15 % more products for the small GPT-2's 1,024 tokens).
+# **As long as no gradient hides: take the smallest micro-batch that a pipeline can run efficiently.
+# If it takes longer to compute than all gradients take to be sent there and back, cut the data;
+# otherwise cut the layers.** If latencies are left out, the number of devices doesn't matter.
+# Counted in tokens, the model doesn't either, if it's dense and its attention is left out (15 %
+# more products for the small GPT-2's 1,024 tokens).
 #
 # Let's derive it for $n$ devices, in `dp` replicas of `pp` stages, $n = \text{dp} \cdot \text{pp}$.
 # A step has $M \ge \text{dp}$ micro-batches, and one of them would take $c$ seconds on one device,
@@ -221,8 +221,8 @@ claim.below("its weights are off by more than 0.02 of the way", 0.02, off(wrong)
 # there and back. With $c$ below $2S/B$ every replica costs more than it saves: cut layers. Above
 # it, cut data.
 #
-# Which micro-batch is it? The pipeline's. The first term, $Mc$, is the whole batch, however it's
-# cut, and $n$ replicas have no bubble, so $c$ matters to the pipeline alone. It wants
+# Which micro-batch does the rule mean? The pipeline's. The first term, $Mc$, is the whole batch,
+# however it's cut, and $n$ replicas have no bubble, so $c$ matters to the pipeline alone. It wants
 # micro-batches as small as it can run without losing speed.
 #
 # Eight ranks and eight micro-batches are enough to try it. The plan below comes from the simulator,
@@ -286,11 +286,11 @@ show(curves(lines, "By the plan: left of c = 2S/B = 600 ms more stages, right of
 reveal("gpt2_two_ways-2")
 
 # %% [markdown]
-# By the plan a mixture never wins: it's a straight line in `dp`, so one of its ends is best. In our
-# run, at $c$ = 0.3 s, two pipelines of four were about as fast as one of eight, which is the
-# furthest behind its plan. Every layout is late, one pipeline of eight by far the most, and the
-# later the longer its slots are. So messages alone aren't the reason, whose cost is the same for
-# each $c$; we haven't looked further.
+# By the plan a mixture never wins: $n\,T$ is a straight line in `dp`, so one of the two ends is
+# best. In our run, at $c$ = 0.3 s, two pipelines of four were about as fast as one of eight, which
+# is the furthest behind its plan. Every layout is a few hundredths of a second late, one pipeline
+# of eight the most, and the delay doesn't grow with $c$. So it looks like a fixed cost of a step,
+# such as its messages and barriers; we haven't looked further.
 #
 # ## If gradients hide, a mixture can win
 #
@@ -333,8 +333,8 @@ claim("and from which eight replicas are", first(8), 6 / 5, 0.01, how="found")
 # That window needs small micro-batches everywhere. With two sequences in each of theirs, eight
 # replicas hide twice as much, $8 \cdot \frac{4c}{3}$ of $14\,S/B$, and are the fastest from $c =
 # 0.79\,S/B$ on, before a second pipeline pays. There are other reasons to mix. A model may not fit
-# on one device, a batch may have fewer than $n$ micro-batches, and real links are unequal:
-# gradients can have the fast one, or the slow one.
+# on one device, a batch may have fewer than $n$ micro-batches, and real links are unequal, so it
+# matters whether gradients or hidden states get the fast one.
 #
 # ## GPT-2 in tokens
 #
@@ -344,9 +344,9 @@ claim("and from which eight replicas are", first(8), 6 / 5, 0.01, how="found")
 # $$\tau = k\,\frac{b}{6}\cdot\frac{F}{B}, \qquad k = 2 \text{ if no gradient hides.}$$
 #
 # With large products an H100 reaches $F$ = 400 TFLOP/s in a step. (A small GPT-2 gets less, which
-# lowers every number below.) Its network card sends $B$ = 50 GB/s, and gradients are summed in 32
-# bits. From how many tokens in a micro-batch is it faster to cut GPT-2's data, if no gradient
-# hides? (To 1 %.)
+# lowers every number of tokens below.) Its network card sends $B$ = 50 GB/s, and gradients are
+# summed in 32 bits. From how many tokens in a micro-batch is it faster to cut GPT-2's data, if no
+# gradient hides? (To 1 %.)
 
 # %%
 mine = None
@@ -366,21 +366,22 @@ for gradients, two, most in (("wait", 2, 2), ("hide", 6 / 7, 6 / 5)):
               f"replicas from {high:,.0f} tokens; with 1,024, cut {cut}")  # fmt: skip
 
 # %% [markdown]
-# So by the formula alone, in a node what decides is whether gradients hide. Between nodes the table
-# says layers, as long as a replica, too, takes one sequence at a time. But it may take many: its
-# gradients hide completely behind the backward of $(b/2)\,F/B$ tokens (lesson 10), 16 sequences
+# So by the formula alone, what decides inside a node is whether gradients hide. Between nodes the
+# table says layers, as long as a replica, too, takes one sequence at a time. But it may take many:
+# its gradients hide completely behind the backward of $(b/2)\,F/B$ tokens (lesson 10), 16 sequences
 # between nodes and 2 inside, and then replicas cost nearly nothing, the last bucket and the
-# latencies. The small GPT-2 fits on a GPU with them. So it's split by data, and a pipeline is for
-# models that don't fit, even if ZeRO shards them (lesson 12).
+# latencies. The small GPT-2 fits on a GPU with them. So we split it by data. A pipeline is for
+# models that don't fit even when ZeRO shards them (lesson 12).
 #
 # Left out, against the pipeline: hidden states travel over $\text{pp} - 1$ borders, forward and
-# back, $2(\text{pp}-1)\,\tau d$ numbers beside the $2P$ of an all-reduce. For eight stages of the
-# small GPT-2 that's 4 % with 1,024 tokens and 46 % with 10,667, or half of it in bytes if hidden
-# states have 16 bits. And its 12 blocks and a head that does 31 % of the products with weights
-# don't make eight equal stages. That decides where the formula is too close to call, in a node
-# whose gradients don't hide: over a step of eight micro-batches the head's stage alone takes 4.7
-# ms, and eight replicas take 3.8 ms with all their averaging. In the pipeline's favor, better
-# schedules fill its bubble (lesson 07).
+# back. For one micro-batch that's $2(\text{pp}-1)\,\tau d$ numbers beside the $2P$ of an
+# all-reduce: for eight stages of the small GPT-2 4 % with 1,024 tokens and 46 % with 10,667, or
+# half of it in bytes if hidden states have 16 bits. A step of eight sends eight times as much, but
+# only one micro-batch's trip, while the pipeline fills and drains, has to be waited for. And its 12
+# blocks and a head that does 31 % of the products with weights don't make eight equal stages. That
+# decides where the formula is too close to call, in a node whose gradients don't hide: over a step
+# of eight micro-batches the head's stage alone takes 4.7 ms, and eight replicas take 3.8 ms with
+# all their averaging. In the pipeline's favor, better schedules fill its bubble (lesson 07).
 #
 # ## Homework: a pipeline of threads
 #
@@ -516,8 +517,8 @@ beside("pipeline", pipeline)
 # ## What to remember
 #
 # - Up to rounding, a split doesn't change what is learned, if nothing random depends on the layout
-#   (here dropout is off). To see it, compare with one device that reads the same batches in the
-#   same order; everything else compares orders.
+#   (here dropout is off). To check it, compare with one device that reads the same batches in the
+#   same order; any other comparison measures the effect of the order.
 # - A mean of means is wrong where ranks have different numbers of tokens. Add up sums and counts.
 # - $n\,T = Mc + (n - \text{dp})\,c + (\text{dp}-1)\,2S/B$: without overlap, cut data if a
 #   pipeline's smallest micro-batch has more than $(b/3)\,F/B$ tokens, and layers if it has fewer.

@@ -39,7 +39,7 @@ from cases import Case, mistakes, outside, truth
 # stories. Inside a replica, two ranks share every story: one has the first half of its tokens, the
 # other the second half, and they exchange keys and values (lesson 14). Each of the two also has one
 # of the two experts (lesson 15). And the optimizer is ZeRO-1 (lesson 12): each replica updates
-# every other tensor, and sends them to the other one.
+# about half of the tensors, and sends them to the other one.
 #
 # Here is the loss of every eighth step: of 25 healthy runs, which differ only in their seed, and of
 # one sick run.
@@ -92,7 +92,8 @@ reveal("forensics-1", sick=out, of=len(sick), healthy=alone)
 # So don't look at the loss. A step is a chain of stations, and at each of them there's something
 # that must equal what one device has, up to rounding. Ask first: do all ranks begin the step with
 # the same weights? If they do, the first station that differs is next to a mistake, and what
-# differs after it may only follow from it. If they don't, the mistake is in an earlier step.
+# differs after it may only follow from it. If they don't, the mistake is in an earlier step, or
+# before the first one: another seed, or a broadcast that's missing.
 
 # %%
 show(
@@ -171,11 +172,12 @@ line = next(n for n, text in enumerate(lines, 1) if "zero_grad" in text)
 example.accuse(rank="all", tensor="all", line=line, mistake="left over")
 
 # %% [markdown]
-# Notice what gave it away: not the place, but the difference between two steps. What is right at
-# first and wrong later has a past, such as gradients that weren't cleared, or a condition that step
-# 0 doesn't meet, such as a norm to be clipped. So always look at two steps, and at one that clips.
-# (`judge` doesn't compare the weights *after* a later step, because it doesn't know what Adam
-# remembers. So an optimizer state that is wrong in the same way everywhere shows in the log alone.)
+# Notice what gave it away: not the place, but the difference between two steps. If something is
+# right at first and wrong later, either it carries something over from earlier steps (gradients
+# that weren't cleared), or it depends on a condition that step 0 doesn't meet (a norm large enough
+# to be clipped). So always look at two steps, one of which clips. (`judge` doesn't compare the
+# weights *after* a later step, because it doesn't know what Adam remembers. So an optimizer state
+# that is wrong in the same way everywhere shows in the log alone.)
 #
 # ## A second case, from the mistake to its trace
 #
@@ -193,9 +195,9 @@ own = "dist.all_reduce(count, group=self.row)\n        return 2 * count"
 second.text = cured.replace(whole, own)
 
 # %% [markdown]
-# Walk along the chain in your head. The stories are the right ones, and no token's loss knows what
-# it will be divided by, so the first two stations are right. But a backward does know: it
-# divides by twice the replica's tokens instead of all tokens of the step.
+# Walk along the chain in your head. The replicas agree, the stories are the right ones, and no
+# token's loss knows what it will be divided by, so the first three stations are right. But backward
+# does know: it divides by twice the replica's tokens instead of all tokens of the step.
 
 # %%
 predict(
@@ -225,18 +227,20 @@ for first in (0, 2):
     claim(f"{own} of {sum(n)} tokens, gradients times", factor, sum(n) / (2 * own), within=0.01)
 
 # %% [markdown]
-# A factor that all tensors share before any message stands in the loss: look at what it's divided
-# by, and try the numbers of dots. The log has the loss right to four digits: no curve shows this.
-# (Compare gradients, not weights: AdamW hides a factor, as in lesson 03.)
+# If all tensors are off by one factor before any message, look for it in the loss: what is it
+# divided by? Try ratios of the numbers of dots. The log has the loss right to almost four digits,
+# so you'd never see it in a curve; only the norm, and the fourth decimal, give it away. (Compare
+# gradients, not weights: AdamW hides a factor, as in lesson 03.)
 #
 # ## The cases
 #
 # ### Your turn: cases 1 to 4 · 60 minutes
 #
-# Half an hour is for the first, with the script to read, and ten minutes for each of the others.
-# `CLASS` is a number that your teacher gives you, so that everybody has the same fourteen. Another
-# number changes their order within a level, and the place of some. Each mistake occurs once, so you
-# know the last of a level without a tool. (The clock decides only between equal scores.)
+# Take half an hour for the first, since you have to read the script, and ten minutes for each of
+# the others. `CLASS` is a number that your teacher gives you, so that everybody has the same
+# fourteen. Another number changes their order within a level, and where some of the mistakes are
+# planted. Each mistake occurs once, so strike off those you've found. (The clock decides only
+# between equal scores.)
 #
 # The scripts also differ in lines that change nothing, and some of these look suspicious. So if you
 # compare two scripts, you only get suspects, and it takes a tool to convict one.
@@ -273,8 +277,8 @@ for name, meaning in mistakes().items():
 # Two of the fourteen are of another kind. If two mistakes **cancel**, one station of the chain is
 # wrong and those after it are right. That's no reason to leave the mistakes in: they only cancel in
 # this layout, and whoever corrects one of them gets wrong gradients. Name a line of either. And for
-# a **healthy** run only the verdict counts, "none". It takes longest, because you have to walk the
-# whole chain at two steps, one of which clips, before you may give it.
+# a **healthy** run only the verdict counts, "none". It takes longest to reach, because you have to
+# walk the whole chain at two steps, one of which clips, before you can be sure.
 #
 # ## The same for your own scripts
 #
@@ -314,19 +318,19 @@ claim.same(f"{found.headline}: {found.mistake}", not found.ok)
 # | 7 | lines 1 to 6 later, and where it clips | | what is left over, or clipped by each alone |
 #
 # And if all you have is a log, compare it with one device's from the same seed (possible at a small
-# size). Its curves can't convict, but they say where to look first, and what looks alike:
+# size). Curves can't convict, but they tell you where to look first, and what's easy to mix up:
 #
 # | loss and norm | cause | unless |
 # |---|---|---|
-# | the norm is $k$ times too large, always | a divisor | `backwards()` is right: it's the norm |
+# | the norm is off by a factor, fixed or not | a divisor | `backwards()` is right: it's the norm |
 # | the norm is off by a percent or less | a few tensors | all are off: each rank's own divisor |
 # | the loss is off in step 0 | the data | `stories()` is right: it's the forward |
 # | the loss is off from step 1 on | the rate, or weights | the norm was first: left over |
 # | both are right, and later not | a condition: clipping | two right runs diverge, too: rounding |
 # | the loss leaves the band of other seeds | its seed | its healthy twin doesn't leave it |
 #
-# How far apart is different? In float32 the tools tolerate $10^{-4}(1 + \text{loss})$ of a token,
-# and of a gradient $10^{-5}$ of its tensor's largest entry. (A healthy run's log has one device's
+# How large a difference counts? In float32 the tools allow $10^{-4}(1 + \text{loss})$ for a token,
+# and for a gradient $10^{-5}$ of its tensor's largest entry. (A healthy run's log has one device's
 # four decimals in all 32 steps.) In bfloat16, or with other kernels, measure first how far two
 # *right* runs are apart. And whatever is random must not depend on the layout: here each story has
 # its own dropout mask, wherever it's read.
@@ -346,8 +350,9 @@ claim.same(f"{found.headline}: {found.mistake}", not found.ok)
 # ## In the wild
 #
 # - In 54 days of training Llama 3 405B on 16,384 GPUs there were 419 unexpected interruptions, and
-#   six of them were put down to silent data corruption
-#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4). To find it, run a step twice.
+#   six of them were attributed to silent data corruption
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4). To find it, run a deterministic
+#   step again on other GPUs: a defective one may repeat its own mistake exactly.
 #
 # Go and read `finalize_model_grads` in Megatron-LM's
 # `megatron/core/distributed/finalize_model_grads.py`. It's a list of everything that must be added

@@ -16,9 +16,9 @@ PREDICTIONS = {
     ),
     "dp_x_pp-2": Prediction(
         right="A",
-        because="In float64 the difference all but vanishes, and no bug knows about precision. The "
-        "rounding errors of one step enter the next one through the weights, and where the loss "
-        "is steep they grow from step to step.",
+        because="In float64 the difference all but vanishes, and a wrong factor or a race would be "
+        "as large as before. The rounding errors of one step enter the next one through the "
+        "weights, and where the loss is steep they grow from step to step.",
         wrong={
             "B": "A wrong factor would be as large in float64 as in float32, and after the first "
             "step already.",
@@ -40,7 +40,7 @@ PREDICTIONS = {
     "dp_x_pp-4": Prediction(
         right="C",
         because="The step ends when stage 0 has averaged. The later stages did their last "
-        "backward earlier and averaged while stage 0 was still computing or waiting.",
+        "backward earlier, so their averages end earlier too, at 26 and 24 s.",
         wrong={
             "A": "The columns are disjoint groups of ranks and average at the same time, each over "
             "a link of its own. Their times don't add up.",

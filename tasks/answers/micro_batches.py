@@ -18,8 +18,8 @@ def _plan_within_two() -> float:
 PREDICTIONS = {
     "micro_batches-1": Prediction(
         right="B",
-        because="a step lasts as long as eight micro-batches and three more, and during those "
-        "three each rank is idle.",
+        because="a step lasts as long as eight micro-batches and three more, and each "
+        "rank's idle time adds up to those three.",
         wrong={
             "A": "In the naive pipeline only one rank works at a time. Here all four work at once, "
             "except while the pipeline fills and empties.",
@@ -29,7 +29,8 @@ PREDICTIONS = {
     ),
     "micro_batches-3": Prediction(
         right="A",
-        because="a rank that goes backward as soon as it can frees memory before it needs more. "
+        because="a rank that runs each backward as soon as it's ready frees memory before it needs "
+        "more. "
         "The order of the work changes, and the chain that decides the time doesn't.",
         wrong={
             "B": "That's what happens if the forwards still all come first, in two rounds. But "

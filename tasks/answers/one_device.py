@@ -40,8 +40,8 @@ PREDICTIONS = {
         because="Most tokens follow from those before, and only now and then the grammar makes a "
         "choice. Perplexity 1.3 is a mean over many that are certain and a few that are not.",
         wrong={
-            "B": "At a single place where the grammar chooses a name or a color, 13 may be about "
-            "right, but such places are rare.",
+            "B": "Even where the grammar chooses a name or a color, it has six to choose from at "
+            "most, and such places are rare.",
             "C": "With 130 it would hardly know more than which pieces are frequent.",
         },
     ),
@@ -59,7 +59,8 @@ PREDICTIONS = {
             "A": "Backward computes two products for each one of forward, so it does take longer.",
             "C": "The FLOPs say 2, and they would be right if large matrix products took nearly "
             "all of the time.",
-            "D": "No product in backward has more than twice the FLOPs of forward.",
+            "D": "For each product in forward, backward has two of the same size, so by the FLOPs "
+            "it can't take more than twice as long.",
         },
     ),
 }

@@ -6,7 +6,7 @@ PREDICTIONS = {
     "ranks_and_collectives-1": Prediction(
         right="B",
         because="send returns once the receiver has begun to take the data, and both ranks stand "
-        "in send. No rank is left to receive, so neither gets past its first line.",
+        "in send. No rank is left to receive, so neither gets past its send.",
         wrong={
             "A": "It would work if send put the tensor into a mailbox and returned. Some libraries "
             "do that with small messages, but you can't count on it.",
@@ -17,8 +17,8 @@ PREDICTIONS = {
     "ranks_and_collectives-2": Prediction(
         right="C",
         because="rank 1 receives first, so rank 0's send goes through; then rank 0 receives, "
-        "which frees rank 4, and so on around the ring. A deadlock needs a complete circle of "
-        "waiting ranks: one rank that receives first breaks it, as long as not all of them do.",
+        "which frees rank 4 to receive from rank 3. A deadlock needs a complete circle of waiting "
+        "ranks: one rank that receives first breaks it, as long as not all of them do.",
         wrong={
             "A": "Rank 4 does wait for rank 0, but rank 0 waits for rank 1, which is ready to "
             "receive. That's a chain with an end, not a circle.",
@@ -44,7 +44,7 @@ PREDICTIONS = {
             "A": "A message is just bytes: it carries no shape that could be compared with the "
             "buffer's. (The opposite case, a buffer that is too small, kills the process.)",
             "B": "The receiver doesn't count to five: one receive takes one message, however "
-            "long it is.",
+            "short it is.",
         },
     ),
     "ranks_and_collectives-5": Prediction(

@@ -8,8 +8,8 @@ PREDICTIONS = {
         because="3.8e25 FLOPs take {years:,.0f} years at the rate measured here, and that is "
         "before asking where 405 billion parameters would fit.",
         wrong={
-            "A": "A hundred years would need 12 PFLOP/s: about thirty H100s at the 400 TFLOP/s "
-            "that each of them reached in this run.",
+            "A": "A hundred years would need 12 PFLOP/s: about 35 H100s at the 340 TFLOP/s that "
+            "each of them averaged over the 30.84 million hours.",
             "B": "5,000 years would need 240 TFLOP/s: the speed of a data-center GPU, and no "
             "laptop's processor comes near it.",
             "C": "This machine is one of the fastest that ever ran this lesson.",
