@@ -96,11 +96,3 @@ def test_a_sum_in_place_of_a_mean_is_another_step(demo, factor, words):
     step.lr *= factor  # for SGD the same as gradients that are `factor` times as large
     ranks = demo.intro.train(step, demo.silent)[1].state_dict()
     assert words in demo.one_step_in_words(*demo.compare_one_step(options, ranks))
-
-
-def test_a_batch_that_the_ranks_cannot_share(demo, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["demo.py", "--batch", "4"])
-    with pytest.raises(SystemExit) as ended:
-        demo.main()
-    assert ended.value.code == 2
-    assert "--batch 4: choose a multiple of 3, for 3 ranks" in capsys.readouterr().err

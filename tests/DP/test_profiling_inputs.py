@@ -1,7 +1,6 @@
 """The inputs of the profiling lab: five are one, and what cannot be read is said in a sentence."""
 
 import pickle
-import runpy
 import shutil
 import sys
 
@@ -11,8 +10,8 @@ import pytest
 import torch
 
 from helpers.ranks import Place
-from tests.DP.test_profiling import FOLDER, lab
 from tests.DP.test_profiling import flags as flags_of
+from tests.DP.test_profiling import lab
 
 SHAPE = ("--src-shape", 12, 2, 8, "--tgt-shape", 12, 3, 8)
 ALONE = Place(0, 1, 0, 1)
@@ -115,28 +114,6 @@ def test_a_rank_with_no_data():
         lab("loading").make_loader(options, place, data_of(), torch.device("cpu"))
 
 
-def test_a_folder_for_traces_that_cannot_be_made_is_said_before_the_training(tmp_path):
-    (tmp_path / "file").write_text("")
-    options = flags("--profile", "--trace-dir", tmp_path / "file/traces", "--batch-size", 3)
-    sentence = "cannot write .*: a part of the path is a file, not a folder"
-    with pytest.raises(OSError, match=sentence):
-        lab().prepare(options, ALONE, torch.device("cpu"))
-
-
-@pytest.mark.parametrize(
-    "extra, sentence",
-    [
-        ((), "--wait 1 --warmup 1 --active 2 takes 4 steps, and the run has 1: raise --epochs"),
-        (("--active", 0), "keeps 1 step or more"),
-        (("--wait", -1), "keeps 1 step or more"),
-    ],
-)
-def test_a_profile_of_more_steps_than_there_are(extra, sentence, tmp_path):
-    options = flags("--profile", "--trace-dir", tmp_path, *extra)
-    with pytest.raises(ValueError, match=sentence):
-        lab().prepare(options, ALONE, torch.device("cpu"))
-
-
 def test_local_rank_beyond_the_gpus():
     choose = lab("devices").choose_device
     assert [choose(r, 2, "nccl") for r in (None, 0, "1")] == ["cuda:0", "cuda:0", "cuda:1"]
@@ -161,32 +138,6 @@ def test_nccl_where_it_cannot_work(gpus, place, sentence, monkeypatch):
         lab().join(flags("--backend", "nccl"), place)
 
 
-@pytest.mark.parametrize(
-    "arguments, sentence",
-    [
-        (("--hdf5", "--input", "pt"), "--hdf5 and --input pt contradict each other"),
-        (("--tgt-shape", 11, 3, 8), "differ in the items, 12 and 11: make them equal"),
-        (("--tgt-shape", 12, 3, 4), "differ in the numbers in a vector, 8 and 4"),
-        (("--src-shape", 12, 0, 8), "--src-shape 12 0 8: give three whole numbers above 0"),
-        (("--dtype", "bfloat16", "--hdf5"), "numpy has no such type"),
-        (("--dtype", "int8"), "invalid choice: 'int8'"),
-        (("--workers", -1), "--workers -1: there are 0 or more"),
-        (("--bucket-mb", 0), "--bucket-mb 0: a bucket holds more than 0 MB"),
-        (("--batch_size", 0), "must be a whole number, 1 or more"),
-    ],
-)
-def test_flags_that_do_not_fit(arguments, sentence, capsys):
-    with pytest.raises(SystemExit) as ended:
-        flags(*arguments)
-    assert ended.value.code == 2 and sentence in capsys.readouterr().err
-
-
-def test_vectors_that_the_heads_cannot_share():
-    options = flags("--src-shape", 12, 2, 10, "--tgt-shape", 12, 3, 10)
-    with pytest.raises(ValueError, match="vectors of 10 numbers cannot be cut into 4 heads"):
-        lab().prepare(options, ALONE, torch.device("cpu"))
-
-
 def test_without_a_compiler_there_is_one_line_and_the_model_as_it_was(monkeypatch, capsys):
     compiled, net = lab("compiling").compiled, torch.nn.Linear(2, 2)
     monkeypatch.setenv("CXX", "no-such-compiler")
@@ -197,13 +148,3 @@ def test_without_a_compiler_there_is_one_line_and_the_model_as_it_was(monkeypatc
     assert compiled(net, torch.device("cpu"), pytest.fail) == ("compiled", net)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert compiled(net, torch.device("cuda"), pytest.fail)[0] == "compiled"  # that writes Triton
-
-
-def test_the_script_ends_with_the_sentence_and_code_2(tmp_path, monkeypatch, capsys):
-    (tmp_path / "x").write_text("no numbers")
-    monkeypatch.setattr(sys, "argv", ["profile_ddp.py", "--hdf5", "--data", str(tmp_path / "x")])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(FOLDER / "profile_ddp.py"), run_name="__main__")
-    out, err = capsys.readouterr()
-    assert ended.value.code == 2 and out == ""
-    assert err.startswith("error: ") and err.count("\n") == 1

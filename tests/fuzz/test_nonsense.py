@@ -2,7 +2,7 @@
 
 Each line of the tables is a command that can't mean anything. Lines that are refused before any
 process is started run here, in this process; in `make stress` every line runs as a person would
-run it, in a process of its own.
+run it, in a process of its own. What the lines of SAID must say is checked in every run.
 """
 
 import os
@@ -98,6 +98,66 @@ ALONE = [
     ("gpt2/project/run_data_parallel.py", "--world_size", HUGE),
     ("gpt2/project/run_pipeline.py", "--n_chunk", "1000"),
 ]
+TINY = "primer/intro.py --dmodel 12 --heads 2 --layers 1 --seq-l 16"
+MICRO_BATCHES = "PP/microbatches/intro_PP_microbatches.py 0"
+SCHEDULED = "PP/schedules/intro_PP_schedule.py 0"
+CONTEXT = " 0 --dmodel 16 --heads 4 --layers 2 --seq-l 16 --world-size"
+RING, ULYSSES = "CP/ring/intro_CP_ring.py" + CONTEXT, "CP/ulysses/intro_CP_ulysses.py" + CONTEXT
+CHOSEN = "TP/choose_layout.py --model_config"
+ANALYSIS = "TP/model_training_cost_analysis.py"
+PROFILE = "DP/ddp/profile_ddp.py --epochs 1 --src-shape 12 2 8 --tgt-shape 12 3 8"
+# What a line ends with, the line, and what its sentence holds. "@name" is a file of `files`.
+SAID = [
+    (1, f"{TINY} --text nowhere.txt", 'There is no file "nowhere.txt"'),
+    (1, f"{TINY} --batch-size 4 --like-ranks 3", "cannot be divided among 3 ranks"),
+    (1, f"{TINY} --tokenizer nowhere.model", 'There is no tokenizer file "nowhere.model"'),
+    (1, f"{TINY} --optimizer sgd --lr 1e30 --steps 9", "the loss became nan at step"),
+    (2, "primer/intro.py --steps -1", "--steps: must be a whole number, 0 or more"),
+    (2, "primer/intro.py --batch-size 0", "--batch-size: must be a whole number, 1 or more"),
+    (2, "primer/intro.py --lr fast", "--lr: must be a number, 0 or more, not 'fast'"),
+    (2, "primer/intro.py --size huge", "--size: invalid choice: 'huge'"),
+    (1, f"{MICRO_BATCHES} --micro-batches 2", "a batch of 3 cannot be cut into 2 equal"),
+    (1, "PP/naive/intro_PP_naive.py 0 --layers 2", "2 layers cannot fill 3 stages: use at most 2"),
+    (1, f"{DP_PP} 0 --world-size 4", "1 x 3 x 1 is 3 ranks, and there are 4"),
+    (1, f"{SCHEDULED} --chunks 4", "6 layers cannot fill 12 stages"),
+    (1, f"{SCHEDULED} --schedule nope",
+     "--schedule nope: there is no such file; the names are naive, GPipe, 1F1B"),
+    (1, f"{SCHEDULED} --batch-size 4 --micro-batches 4",
+     "takes rounds of 3 micro-batches, and there are 4: choose"),
+    (1, "TP/llama/intro_TP.py 0 --world-size 3", "4 heads cannot be divided among 3 ranks"),
+    (1, f"{RING} 4 --seq-l 20", "20 tokens cannot be cut into 8 equal chunks"),
+    (1, f"{RING} 4 --cp 3", "a sequence of 16 tokens cannot be cut into 6 equal chunks"),
+    (1, f"{RING} 3 --cp 2", "1 x 1 x 1 x 2 is 2 ranks, and there are 3"),
+    (1, f"{ULYSSES} 8", "4 heads cannot be divided among 8 ranks"),
+    (1, f"{CHOSEN} TP/llama_7b_config.json --machine V9", "no machine 'V9': choose one of A100"),
+    (1, f"{CHOSEN} nowhere.json", "nowhere.json cannot be read"),
+    (1, f"{ANALYSIS} --model_config nowhere.json", "nowhere.json cannot be read"),
+    (1, f"{ANALYSIS} --model_config {ANALYSIS}", "is not JSON: give a model's config.json"),
+    (1, f"{ANALYSIS} --training_budget 0", "a budget of 0 FLOPs trains nothing"),
+    (1, f"{ANALYSIS} --training_budget=-1e22", "a budget of -1e+22 FLOPs trains nothing"),
+    (1, f"{ANALYSIS} --training_budget much", "the budget 'much' is not a number"),
+    (2, ANALYSIS, "give --model_config PATH or --training_budget FLOPS"),
+    (2, "DP/partition/partition.py --ranks 0", "world_size is 0, and there must be 1 rank or more"),
+    (2, f"{PROFILE} --hdf5 --input pt", "--hdf5 and --input pt contradict each other"),
+    (2, f"{PROFILE} --tgt-shape 11 3 8", "differ in the items, 12 and 11: make them equal"),
+    (2, f"{PROFILE} --tgt-shape 12 3 4", "differ in the numbers in a vector, 8 and 4"),
+    (2, f"{PROFILE} --src-shape 12 0 8", "--src-shape 12 0 8: give three whole numbers above 0"),
+    (2, f"{PROFILE} --dtype bfloat16 --hdf5", "numpy has no such type"),
+    (2, f"{PROFILE} --dtype int8", "invalid choice: 'int8'"),
+    (2, f"{PROFILE} --workers -1", "--workers -1: there are 0 or more"),
+    (2, f"{PROFILE} --bucket-mb 0", "--bucket-mb 0: a bucket holds more than 0 MB"),
+    (2, f"{PROFILE} --batch_size 0", "must be a whole number, 1 or more"),
+    (2, f"{PROFILE} --src-shape 12 2 10 --tgt-shape 12 3 10",
+     "vectors of 10 numbers cannot be cut into 4 heads"),
+    (2, f"{PROFILE} --profile --trace-dir @text/traces --batch-size 3",
+     "a part of the path is a file, not a folder"),
+    (2, f"{PROFILE} --profile --trace-dir @folder",
+     "--wait 1 --warmup 1 --active 2 takes 4 steps, and the run has 1: raise --epochs"),
+    (2, f"{PROFILE} --profile --trace-dir @folder --active 0", "keeps 1 step or more"),
+    (2, f"{PROFILE} --profile --trace-dir @folder --wait -1", "keeps 1 step or more"),
+    (2, f"{PROFILE} --hdf5 --data @text", "text is no hdf5 file, or is damaged"),
+    (2, "demo.py --batch 4", "--batch 4: choose a multiple of 3, for 3 ranks"),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -125,8 +185,8 @@ def told(line, files):
     return [str(files / word[1:]) if word.startswith("@") else word for word in line]
 
 
-def in_this_process(line, monkeypatch, capfd) -> tuple[object, str]:
-    """What the line ends with and what it says, without the start of another process."""
+def in_this_process(line, monkeypatch, capfd) -> tuple[object, str, str]:
+    """What the line ends with, its error and what it printed, without another process."""
     module = line[0] == "-m"
     program, arguments = (line[1], line[2:]) if module else (ROOT / line[0], line[1:])
     monkeypatch.chdir(ROOT)
@@ -138,8 +198,8 @@ def in_this_process(line, monkeypatch, capfd) -> tuple[object, str]:
             runpy.run_module(program, run_name="__main__")
         else:
             runpy.run_path(str(program), run_name="__main__")
-    code, said = ended.value.code, capfd.readouterr().err
-    return (1, f"{said}{code}") if isinstance(code, str) else (code, said)
+    code, (out, said) = ended.value.code, capfd.readouterr()
+    return (1, f"{said}{code}", out) if isinstance(code, str) else (code, said, out)
 
 
 def in_its_own(line, *_) -> tuple[object, str]:
@@ -155,7 +215,7 @@ def in_its_own(line, *_) -> tuple[object, str]:
     return ended.returncode, ended.stderr.decode(errors="replace")
 
 
-def assert_one_sentence(line, code, said):
+def assert_one_sentence(line, code, said, *_):
     shown = f"{' '.join(word[:60] for word in line)}\n{said[-2000:]}"
     lines = [text for text in said.splitlines() if text.strip()]
     assert code not in (0, None), shown
@@ -173,6 +233,15 @@ def test_nonsense_is_refused_with_one_sentence(files, effort, numbers, monkeypat
     for line in numbers.sample(AT_ONCE, few) if few else [*AT_ONCE, *ALONE]:
         line = told(line, files)
         assert_one_sentence(line, *run(line, monkeypatch, capfd))
+
+
+@pytest.mark.parametrize(("ends", "line", "words"), SAID)
+def test_nonsense_is_refused_in_these_words(ends, line, words, files, monkeypatch, capfd):
+    line = told(line.split(), files)
+    code, said, out = in_this_process(line, monkeypatch, capfd)
+    assert_one_sentence(line, code, said, out)
+    assert code == ends and words in said.splitlines()[-1], said
+    assert not out or "nan" in words  # that line begins to train
 
 
 def test_a_mistake_in_the_code_keeps_its_traceback():
