@@ -1,4 +1,5 @@
 import gc
+import os
 import sys
 import types
 import weakref
@@ -216,14 +217,6 @@ def test_a_file_that_is_not_text(tmp_path, data, sentence):
     assert str(caught.value) == f'"{path}" {sentence}'
 
 
-def test_a_missing_file_and_a_folder(tmp_path):
-    with pytest.raises(FileNotFoundError) as caught:
-        TextFile(tmp_path / "none.txt", Letters())
-    assert str(caught.value) == f'There is no file "{tmp_path / "none.txt"}": check the path.'
-    with pytest.raises(ValueError, match='" is a folder: give the path of a text file'):
-        TextFile(tmp_path, Letters())
-
-
 def test_ranks_share_a_text_file_but_for_every_tenth_document(tmp_path):
     path = own_text(tmp_path)
     parts = [documents(TextFile(path, Letters(), rank=r, world_size=3), 8) for r in range(3)]
@@ -233,35 +226,6 @@ def test_ranks_share_a_text_file_but_for_every_tenth_document(tmp_path):
     assert parts[2] == [*wanted[2::3], wanted[2]]  # the shorter part begins again
     held_out = TextFile(path, Letters(), split="validation")
     assert documents(held_out, 3) == ["text 9", "text 19", "text 9"]
-
-
-@pytest.mark.parametrize(
-    ("documents", "how", "sentence"),
-    [
-        (
-            3,  # each 6 letters and an end
-            {"batch_size": 1, "seq_l": 22, "quiet": True},
-            "has 21 tokens, and one sequence takes 22: use a longer text or shorter sequences.",
-        ),
-        (
-            9,
-            {"split": "validation"},
-            'has 9 documents, and every 10th is held out for split="validation", so that split is '
-            "empty: it takes 10 or more.",
-        ),
-        (
-            5,
-            {"world_size": 8, "rank": 7},
-            '8 ranks cannot share the 5 documents of "PATH" (split="train"): use fewer ranks or '
-            "more text.",
-        ),
-    ],
-)
-def test_a_text_that_is_too_short(tmp_path, documents, how, sentence):
-    path = own_text(tmp_path, documents)
-    with pytest.raises(ValueError) as caught:
-        iter(TextFile(path, Letters(), **how))
-    assert str(caught.value).endswith(sentence.replace("PATH", str(path)))
 
 
 def test_words_that_the_tokenizer_never_saw_are_told(tmp_path, capsys):
@@ -297,39 +261,56 @@ def test_a_python_without_its_reference(monkeypatch):
         PythonReference(Letters())
 
 
-# Wrong arguments
+# Wrong input
+
+
+class Endless(Letters):
+    eos_id = -1
+
+
+def stories_of(**how):
+    return lambda path: TinyStories(**{"tokenizer": Letters()} | how)
+
+
+def text_of(documents, **how):
+    return lambda path: iter(TextFile(own_text(path, documents), Letters(), **how))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("call", "error", "words"),
     [
-        ({"batch_size": 2.0}, "batch_size is 2.0, and must be a whole number, 1 or more."),
-        (
-            {"seq_l": 1},
-            "seq_l is 1, and must be a whole number, 2 or more (a token to read and one to "
-            "predict).",
-        ),
-        ({"skip": -3}, "skip is -3, and must be a whole number, 0 or more."),
-        ({"rank": "1"}, "rank is '1', and must be a whole number, 0 or more."),
-        (
-            {"rank": 3, "world_size": 3},
-            "rank is 3 and world_size is 3: ranks go from 0 to 2.",
-        ),
-        ({"split": "test"}, 'split is \'test\', and must be "train" or "validation".'),
-        ({"source": "web"}, 'source is \'web\', and must be "stories" or "hub".'),
+        (stories_of(batch_size=2.0), ValueError,
+         "batch_size is 2.0, and must be a whole number, 1 or more."),
+        (stories_of(seq_l=1), ValueError,
+         "seq_l is 1, and must be a whole number, 2 or more (a token to read and one to predict)."),
+        (stories_of(skip=-3), ValueError, "skip is -3, and must be a whole number, 0 or more."),
+        (stories_of(rank="1"), ValueError, "rank is '1', and must be a whole number, 0 or more."),
+        (stories_of(rank=3, world_size=3), ValueError,
+         "rank is 3 and world_size is 3: ranks go from 0 to 2."),
+        (stories_of(split="test"), ValueError,
+         'split is \'test\', and must be "train" or "validation".'),
+        (stories_of(source="web"), ValueError,
+         'source is \'web\', and must be "stories" or "hub".'),
+        (stories_of(tokenizer="stories-4096"), TypeError,
+         "the data needs a tokenizer such as SPTokenizer(), and got a str."),
+        (stories_of(tokenizer=Endless()), ValueError, "no end-of-text token (eos_id is -1)"),
+        (text_of(3, batch_size=1, seq_l=22, quiet=True), ValueError,  # each 6 letters and an end
+         '"PATH/own.txt" has 21 tokens, and one sequence takes 22: use a longer text or shorter '
+         "sequences."),
+        (text_of(9, split="validation"), ValueError,
+         '"PATH/own.txt" has 9 documents, and every 10th is held out for split="validation", so '
+         "that split is empty: it takes 10 or more."),
+        (text_of(5, world_size=8, rank=7), ValueError,
+         '8 ranks cannot share the 5 documents of "PATH/own.txt" (split="train"): use fewer ranks '
+         "or more text."),
+        (lambda path: TextFile(path / "none.txt", Letters()), FileNotFoundError,
+         'There is no file "PATH/none.txt": check the path.'),
+        (lambda path: TextFile(path, Letters()), ValueError,
+         '"PATH" is a folder: give the path of a text file.'),
     ],
-)
-def test_wrong_arguments(tokenizer, arguments, sentence):
-    with pytest.raises(ValueError) as caught:
-        TinyStories(tokenizer, **arguments)
-    assert str(caught.value) == sentence
-
-
-def test_a_thing_that_is_no_tokenizer():
-    class Endless(Letters):
-        eos_id = -1
-
-    with pytest.raises(TypeError, match="needs a tokenizer such as .* and got a str"):
-        TinyStories("stories-4096")
-    with pytest.raises(ValueError, match=r"no end-of-text token \(eos_id is -1\)"):
-        TinyStories(Endless())
+)  # fmt: skip
+def test_wrong_input_is_one_sentence(call, error, words, tmp_path):
+    with pytest.raises(error) as caught:
+        call(tmp_path)
+    assert words in str(caught.value).replace(str(tmp_path), "PATH").replace(os.sep, "/")
+    assert "\n" not in str(caught.value)

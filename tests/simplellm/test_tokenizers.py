@@ -2,6 +2,7 @@ import io
 import pickle
 import sys
 from itertools import islice
+from pathlib import Path
 
 import pytest
 import sentencepiece
@@ -59,26 +60,6 @@ def test_decode_takes_a_tensor_and_leaves_special_ids_out(tokenizer):
     assert tokenizer.decode([*ids, tokenizer.eos_id, tokenizer.pad_id]) == "A little boat."
 
 
-@pytest.mark.parametrize("wrong", [-1, 4096])
-def test_a_token_outside_the_vocabulary(wrong):
-    with pytest.raises(ValueError) as caught:
-        SPTokenizer().decode([5, wrong])
-    assert str(caught.value) == (
-        f"The token {wrong} is outside of the vocabulary: stories-4096 has the ids 0 to 4095."
-    )
-
-
-def test_wrong_things_to_encode_and_decode(tokenizer):
-    with pytest.raises(TypeError, match="encode needs a text .str., and got bytes"):
-        tokenizer.encode(b"bytes")
-    with pytest.raises(ValueError, match="character 2 is half of a surrogate pair"):
-        tokenizer.encode("ab\ud83d")
-    with pytest.raises(TypeError, match="decode needs one list of token ids, and found a list"):
-        tokenizer.decode([[1, 2]])
-    with pytest.raises(TypeError, match="found a float"):
-        tokenizer.decode([1.5])
-
-
 def test_it_can_be_sent_to_another_process(tokenizer):
     other = pickle.loads(pickle.dumps(tokenizer))
     assert other.encode("a dog\n") == tokenizer.encode("a dog\n")
@@ -99,30 +80,42 @@ def test_a_model_as_other_people_have(tmp_path):
     assert tokenizer.decode(tokenizer.encode("a \u2581 dog")).split() == ["a", "dog"]
 
 
-def test_a_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError) as caught:
-        SPTokenizer(tmp_path / "none.model")
-    assert str(caught.value) == (
-        f'There is no tokenizer file "{tmp_path / "none.model"}": give the path of a SentencePiece '
-        "model, or one of the names stories-4096, stories-1024, stories-small."
-    )
-
-
-def test_a_file_that_is_no_tokenizer(tmp_path):
-    empty, text, page = (tmp_path / name for name in ("empty", "text", "page"))
-    empty.write_bytes(b"")
-    text.write_text("This is a letter to a friend.\n" * 50)
-    page.write_text("<!doctype html><html><body>404 Not Found</body></html>")
-    with pytest.raises(ValueError, match='The tokenizer file ".*empty" is empty'):
-        SPTokenizer(empty)
-    for path in (text, page):
-        with pytest.raises(ValueError, match='".*" is not a SentencePiece model'):
-            SPTokenizer(path)
-    with pytest.raises(ValueError, match="is a folder: give the path of the tokenizer file in it"):
-        SPTokenizer(tmp_path)
-
-
 def test_without_the_package_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     with pytest.raises(ImportError, match="need the package sentencepiece, which is not installed"):
         SPTokenizer()
+
+
+OUTSIDE = "is outside of the vocabulary: stories-4096 has the ids 0 to 4095."
+NO_FILE = (
+    '": give the path of a SentencePiece model, or one of the names stories-4096, stories-1024, '
+    "stories-small."
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda own: SPTokenizer().decode([5, -1]), ValueError, f"The token -1 {OUTSIDE}"),
+        (lambda own: SPTokenizer().decode([5, 4096]), ValueError, f"The token 4096 {OUTSIDE}"),
+        (lambda own: own.encode(b"bytes"), TypeError, "encode needs a text (str), and got bytes"),
+        (lambda own: own.encode("ab\ud83d"), ValueError, "character 2 is half of a surrogate pair"),
+        (lambda own: own.decode([[1, 2]]), TypeError,
+         "decode needs one list of token ids, and found a list"),
+        (lambda own: own.decode([1.5]), TypeError, "found a float"),
+        (lambda _: SPTokenizer("none"), FileNotFoundError, f'no tokenizer file "none{NO_FILE}'),
+        (lambda _: SPTokenizer("empty"), ValueError, 'The tokenizer file "empty" is empty'),
+        (lambda _: SPTokenizer("text"), ValueError, '"text" is not a SentencePiece model'),
+        (lambda _: SPTokenizer("page"), ValueError, '"page" is not a SentencePiece model'),
+        (lambda _: SPTokenizer("."), ValueError,
+         "is a folder: give the path of the tokenizer file in it"),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_one_sentence(call, error, words, tokenizer, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("empty").write_bytes(b"")
+    Path("text").write_text("This is a letter to a friend.\n" * 50)
+    Path("page").write_text("<!doctype html><html><body>404 Not Found</body></html>")
+    with pytest.raises(error) as caught:
+        call(tokenizer)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
