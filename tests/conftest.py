@@ -65,7 +65,6 @@ SLOW = (
     "tests/helpers/hang/test_hangs.py::test_a_hang_is_told[unchecked",
     "tests/helpers/hang/test_hangs.py::test_after_the_timeout",
     "tests/helpers/hang/test_legal.py",
-    "tests/helpers/hang/test_otherwise.py",
     "tests/helpers/hang/test_threads.py",
     "tests/helpers/oracle/test_scripts.py",
     "tests/helpers/parallel/test_grid.py::test_eight_ranks",

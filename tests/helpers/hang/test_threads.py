@@ -10,28 +10,21 @@ import torch
 import torch.distributed as dist
 
 from helpers.ranks import launch, run_script
+from tests.helpers.hang.legal import LATE_S, MODES, rank, receive, results, send
 
-LATE_S = 1.2  # much longer than these tests let ranks stand still before they are judged
-PAUSE_S = 0.5  # still longer, for programs that pause several times
-MODES = pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
+PAUSE_S = 0.5  # longer than ranks may stand still, for programs that pause several times
 
 
-def send_late(peer=1):
+def send_late():
     time.sleep(LATE_S)
-    dist.send(torch.full((1,), 7.0), peer)
-
-
-def received(peer=0):
-    x = torch.zeros(1)
-    dist.recv(x, peer)
-    return x.item()
+    send()
 
 
 def a_finalizer():
     import weakref
 
-    if dist.get_rank():
-        return received()
+    if rank():
+        return receive()
     global kept  # alive until the process ends
     kept = Runs()
     weakref.finalize(kept, send_late)
@@ -42,46 +35,46 @@ class Runs:
 
 
 def an_executor():
-    if dist.get_rank():
-        return received()
+    if rank():
+        return receive()
     global kept  # nobody shuts it down
     kept = ThreadPoolExecutor(2)
     kept.submit(send_late)
 
 
 def a_daemon_thread():
-    if dist.get_rank():
-        return received()
+    if rank():
+        return receive()
     threading.Thread(target=send_late, daemon=True).start()
 
 
 def a_thread_without_a_name():
     import _thread
 
-    if dist.get_rank():
-        x = received()
+    if rank():
+        x = receive()
         dist.send(torch.zeros(1), 0)
         return x
     _thread.start_new_thread(send_late, ())
-    received(1)
+    receive(1)
 
 
 def a_callback():
     x = torch.ones(1)
-    if dist.get_rank():
+    if rank():
         dist.all_reduce(x)
-        x = received()
+        x = receive()
         dist.send(torch.zeros(1), 0)
         return x
     dist.all_reduce(x, async_op=True).get_future().then(lambda _: send_late())
-    received(1)
+    receive(1)
 
 
 def an_asynchronous_collective():
     """Rank 0 computes while it is open: it doesn't wait for it yet."""
     x = torch.ones(1)
-    if dist.get_rank():
-        found = received()
+    if rank():
+        found = receive()
         dist.all_reduce(x)
         return found
     work = dist.all_reduce(x, async_op=True)
@@ -91,8 +84,8 @@ def an_asynchronous_collective():
 
 def a_poll_that_gives_up():
     x = torch.zeros(1)
-    if dist.get_rank():
-        found = received()
+    if rank():
+        found = receive()
         dist.send(x, 0)
         return found
     work, end = dist.irecv(x, 1), time.monotonic() + LATE_S
@@ -100,7 +93,7 @@ def a_poll_that_gives_up():
         time.sleep(0.01)
         if time.monotonic() > end:
             break
-    dist.send(torch.full((1,), 7.0), 1)
+    send()
     work.wait()
 
 
@@ -117,16 +110,10 @@ PROGRAMS = [
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_rank_that_can_still_send_is_waited_for(program):
-    report = launch(program, 2, timeout=60, on_error="report", quiet=True)
-    assert report.ok, report.failure
-    assert report.results[1] == 7.0
+    assert results(program)[1] == 7.0
 
 
 # --- programs in which several threads communicate ---
-
-
-def rank() -> int:
-    return dist.get_rank()
 
 
 def a_timer_sends_while_the_main_thread_is_in_a_barrier():
@@ -219,9 +206,8 @@ def test_right_programs_with_threads_end(checked):
     def one_after_the_other():
         return [program() for program in RIGHT]
 
-    how = {"timeout": 120, "on_error": "report", "quiet": True, "checked": checked}
-    report = launch(one_after_the_other, 2, **how)
-    assert report.results == [[1] * len(RIGHT)] * 2, report.failure
+    found = results(one_after_the_other, checked=checked, timeout=120)
+    assert found == [[1] * len(RIGHT)] * 2
 
 
 # --- ends and time limits ---
@@ -229,27 +215,26 @@ def test_right_programs_with_threads_end(checked):
 
 def test_a_wait_with_a_time_limit_ends_by_itself():
     def program():
-        if dist.get_rank():
+        if rank():
             return "nothing to do"
         try:
             dist.irecv(torch.zeros(1), 1).wait(timedelta(seconds=LATE_S))
         except RuntimeError:
             return "gave up"
 
-    assert launch(program, 2, timeout=60, quiet=True) == ["gave up", "nothing to do"]
+    assert results(program) == ["gave up", "nothing to do"]
 
 
 def test_a_collective_that_was_started_before_the_end_counts():
     """Rank 0 has called it and returned, and rank 2 is late: nobody left early."""
 
     def program():
-        if dist.get_rank() == 2:
+        if rank() == 2:
             time.sleep(LATE_S)
         work = dist.all_reduce(torch.ones(1), async_op=True)
-        return work.wait() if dist.get_rank() else None
+        return work.wait() if rank() else None
 
-    report = launch(program, 3, timeout=60, on_error="report", quiet=True)
-    assert report.ok, report.failure
+    results(program, 3)
 
 
 def test_while_a_process_is_left_nothing_is_proven(tmp_path):
@@ -266,7 +251,7 @@ def test_while_a_process_is_left_nothing_is_proven(tmp_path):
         child.wait()
         return os.path.isdir("/proc"), before, meanwhile, worker.left_processes()
 
-    ((proc, *found),) = launch(program, 1, (str(tmp_path),), timeout=30, quiet=True)
+    ((proc, *found),) = results(program, 1, str(tmp_path))
     assert found == [False, proc, False]
 
 
@@ -289,33 +274,33 @@ else:
 
 
 def join(peer):
-    thread = threading.Thread(target=received, args=(peer,), name="reader")
+    thread = threading.Thread(target=receive, args=(peer,), name="reader")
     thread.start()
     thread.join()
 
 
 def leave(peer):
-    threading.Thread(target=received, args=(peer,), name="reader").start()
+    threading.Thread(target=receive, args=(peer,), name="reader").start()
 
 
 @pytest.mark.parametrize("way", [join, leave])
 @MODES
 def test_a_wait_in_a_thread_is_told_with_its_line(way, checked):
     def program():
-        way(1) if dist.get_rank() == 0 else received(0)
+        way(1) if rank() == 0 else receive(0)
 
     how = {"timeout": 60, "on_error": "report", "quiet": True, "checked": checked}
     said = str(launch(program, 2, **how))
     assert "ranks 0 and 1 both receive first" in said.splitlines()[0], said
     (row,) = [row for row in said.splitlines() if "waits for reader, which receives" in row]
-    assert row.startswith("  rank 0") and "in received" in row
+    assert row.startswith("  rank 0") and "in receive" in row
 
 
 def test_threads_that_could_free_each_other_are_told_after_the_time_limit():
     def program():
-        if dist.get_rank():
-            return received(0)
-        threads = [threading.Thread(target=received, args=(1,)) for _ in range(2)]
+        if rank():
+            return receive(0)
+        threads = [threading.Thread(target=receive, args=(1,)) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
