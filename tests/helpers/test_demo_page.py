@@ -13,11 +13,7 @@ from helpers.schedules import one_f_one_b
 from helpers.simulate import Costs, simulate
 from helpers.timeline import compare
 from helpers.trace import Event, Trace
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
+from tests.terminal import Terminal
 
 
 def test_a_bar_appends_and_never_moves_back(capsys):
@@ -77,27 +73,23 @@ def test_the_page_holds_everything_and_escapes_what_the_model_writes():
     assert "prefers-color-scheme: dark" in page and "<blockquote>…</blockquote>" in page
 
 
-@pytest.mark.parametrize("answer, opened", [("y\n", True), ("\n", False), ("", False)])
-def test_the_page_is_opened_when_a_person_says_so(answer, opened, monkeypatch):
+@pytest.mark.parametrize(
+    "typed, missing, opened",
+    [("y\n", "", True), ("\n", "", False), ("", "", False)]
+    + [("y\n", name, False) for name in ("stdin", "stdout", "display")],
+)
+def test_the_page_is_opened_when_a_person_at_a_terminal_says_so(
+    typed, missing, opened, monkeypatch
+):
     found = []
     monkeypatch.setattr(webbrowser, "open", lambda url: found.append(url) or True)
-    monkeypatch.setattr(demo, "has_display", lambda: True)
-    monkeypatch.setattr(sys, "stdin", Terminal(answer))
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    demo.offer_to_open(Path("index.html"))
-    assert found == [Path("index.html").resolve().as_uri()] * opened
-    assert "Open it now?" in sys.stdout.getvalue()
-
-
-@pytest.mark.parametrize("missing", ["stdin", "stdout", "display"])
-def test_nobody_is_asked_without_a_terminal_or_a_display(missing, monkeypatch):
     monkeypatch.setattr(demo, "has_display", lambda: missing != "display")
-    said = Terminal() if missing != "stdout" else io.StringIO()
-    monkeypatch.setattr(sys, "stdin", Terminal("y\n") if missing != "stdin" else io.StringIO("y\n"))
-    monkeypatch.setattr(sys, "stdout", said)
-    monkeypatch.setattr(webbrowser, "open", lambda url: pytest.fail("opened"))
+    for name, text in (("stdin", typed), ("stdout", "")):
+        monkeypatch.setattr(sys, name, (io.StringIO if name == missing else Terminal)(text))
     demo.offer_to_open(Path("index.html"))
-    assert said.getvalue() == ""
+    said = sys.stdout.getvalue()
+    assert found == [Path("index.html").resolve().as_uri()] * opened
+    assert said == "" if missing else "Open it now?" in said
 
 
 def test_linux_without_a_display(monkeypatch):

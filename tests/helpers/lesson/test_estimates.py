@@ -1,24 +1,18 @@
 """Numbers with a range: what is typed, what is remembered, and how far off it was."""
 
-import io
-
 import pytest
 
 from helpers import record
 from helpers.lesson.buttons import Guess
 from helpers.lesson.estimates import WITHIN, estimate, settled
 from helpers.record import noted
+from tests.terminal import Terminal
 
 
 @pytest.fixture(autouse=True)
 def own_record(monkeypatch, tmp_path):
     monkeypatch.setenv("LAB_PROGRESS", str(tmp_path / "progress.json"))
     record._here.cache_clear()  # what this process has noted
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """`predict` and `reveal`: choices, what is remembered, what the answer says."""
 
-import io
 from collections import Counter
 
 import pytest
@@ -13,6 +12,7 @@ from helpers.lesson.asked import Number, Prediction, UnknownQuestion, asked
 from helpers.lesson.buttons import Choices
 from helpers.lesson.questions import keys_in_order, listed, revealed
 from helpers.record import noted
+from tests.terminal import Terminal
 
 TRUTH = Prediction(
     right=lambda ratio: "B" if ratio > 2 else "A",
@@ -48,11 +48,6 @@ def test_choices_get_letters_and_text_stays_text():
 def test_what_is_no_question(arguments, said):
     with pytest.raises(ValueError, match=said):
         predict(*arguments)
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def test_in_a_terminal_a_letter_is_typed(monkeypatch, capsys):

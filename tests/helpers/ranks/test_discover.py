@@ -1,4 +1,7 @@
-"""Every launcher's environment leads to the same facts; nonsense leads to one sentence."""
+"""Every launcher's environment leads to the same facts; nonsense leads to one sentence.
+
+So does what a person says about a rank, alone and beside what a launcher says.
+"""
 
 import contextlib
 import os
@@ -64,9 +67,10 @@ def counts(place: Place) -> tuple[int, int, int, int]:
     return place.rank, place.world_size, place.local_rank, place.local_world_size
 
 
-def refusal(source: str = "auto", **changes) -> str:
+def refusal(source="auto", **changes) -> str:
+    """What a launcher's environment is refused with, or the rank and the size of a person."""
     with pytest.raises(PlaceError) as caught:
-        discover(source, **changes)
+        discover(source, **changes) if isinstance(source, str) else find_place(*source, **changes)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -92,13 +96,20 @@ def test_every_launcher_says_the_same(environ, launcher):
     assert place.launcher == launcher
 
 
+def test_a_person_gives_the_rank_and_may_set_address_and_port():
+    assert find_place("2", 3, {}) == Place(2, 3, 2, 3, "localhost", 29500, "by hand")
+    place = find_place("2", 3, {"MASTER_ADDR": "10.0.0.7", "MASTER_PORT": "40000"})
+    assert (place.address, place.port) == ("10.0.0.7", 40000)
+
+
 def test_our_own_ranks_are_all_on_one_machine():
     assert counts(discover(environ=RANKS)) == (5, 8, 5, 8)
     assert discover(environ=RANKS).launcher == "helpers.ranks"
 
 
-def test_nobody():
-    assert discover(environ={}) == Place(0, 1, 0, 1, "localhost", 29500, "by hand")
+def test_one_process_alone_is_rank_0():
+    alone = Place(0, 1, 0, 1, "localhost", 29500, "by hand")
+    assert discover(environ={}) == find_place(None, None, {}) == alone
 
 
 @pytest.mark.parametrize(
@@ -244,6 +255,7 @@ def test_a_source_that_is_believed_against_what_was_left():
 
 # --- what cannot be ------------------------------------------------------------------------------
 
+RANGE = "the rank must be a whole number from 0 to 2, because the world size is 3; it is "
 SEVERAL = ("started 8 ranks, 4 of them here", "set MASTER_ADDR")  # machines, and no address
 IS_FROM_TORCHRUN = ("what is there comes from torchrun (RANK=5)",)
 
@@ -274,6 +286,17 @@ IS_FROM_TORCHRUN = ("what is there comes from torchrun (RANK=5)",)
         ("pals", TORCHRUN, IS_FROM_TORCHRUN),
         ("slurm", TORCHRUN, IS_FROM_TORCHRUN),
         ("pbs", {}, (f"must be one of {', '.join(SOURCES)}, not 'pbs'",)),
+        (("3", 3), {}, (RANGE + "3",)),  # the rank and the size that a person gives
+        (("-1", 3), {}, (RANGE + "-1",)),
+        (("1", 1), {}, ("the rank must be 0, because the world size is 1; it is 1",)),
+        (("one", 3), {}, ("the rank must be a whole number, not 'one'",)),
+        (("", 3), {}, ("the rank must be a whole number, not ''",)),
+        ((None, 3), {}, ("python -m helpers.ranks -n 3 SCRIPT",)),
+        (("0", 0), {}, ("the world size must be 1 or more, not 0",)),
+        (("1", None), TORCHRUN, ("torchrun says that it is rank 5",)),
+        ((None, 3), TORCHRUN, ("torchrun started 8",)),
+        (("0", 3), {"MASTER_PORT": "99999"}, ("MASTER_PORT must be a number",)),
+        (("0", 3), {"MASTER_PORT": "http"}, ("not 'http'",)),
     ],
 )
 def test_what_cannot_be_is_one_sentence(source, environ, words):
