@@ -180,9 +180,3 @@ def test_the_script_trains_alike_in_all_four_ways_and_shows_its_buckets():
             assert {"bucket 0", "bucket 1"} <= {e.name for e in events}
             backward = [e for e in rank[way][2].events if e.kind == "B"][-1]
             assert any(backward.start < e.start < backward.end for e in events), way
-
-
-def test_a_bucket_of_nothing_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        load("intro_DDP").read_flags(["--bucket-mb", "0"])
-    assert "--bucket-mb: must be a number above 0, not '0'" in capsys.readouterr().err

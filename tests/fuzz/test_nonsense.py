@@ -156,6 +156,12 @@ SAID = [
     (2, f"{PROFILE} --profile --trace-dir @folder --active 0", "keeps 1 step or more"),
     (2, f"{PROFILE} --profile --trace-dir @folder --wait -1", "keeps 1 step or more"),
     (2, f"{PROFILE} --hdf5 --data @text", "text is no hdf5 file, or is damaged"),
+    (2, "DP/ddp/intro_DDP.py 0 --bucket-mb 0", "--bucket-mb: must be a number above 0, not '0'"),
+    (2, "jobs/hello.py --megabytes 0", "--megabytes must be above 0"),
+    (1, "-m helpers.timeline @brackets", "brackets is JSON but no Chrome trace"),
+    (1, "-m helpers.timeline /nope", "cannot read the trace"),
+    (1, "-m helpers.trace @bracket",
+     "bracket is cut off after 1 bytes: copy it again, or run again to record it"),
     (2, "demo.py --batch 4", "--batch 4: choose a multiple of 3, for 3 ranks"),
 ]  # fmt: skip
 
@@ -169,6 +175,8 @@ def files(tmp_path_factory):
         "zero": b"",
         "noise": bytes(range(256)) * 20,
         "text": b"banana",
+        "bracket": b"{",
+        "brackets": b"{}",
         "deep": b"[" * 100_000,
         "huge": ('{"traceEvents": [' + time % "1e308" + "]}").encode(),
         "step": ('{"traceEvents": [' + time % "0" + "]}").encode(),

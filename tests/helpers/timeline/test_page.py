@@ -110,15 +110,6 @@ def test_the_program_makes_a_page(tmp_path, capsys):
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_a_file_that_is_no_trace_gets_one_sentence(tmp_path, capsys):
-    path = tmp_path / "step.json"
-    path.write_text("{}")
-    assert main([str(path)]) == 1
-    assert capsys.readouterr().err.startswith("error: ")
-    assert main([str(tmp_path / "missing.json")]) == 1
-    assert "cannot read the trace" in capsys.readouterr().err
-
-
 def test_of_a_profile_it_draws_three_lanes_where_asked(tmp_path, capsys):
     rows = [("ProfilerStep#1", 0, 100), ("input", 0, 20), ("forward", 20, 95), ("aten::mm", 20, 90)]
     events = [

@@ -140,12 +140,3 @@ def test_merges_and_draws_and_prints(folder, tmp_path, capsys):
     ]
     assert printed[2].split() == ["0", "62.3%", "22.6%", "11.3%", "3.8%", "0.0%", "0.0%"]
     assert printed[-2:] == [f"trace:   {output}", f"picture: {picture}"]
-
-
-def test_a_file_that_is_no_trace_is_one_sentence(tmp_path, capsys):
-    (tmp_path / "x.json").write_text("{")
-    assert main([str(tmp_path / "x.json")]) == 1
-    assert capsys.readouterr().err == (
-        f"error: {tmp_path / 'x.json'} is cut off after 1 bytes: copy it again, or run again to "
-        "record it\n"
-    )
