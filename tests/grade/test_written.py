@@ -1,8 +1,5 @@
 """What a passed verdict shows of the code: the student's lines, and one way to write them."""
 
-import html
-import re
-
 import pytest
 
 from helpers.grade import notebook
@@ -13,16 +10,13 @@ from helpers.grade.notebook import check
 from helpers.grade.student import student_edition
 from helpers.grade.verdict import Verdict
 from helpers.grade.written import ONE_WAY, solved_functions, without_docstring, written_html
+from tests.helpers.lesson.test_code import words
 
 MINE = '''
 def add_one(number):
     """The number plus one."""
     return sum([number, 1])  # 1 < 2
 '''
-
-
-def words(shown: str) -> str:
-    return html.unescape(re.sub("<.*?>", "", shown))
 
 
 def test_with_the_solutions_it_is_under_a_fold_from_the_start(small, task):

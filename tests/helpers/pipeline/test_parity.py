@@ -29,6 +29,7 @@ from helpers.search import Style, greedy_walk
 from helpers.simulate import Costs
 from helpers.trace import Recorder
 
+from ..oracle.simulated import sgd
 from .models import cut_model, loss, make_batch, make_model
 
 M = 5
@@ -62,10 +63,6 @@ def searching(p, m):
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 CASES = [(name, "float64") for name in BUILDERS] + [("1F1B", "float32"), ("ZB-V", "float32")]
-
-
-def sgd(parameters):
-    return torch.optim.SGD(parameters, lr=0.5)
 
 
 def train():
