@@ -19,7 +19,8 @@ if sys.version_info < (3, 11):
     )
 
 from helpers.doctor.facts import Facts, collect_facts
-from helpers.doctor.report import Report, must, notes, optional, statuses
+from helpers.doctor.report import Report, findings, status
+from helpers.syllabus import LESSONS
 
 __all__ = ["Facts", "Report", "doctor", "examine"]
 
@@ -31,5 +32,5 @@ def doctor() -> Report:
 
 def examine(facts: Facts) -> Report:
     """Return the report on a machine, given its facts."""
-    findings = (*must(facts), *notes(facts), *optional(facts))
-    return Report(facts, findings, tuple(statuses(facts)))
+    found = tuple(findings(facts))
+    return Report(facts, found, tuple(status(lesson, facts) for lesson in LESSONS))

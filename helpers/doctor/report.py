@@ -2,11 +2,13 @@
 
 import textwrap
 from dataclasses import dataclass
+from functools import partial
 from html import escape
+from typing import NamedTuple
 
 from helpers.doctor.facts import Facts, Torch
 from helpers.doctor.packages import in_range
-from helpers.syllabus import LESSONS, Lesson
+from helpers.syllabus import Lesson
 
 GIGABYTE = 10**9
 # What the CUDA 13 build of torch needs; older drivers and cards take the CUDA 12.6 build.
@@ -14,8 +16,7 @@ CUDA_13_DRIVER = "580"
 WIDTH = 14
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing the user should know.
 
     level: "must" (lessons fail), "may" (something optional is missing), "note".
@@ -25,15 +26,6 @@ class Finding:
     level: str
     sentence: str
     cure: str = ""
-
-
-@dataclass(frozen=True)
-class LessonStatus:
-    """Whether a lesson runs: "yes", "slower" or "no", and why ("" for a plain yes)."""
-
-    lesson: Lesson
-    answer: str
-    why: str = ""
 
 
 def install(facts: Facts, extra: str = "", torch: str = "") -> str:
@@ -72,110 +64,87 @@ def torch_problem(facts: Facts) -> str:
     return f"torch {torch.version} is {age}: the lessons were made and tested with torch {wanted}."
 
 
-def must(facts: Facts) -> list[Finding]:
-    """Return what keeps lessons from running."""
-    found = []
-    problem = torch_problem(facts)
-    if problem:
-        found.append(Finding("must", problem, install(facts)))
-    bad = [p for p in facts.packages if not p.group and not p.fits and p.name != "torch"]
-    if bad:
-        words = ", ".join(
-            f"{p.name} ({p.found} is here, {p.needed} is needed)" if p.found else p.name
-            for p in bad
-        )
-        found.append(
-            Finding("must", f"Packages are missing or of another version: {words}.", install(facts))
-        )
-    if facts.processes:
-        found.append(Finding("must", f"No process can be started: {facts.processes}."))
-    if facts.loopback:
-        said = f"Two programs on this machine cannot talk over 127.0.0.1: {facts.loopback}."
-        found.append(Finding("must", said + " Allow Python in the firewall."))
-    if facts.disk_free < GIGABYTE // 2:
-        found.append(Finding("must", "The disk is almost full: keep half a gigabyte free."))
-    return found
+def findings(facts: Facts) -> list[Finding]:
+    """Return what the user should know: of each level, what matters most comes first."""
+    must, note, may = (partial(Finding, level) for level in ("must", "note", "may"))
+    repair, torch, driver = partial(install, facts), facts.torch, facts.nvidia_driver
+    misfits = [p for p in facts.packages if not p.fits]
+    needed = ", ".join(
+        f"{p.name} ({p.found} is here, {p.needed} is needed)" if p.found else p.name
+        for p in misfits
+        if not p.group and p.name != "torch"
+    )
+    tests = ", ".join(p.name for p in misfits if p.group == "test")
+    hub = any(p.group == "hub" for p in misfits)
+    full, one_core = facts.disk_free < GIGABYTE // 2, facts.cores == 1
+    blind, unused = torch.cuda and not torch.gpus, torch.version and not torch.cuda and driver
+    sees = blind and driver and f"torch (CUDA {torch.cuda}) sees no GPU with driver {driver}"
+    old = sees and torch.cuda.startswith("13") and in_range(driver, f"<{CUDA_13_DRIVER}")
+    table = (  # each sentence stands behind its condition and before its cure
+        must(torch_problem(facts), repair()),
+        must(needed and f"Packages are missing or of another version: {needed}.", repair()),
+        must(facts.processes and f"No process can be started: {facts.processes}."),
+        must(
+            facts.loopback
+            and f"Two programs on this machine cannot talk over 127.0.0.1: {facts.loopback}. "
+            "Allow Python in the firewall."
+        ),
+        must(full and "The disk is almost full: keep half a gigabyte free."),
+        note(
+            one_core
+            and "One core: every lesson computes the same numbers, but the ranks take turns on it. "
+            "Expect two to three times the minutes, and no speed-up from more ranks."
+        ),
+        note(
+            blind
+            and not driver
+            and "torch is a CUDA build and there is no NVIDIA driver: scripts use the CPU, too."
+        ),
+        may(
+            old
+            and f"{sees}: it needs driver {CUDA_13_DRIVER}. Update the driver, or take an older "
+            "CUDA.",
+            repair(torch="--torch-index https://download.pytorch.org/whl/cu126"),
+        ),
+        may(sees and not old and f"{sees}: scripts use the CPU, too."),
+        may(
+            unused
+            and "There is an NVIDIA driver, but this torch has no CUDA: scripts use the CPU, too.",
+            repair(torch="--torch cuda"),
+        ),
+        may(
+            tests and f"To run the tests, these are missing or of another version: {tests}.",
+            repair("test"),
+        ),
+        may(
+            hub
+            and "The real TinyStories from the hub need the package datasets; the lessons do not.",
+            repair("hub"),
+        ),
+        may(not facts.mpirun and "No mpirun: only starting ranks by MPI needs it."),
+        may(not facts.compiler and "No C++ compiler: only torch.compile needs one."),
+    )
+    return [finding for finding in table if finding.sentence]
 
 
-def notes(facts: Facts) -> list[Finding]:
-    """Return what the user should know although the lessons run."""
-    found = []
-    if facts.cores == 1:
-        found.append(
-            Finding(
-                "note",
-                "One core: every lesson computes the same numbers, but the ranks take turns on it. "
-                "Expect two to three times the minutes, and no speed-up from more ranks.",
-            )
-        )
-    if facts.torch.cuda and not facts.torch.gpus:
-        found.append(no_gpu(facts))
-    elif facts.nvidia_driver and facts.torch.version and not facts.torch.cuda:
-        said = "There is an NVIDIA driver, but this torch has no CUDA: scripts use the CPU, too."
-        found.append(Finding("may", said, install(facts, torch="--torch cuda")))
-    return found
-
-
-def no_gpu(facts: Facts) -> Finding:
-    """Explain why a CUDA build sees no GPU."""
-    driver = facts.nvidia_driver
-    if driver is None:
-        said = "torch is a CUDA build and there is no NVIDIA driver: scripts use the CPU, too."
-        return Finding("note", said)
-    old = facts.torch.cuda.startswith("13") and in_range(driver, f"<{CUDA_13_DRIVER}")
-    said = f"torch (CUDA {facts.torch.cuda}) sees no GPU with driver {driver}"
-    if old:
-        index = "https://download.pytorch.org/whl/cu126"
-        said += f": it needs driver {CUDA_13_DRIVER}. Update the driver, or take an older CUDA."
-        return Finding("may", said, install(facts, torch=f"--torch-index {index}"))
-    return Finding("may", said + ": scripts use the CPU, too.")
-
-
-def optional(facts: Facts) -> list[Finding]:
-    """Return what is missing but needed only for some uses."""
-    found = []
-    bad = [p.name for p in facts.packages if p.group == "test" and not p.fits]
-    if bad:
-        said = f"To run the tests, these are missing or of another version: {', '.join(bad)}."
-        found.append(Finding("may", said, install(facts, "test")))
-    if any(p.group == "hub" and not p.fits for p in facts.packages):
-        said = "The real TinyStories from the hub need the package datasets; the lessons do not."
-        found.append(Finding("may", said, install(facts, "hub")))
-    if facts.mpirun is None:
-        found.append(Finding("may", "No mpirun: only starting ranks by MPI needs it."))
-    if facts.compiler is None:
-        found.append(Finding("may", "No C++ compiler: only torch.compile needs one."))
-    return found
-
-
-def status(lesson: Lesson, facts: Facts, blocked: str = "") -> LessonStatus:
-    """Return whether one lesson runs. blocked: why no lesson that needs packages can run."""
-    if torch_problem(facts):
-        return LessonStatus(lesson, "no", "it needs torch")
-    if blocked:
-        return LessonStatus(lesson, "no", blocked)
-    if lesson.ranks and facts.processes:
-        return LessonStatus(lesson, "no", "it starts processes")
-    if lesson.ranks and facts.loopback:
-        return LessonStatus(lesson, "no", "its ranks talk over 127.0.0.1")
-    if facts.memory is not None and facts.memory < lesson.gigabytes * GIGABYTE:
-        return LessonStatus(lesson, "no", f"it needs {lesson.gigabytes:g} GB of memory")
-    if lesson.ranks > 1 and facts.cores == 1:
-        return LessonStatus(lesson, "slower", f"{lesson.ranks} ranks take turns on one core")
-    if facts.memory_free is not None and facts.memory_free < lesson.gigabytes * GIGABYTE:
-        return LessonStatus(
-            lesson, "slower", f"less than {lesson.gigabytes:g} GB of memory are free"
-        )
-    return LessonStatus(lesson, "yes")
-
-
-def statuses(facts: Facts) -> list[LessonStatus]:
-    """Return one status for each lesson."""
-    missing = [
-        p.name for p in facts.packages if not p.group and p.found is None and p.name != "torch"
-    ]
-    blocked = f"{missing[0]} is missing" if missing else ""
-    return [status(lesson, facts, blocked) for lesson in LESSONS]
+def status(lesson: Lesson, facts: Facts) -> tuple[Lesson, str, str]:
+    """Return the lesson, whether it runs ("yes", "slower" or "no"), and why ("" for a "yes")."""
+    missing = [p.name for p in facts.packages if not (p.group or p.found or p.name == "torch")]
+    room, need = f"{lesson.gigabytes:g} GB of memory", lesson.gigabytes * GIGABYTE
+    little, little_free = (
+        there is not None and there < need for there in (facts.memory, facts.memory_free)
+    )
+    in_turn = lesson.ranks > 1 and facts.cores == 1
+    table = (
+        ("no", torch_problem(facts) and "it needs torch"),
+        ("no", missing and f"{missing[0]} is missing"),
+        ("no", lesson.ranks and facts.processes and "it starts processes"),
+        ("no", lesson.ranks and facts.loopback and "its ranks talk over 127.0.0.1"),
+        ("no", little and f"it needs {room}"),
+        ("slower", in_turn and f"{lesson.ranks} ranks take turns on one core"),
+        ("slower", little_free and f"less than {room} are free"),
+    )
+    return lesson, *next((row for row in table if row[1]), ("yes", ""))
 
 
 def size(count: int | None) -> str:
@@ -230,20 +199,20 @@ class Report:
 
     facts: Facts
     findings: tuple[Finding, ...]
-    statuses: tuple[LessonStatus, ...]
+    statuses: tuple[tuple[Lesson, str, str], ...]  # what `status` returns
 
     @property
     def ready(self) -> bool:
         """Whether every lesson runs here."""
         return not any(finding.level == "must" for finding in self.findings) and all(
-            status.answer != "no" for status in self.statuses
+            answer != "no" for _, answer, _ in self.statuses
         )
 
     @property
     def headline(self) -> str:
         if not self.ready:
             return "This machine is not ready yet."
-        slower = [v.lesson.number for v in self.statuses if v.answer == "slower"]
+        slower = [lesson.number for lesson, answer, _ in self.statuses if answer == "slower"]
         if slower:
             return f"Every lesson runs on this machine, slower: {', '.join(slower)}."
         return "Every lesson runs on this machine."
@@ -265,9 +234,9 @@ class Report:
                     lines.append(f"      {finding.cure}")
             lines += [""] if found else []
         lines += ["Lessons:"]
-        for status in self.statuses:
-            why = f" ({status.why})" if status.why else ""
-            lines.append(f"  {status.lesson.number} {status.lesson.title}: {status.answer}{why}")
+        for lesson, answer, why in self.statuses:
+            words = f"{answer} ({why})" if why else answer
+            lines.append(f"  {lesson.number} {lesson.title}: {words}")
         lines += ["", "This machine:"]
         for name, words in rows(self.facts):
             lines += _wrapped(f"  {name:<{WIDTH}}", " " * (WIDTH + 2), words)
