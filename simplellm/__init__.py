@@ -10,7 +10,7 @@
 | `simplellm.config` | sizes and rotary settings, checked |
 | `simplellm.losses` | `causalLLMLoss`, `perplexityLoss`, `check_finite` |
 | `simplellm.generation` | sampling text from a model |
-| `simplellm.checkpoint`, `simplellm.huggingface` | weights to a file and back |
+| `simplellm.checkpoint` | weights to a file and back |
 | `simplellm.devices` | which device a model goes to |
 | `simplellm.tokenizers`, `simplellm.dataloaders`, `simplellm.stories` | text, tokens and batches |
 

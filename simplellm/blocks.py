@@ -7,7 +7,6 @@ The architecture is that of LLaMA (Touvron et al. 2023, arXiv 2302.13971) with g
 attention (Ainslie et al. 2023, arXiv 2305.13245). Names are those of Hugging Face's Llama classes.
 """
 
-import math
 from inspect import Signature
 
 import torch
@@ -37,22 +36,6 @@ class RMSNorm(nn.Module):
         return self.weight * wide.to(x.dtype)
 
 
-def rope_frequencies(rope: dict, head_dim: int, device: torch.device | None = None) -> torch.Tensor:
-    """Return the radians by which each pair of features turns per position, (head_dim / 2,)."""
-    exponents = torch.arange(0, head_dim, 2, dtype=torch.float32, device=device) / head_dim
-    frequencies = 1.0 / rope["rope_theta"] ** exponents
-    if rope["rope_type"] == "linear":
-        return frequencies / rope["factor"]
-    if rope["rope_type"] == "llama3":
-        # A pair that turns often within the original context keeps its speed (1), one that hardly
-        # turns is slowed down by the factor (0), and those between get a mixture.
-        turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)
-        low, high = rope["low_freq_factor"], rope["high_freq_factor"]
-        keep = ((turns - low) / (high - low)).clamp(0, 1)
-        return frequencies * (keep + (1 - keep) / rope["factor"])
-    return frequencies
-
-
 def rope_table(
     rope: dict, head_dim: int, like: torch.Tensor, positions: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -65,7 +48,10 @@ def rope_table(
     """
     if positions is None:
         positions = torch.arange(like.shape[1], device=like.device)
-    angles = torch.outer(positions.float(), rope_frequencies(rope, head_dim, like.device))
+    exponents = torch.arange(0, head_dim, 2, dtype=torch.float32, device=like.device) / head_dim
+    # Radians by which each pair of features turns per position, (head_dim / 2,).
+    frequencies = 1.0 / rope["rope_theta"] ** exponents
+    angles = torch.outer(positions.float(), frequencies)
     angles = torch.cat((angles, angles), dim=-1)
     return angles.cos().to(like.dtype), angles.sin().to(like.dtype)
 

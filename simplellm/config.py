@@ -4,44 +4,22 @@ from dataclasses import dataclass, field, fields
 from inspect import Parameter, Signature
 from numbers import Integral
 
-ROPE_KEYS = {
-    "default": (),
-    "linear": ("factor",),
-    "llama3": (
-        "factor",
-        "low_freq_factor",
-        "high_freq_factor",
-        "original_max_position_embeddings",
-    ),
-}
-
 
 def rope_settings(rope_parameters: dict | None = None, theta: float = 10000.0) -> dict:
-    """Return all rotary settings, from a dict with the names that `transformers` 5 uses.
+    """Return the rotary settings, from a dict with the names that `transformers` 5 uses.
 
-    "rope_theta" is the base (by default `theta`); "rope_type" is "default", or "linear" (positions
-    divided by "factor"), or "llama3" (only slow rotations divided, as Llama 3.1 does it).
+    "rope_theta" is the base (by default `theta`); "rope_type" can only be "default".
 
     Raises:
-        ValueError: another type, a missing setting, or one that is unknown.
+        ValueError: another type, or a setting that is unknown.
     """
     given = {name: value for name, value in (rope_parameters or {}).items() if value is not None}
-    kind = given.pop("rope_type", given.pop("type", "default"))
-    given.pop("type", None)  # the older name; some files carry both
-    if kind not in ROPE_KEYS:
-        raise ValueError(
-            f"rotary positions of type {kind!r} are not supported: use {', '.join(ROPE_KEYS)}."
-        )
-    settings = {"rope_type": kind, "rope_theta": float(given.pop("rope_theta", theta))}
-    if given.pop("partial_rotary_factor", 1.0) != 1.0:
-        raise ValueError("partial_rotary_factor is not supported: every feature of a head turns.")
-    for name in ROPE_KEYS[kind]:
-        if name not in given:
-            raise ValueError(f"rope_parameters of type {kind!r} need {name!r}.")
-        settings[name] = given.pop(name)
+    if (kind := given.pop("rope_type", "default")) != "default":
+        raise ValueError(f"rotary positions of type {kind!r} are not supported: use default.")
+    base = float(given.pop("rope_theta", theta))
     if given:
-        raise ValueError(f"rope_parameters of type {kind!r} have no setting {min(given)!r}.")
-    return settings
+        raise ValueError(f"rope_parameters have no setting {min(given)!r}: use rope_theta.")
+    return {"rope_type": kind, "rope_theta": base}
 
 
 @dataclass

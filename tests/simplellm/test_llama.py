@@ -103,10 +103,11 @@ def test_padding_is_zero_and_is_not_trained():
         ({"n_layers": -1}, "n_layers cannot be negative, and is -1"),
         ({"dropout_prob": 1.5}, r"dropout_prob must be in \[0, 1\), not 1.5"),
         ({"padding_idx": 50}, r"padding_idx = 50 is outside the vocabulary of 50 tokens \(0 to 49"),
-        ({"rope_parameters": {"rope_type": "yarn"}}, "type 'yarn' are not supported: use default"),
-        ({"rope_parameters": {"rope_type": "linear"}}, "type 'linear' need 'factor'"),
-        ({"rope_parameters": {"facto": 2}}, "type 'default' have no setting 'facto'"),
-        ({"rope_parameters": {"partial_rotary_factor": 0.5}}, "partial_rotary_factor is not"),
+        (
+            {"rope_parameters": {"rope_type": "yarn", "factor": 2}},
+            "type 'yarn' are not supported: use default",
+        ),
+        ({"rope_parameters": {"facto": 2}}, "rope_parameters have no setting 'facto': use rope_th"),
     ],
     ids=str,
 )

@@ -34,7 +34,7 @@ def run(stages, ids=IDS):
     ("n_stages", "sizes"),
     [
         (3, {"num_kv_heads": 2, "head_dim": 8, "padding_idx": 3}),
-        (2, {"rope_parameters": {"rope_type": "linear", "rope_theta": 500.0, "factor": 2.0}}),
+        (2, {"rope_parameters": {"rope_theta": 500.0}}),
         ([0, 5, 0, 1], {}),
     ],
     ids=str,
