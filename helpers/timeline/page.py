@@ -21,27 +21,9 @@ from helpers.trace import COLLECTIVES
 
 ASSETS = Path(__file__).parent / "assets"
 # A file comes after those that it imports. A test checks that, and that no name occurs twice.
-FILES = (
-    "dom.js",
-    "model.js",
-    "measure.js",
-    "words.js",
-    "layout.js",
-    "paint.js",
-    "lanes.js",
-    "draw.js",
-    "overview.js",
-    "marks.js",
-    "numbers.js",
-    "legend.js",
-    "page.js",
-    "player.js",
-    "interact.js",
-    "save.js",
-    "view.js",
-    "explore.js",
-    "widget.js",
-)
+_NAMES = "dom model measure words layout paint lanes draw overview marks numbers legend page "
+_NAMES += "player interact save view explore widget"
+FILES = tuple(f"{name}.js" for name in _NAMES.split())
 _IMPORT = re.compile(r"^import\s*\{[^}]*\}\s*from\s*\"[^\"]*\";\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=function|const|class|async)", re.MULTILINE)
 
