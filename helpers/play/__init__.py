@@ -11,7 +11,7 @@ same code answers a notebook, a page of this machine, and a page whose Python ru
     board          a plan that grows: legal moves, and the sentence for every other
     levels         what there is to solve, with goal, hint and par
     finish         what is still to do, done well: the coach, "play on", and par
-    links          a plan as a link, as JSON, as torch's CSV
+    links          a plan as a link, as torch's CSV
     answers        one question of the page, one answer: data in, data out
     page           the page, and the ES module that a notebook runs too
     widget         the widget; `real` runs the plan on processes of this machine

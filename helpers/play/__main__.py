@@ -106,7 +106,7 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("plan", nargs="?", default="", help="a link, or a file (JSON, torch's CSV)")
+    parser.add_argument("plan", nargs="?", default="", help="a link, or a file (torch's CSV)")
     levels = [level.id for level in LEVELS]
     parser.add_argument("--level", choices=levels, default="own", help="of a CSV (own)")
     parser.add_argument("--run", action="store_true", help="run the plan here, and judge it")

@@ -53,8 +53,8 @@ def _answered(question: dict) -> dict:
     if do == "par":
         return {"par": best_of(level)}
     if do == "save":
-        form = {"json": links.to_json, "link": links.to_link}.get(question["as"])
-        return {"text": form(board, costs) if form else links.to_torch(board)}
+        linked = question["as"] == "link"
+        return {"text": links.to_link(board, costs) if linked else links.to_torch(board)}
     if do in ("place", "move", "remove"):
         action, at = _action(question["action"], level), question.get("position")
         if do == "place":

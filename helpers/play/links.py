@@ -1,11 +1,10 @@
-"""A plan that travels: in a link, as JSON, or as the CSV of torch.distributed.pipelining.
+"""A plan that travels: in a link, or as the CSV of torch.distributed.pipelining.
 
 A link ends in ``#level=cap&plan=F0-F1-B0_F0-B0``: ranks stand between ``_``, and each action names
 its stage, as in 2F0, unless rank r holds stage r alone. A pair, F3&B1, is F3~B1 there, because an
 address ends a field at a &; one that is written with its & is read too.
 """
 
-import json
 import re
 from urllib.parse import parse_qsl, urlencode
 
@@ -15,7 +14,6 @@ from helpers.schedules import Action, Schedule, from_csv, parse, to_csv
 from helpers.schedules.schedule import cells_of
 
 MOST = 200_000  # characters of a file or a link
-NESTED = 50  # brackets of a file: a plan has three, and thousands end a Python in the browser
 
 
 def to_link(board: Board, costs: dict | None = None) -> str:
@@ -46,36 +44,12 @@ def from_link(text: str) -> tuple[Board, dict]:
     return on_board(parse(text), level, "the link"), costs
 
 
-def to_json(board: Board, costs: dict | None = None) -> str:
-    rows = [" ".join(cells) for _, cells in cells_of(board.schedule)]
-    said = {"level": board.level.id, "plan": rows} | ({"costs": costs} if costs else {})
-    return json.dumps(said, indent=1) + "\n"
-
-
-def from_json(text: str) -> tuple[Board, dict]:
-    """Return the plan of a file, and its costs. Raises ValueError as `from_link`."""
-    try:
-        if text.count("[") + text.count("{") > NESTED:
-            raise ValueError
-        said = json.loads(text)
-        name, rows, costs = said["level"], list(said["plan"]), dict(said.get("costs", {}))
-        text = "\n".join(f"rank {n}: {row}" for n, row in enumerate(map(str, rows)))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise ValueError(
-            'the file holds no plan: it needs {"level": "cap", "plan": ["F0 F1 B0", …]}'
-        ) from None
-    level = level_of(str(name), costs)
-    return on_board(parse(text), level, "the file"), costs
-
-
 def read(text: str, level: Level) -> tuple[Board, dict | None]:
-    """Return the plan in a text: JSON, a link, torch's CSV, or a line for each rank.
+    """Return the plan in a text: a link, torch's CSV, or a line for each rank.
 
     level: of a plan that names none. The costs are None where the text has no level of its own.
     """
     text = _short(text).strip()
-    if text.startswith("{"):
-        return from_json(text)
     if text.startswith("#") or "level=" in text.split("\n")[0]:
         return from_link(text)
     schedule = parse(text) if text.lower().startswith("rank") else from_csv(text)

@@ -1,7 +1,7 @@
 import { element, button } from "./dom.js";
 import { grab, pressKey } from "./hand.js";
 import { numberIn } from "./kept.js";
-import { loadFile, runPlan, saveFile, shareLink } from "./travel.js";
+import { loadFile, runPlan, saveCsv, shareLink } from "./travel.js";
 
 // All that stands around the lanes: what there is to press, and where words appear.
 
@@ -45,7 +45,7 @@ export function furnish(game) {
     if (game.help === "coach") game.assist("coach");
   } }, ...HELPS.map(([value, words]) => element("option", { value, selected: value === "ready" }, words)));
   const onchange = () => loadFile(game);
-  game.file = element("input", { type: "file", accept: ".json,.csv,.txt", hidden: true, onchange });
+  game.file = element("input", { type: "file", accept: ".csv,.txt", hidden: true, onchange });
   game.said = element("p", { class: "play-said", role: "status", "aria-live": "polite" });
   game.found = element("p", { class: "play-found" });
   game.heard = element("p", { class: "play-unseen", "aria-live": "polite" });
@@ -69,8 +69,7 @@ export function furnish(game) {
     button("play on", "P", () => game.assist("on"), "play on"),
     button("finish it for me", "", () => game.assist("finish"), "finish it for me"),
     button("copy a link", "", () => shareLink(game), "copy a link"),
-    button("save as JSON", "", () => saveFile(game, "json"), "save as JSON"),
-    button("save as torch's CSV", "", () => saveFile(game, "csv"), "save as torch's CSV"),
+    button("save as torch's CSV", "", () => saveCsv(game), "save as torch's CSV"),
     button("load a plan", "", () => game.file.click(), "load a plan"), game.file,
     button("all keys", "?", () => game.turnKeys(), "all keys"));
   game.tools = element("div", { class: "play-tools" },

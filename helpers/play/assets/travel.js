@@ -48,10 +48,10 @@ export function isLink(hash) {
   return hash.length > 1 && !document.getElementById(hash.slice(1));
 }
 
-export async function saveFile(game, kind) {
+export async function saveCsv(game) {
   const { level, costs, plan } = game.view;
-  const answer = await game.host.ask({ do: "save", as: kind, level: level.id, costs, plan });
-  download(kind, new Blob([answer.text], { type: "text/plain" }), `plan_${level.id}`);
+  const answer = await game.host.ask({ do: "save", as: "csv", level: level.id, costs, plan });
+  download("csv", new Blob([answer.text], { type: "text/plain" }), `plan_${level.id}`);
 }
 
 async function fragmentOf(game) {

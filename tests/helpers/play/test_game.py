@@ -46,7 +46,7 @@ def test_an_illegal_move_is_refused_with_its_reason(level, plan, move, words, ne
     assert "plan" not in said
 
 
-@pytest.mark.parametrize("form", ["link", "json", "csv"])
+@pytest.mark.parametrize("form", ["link", "csv"])
 def test_a_pair_travels_and_lasts_as_one(form):
     """On rank 0 of two, F2 and B0 run as one: F2 waits for what B0 needs."""
     costs = {"ranks": 2, "micro_batches": 3}
@@ -227,9 +227,9 @@ def test_a_dead_end_is_said():
     assert "no order fits into memory" in said["refused"]
 
 
-def test_a_plan_travels_as_link_json_and_csv():
+def test_a_plan_travels_as_link_and_csv():
     board = finished(Board(level_of("v")))
-    for form in ("link", "json", "csv"):
+    for form in ("link", "csv"):
         text = answer({"do": "save", "as": form, "level": "v", "plan": plan_of(board)})["text"]
         read = answer({"do": "read", "level": "v", "text": text})
         assert read["plan"] == plan_of(board) and read["level"]["id"] == "v"
@@ -253,14 +253,13 @@ def test_a_plan_travels_as_link_json_and_csv():
         ("#level=own&ranks=many", "ranks='many' isn't a whole number"),
         ("#level=own&micro_batches=2.5", "micro-batches: micro_batches='2.5' isn't a whole number"),
         (f"#level=own&ranks={10**400}", "isn't a whole number"),
-        ('{"level": "own", "costs": {"ranks": 1e999}, "plan": []}', "isn't a whole number"),
+        ("#level=own&ranks=1e999", "isn't a whole number"),
         ("#level=own&latency=nan", "message (s): choose from 0 to 100, not latency=nan"),
         ("0F0,0B0\n1F0,1B0\n", "the file is a plan for 2 ranks, and this level has 3"),
         ("0F0\n1F0\n2F9\n", "the file has 2F9, and this level has stages 0 to 2"),
         ("<b>hello</b>", "'<b>hello</b>' is no action"),
-        ('{"level": "cap"}', "the file holds no plan"),
+        ('{"level": "cap"}', "is no action"),
         ("[" * 5000, "is no action"),
-        ("{" + "[" * 50_000, "the file holds no plan"),
         ("F0 " * 100_000, "that's 300,000 characters"),
     ],
 )
