@@ -1,7 +1,6 @@
 """Record what one rank does while it does it."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from helpers.trace.events import Counter, Event, Trace
@@ -16,27 +15,17 @@ class Recorder:
         recorder.save("traces/rank0.json")
 
     rank: whose events these are.
-    synchronize: called before each reading of the clock. A GPU works on after the call that
-        started it has returned; `torch.cuda.synchronize` waits for it, so that the time measured
-        is the work's and not the call's. It costs the overlap: use it to look, not to race.
     enabled: False makes every span do nothing, at almost no cost.
-    meta: facts of the run, kept with the trace.
 
     The clock is `time.perf_counter`: on one machine all processes share it, so that the traces of
-    all ranks fit together as they are.
+    all ranks fit together as they are. A GPU works on after the call that started it has returned:
+    `torch.cuda.synchronize()` before a span and at its end makes its time the work's and not the
+    call's. It costs the overlap: use it to look, not to race.
     """
 
-    def __init__(
-        self,
-        rank: int,
-        synchronize: Callable[[], None] | None = None,
-        enabled: bool = True,
-        meta: dict | None = None,
-    ):
+    def __init__(self, rank: int, enabled: bool = True):
         self.rank = rank
-        self.synchronize = synchronize
         self.enabled = enabled
-        self.meta = dict(meta or {})
         self._events: list[tuple] = []  # the fields of Events, which are made later
         self._counters: list[Counter] = []
 
@@ -63,15 +52,13 @@ class Recorder:
             self._counters.append(Counter(self.rank, name, self.now(), value))
 
     def now(self) -> float:
-        """Return the seconds on the recorder's clock, after `synchronize`."""
-        if self.synchronize is not None:
-            self.synchronize()
+        """Return the seconds on the recorder's clock."""
         return time.perf_counter()
 
     def trace(self) -> Trace:
         """Return what was recorded until now, in the order it started."""
         events = [Event(*fields) for fields in sorted(self._events, key=lambda fields: fields[2])]
-        return Trace(events, dict(self.meta), list(self._counters))
+        return Trace(events, counters=list(self._counters))
 
     def save(self, path) -> Path:
         """Write the trace; see `Trace.save`."""
@@ -90,16 +77,11 @@ class _Span:
         self._info = info
 
     def __enter__(self) -> dict:
-        if self._recorder.synchronize is not None:
-            self._recorder.synchronize()
         self._start = time.perf_counter()
         return self._info
 
     def __exit__(self, error_type, error, where) -> None:
-        recorder = self._recorder
-        if recorder.synchronize is not None:
-            recorder.synchronize()
-        end = time.perf_counter()
+        end, recorder = time.perf_counter(), self._recorder
         if error_type is not None:
             self._info["error"] = error_type.__name__
         recorder._events.append(
