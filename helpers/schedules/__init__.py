@@ -13,7 +13,7 @@ search, the game and the tests find it in `SCHEDULES`.
 
 from helpers.schedules.builders import *  # noqa: F403  all builders: a new one is here at once
 from helpers.schedules.check import BadSchedule, check, find_problem
-from helpers.schedules.formats import from_csv, from_trace, load_csv, save_csv, to_csv
+from helpers.schedules.formats import from_csv, load_csv, save_csv, to_csv
 from helpers.schedules.registry import SCHEDULES, Named, named
 from helpers.schedules.rule import (
     Message,

@@ -1,4 +1,4 @@
-"""Schedules from elsewhere: CSV files, and the traces of real runs.
+"""Schedules from CSV files, and to them.
 
 The CSV is the format of torch.distributed.pipelining: a row per rank, cells like 2F0.
 
@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helpers.files import as_path, read_whole, write_whole
-from helpers.schedules.schedule import KINDS, Action, Schedule, of_turns, pair_text, read_action
-from helpers.trace import Trace
+from helpers.schedules.schedule import Action, Schedule, of_turns, read_action
 
 _NO_COMPUTE = re.compile(r"\d+(SEND_F|RECV_F|SEND_B|RECV_B|UNSHARD|RESHARD|REDUCE_GRAD)\d*")
 _PAIR = re.compile(r"\((.*)\)OVERLAP_F_B")  # a forward and a backward that run as one
@@ -91,30 +90,3 @@ def load_csv(path: str | os.PathLike) -> Schedule:
         return from_csv(text, path.stem)
     except ValueError as error:
         raise ValueError(f"{path}, {error}") from None
-
-
-def from_trace(trace: Trace, name: str = "as recorded") -> Schedule:
-    """Return the schedule that a trace shows: ``from_trace(run).ranks == schedule.ranks``.
-
-    An event of a pair names it: ``pair="2F3&5B1"``.
-
-    Raises:
-        ValueError: if an F, B, I or W doesn't name its stage and micro-batch.
-    """
-    size = max(trace.ranks, default=-1) + 1
-    rows: dict[int, list[tuple[Action, ...]]] = {rank: [] for rank in range(size)}
-    for rank, events in trace.by_rank().items():
-        for event in events:
-            if event.kind in KINDS:
-                stage, micro_batch = event.info.get("stage"), event.info.get("micro_batch")
-                if stage is None or micro_batch is None:
-                    raise ValueError(
-                        f"the trace shows no schedule: {event.kind} on rank {rank} at "
-                        f"{event.start:g} s does not name its stage and its micro-batch"
-                    )
-                action, before = Action(event.kind, stage, micro_batch), rows[rank][-1:]
-                if before and pair_text((*before[0], action)) == event.info.get("pair"):
-                    rows[rank][-1] = *before[0], action
-                else:
-                    rows[rank].append((action,))
-    return of_turns(name, rows.values())

@@ -18,7 +18,6 @@ from helpers.pipeline import Pipeline, count_targets
 from helpers.ranks import launch
 from helpers.schedules import (
     SCHEDULES,
-    from_trace,
     gpipe,
     in_flight,
     interleaved,
@@ -28,6 +27,7 @@ from helpers.schedules import (
 from helpers.search import Style, greedy_walk
 from helpers.simulate import Costs
 from helpers.trace import Recorder
+from tests.orders import planned, recorded
 
 from ..oracle.simulated import sgd
 from .models import cut_model, loss, make_batch, make_model
@@ -118,8 +118,7 @@ def test_every_rank_does_what_the_schedule_says_and_keeps_no_more(name, ranks):
     schedule = BUILDERS[name](ranks, M)
     answers = [answers[name, "float64"] for answers in launched(ranks)]
     traces = [trace for _, _, trace in answers]
-    seen = from_trace(traces[0].merged(*traces[1:]))
-    assert seen.ranks == schedule.ranks and seen.pairs == schedule.pairs
+    assert recorded(traces[0].merged(*traces[1:])) == planned(schedule)
     outcomes = [outcome for _, outcome, _ in answers]
     assert [o.most_in_flight for o in outcomes] == in_flight(schedule)
     assert [o.most_kept for o in outcomes] == in_flight(schedule, until="weights")
