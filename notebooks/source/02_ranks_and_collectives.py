@@ -509,7 +509,8 @@ answer("ranks_and_collectives-6", mine)
 #   class `CommConfig`).
 # - Read `init_distributed` and `set_pg_timeouts` in torchtitan's `torchtitan/distributed/utils.py`.
 #   The first sets the flight recorder's environment variables. The second starts with a barrier:
-#   why would a *shorter* time-out be dangerous without it?
+#   why would a *shorter* time-out be dangerous without it? (What if one rank is already in the next
+#   collective, while another still loads its data under the longer time-out?)
 #
 # ## Where next
 #

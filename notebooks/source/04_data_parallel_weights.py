@@ -287,8 +287,10 @@ answer("data_parallel_weights-3", mine)
 #
 # and given to a second optimizer, the **outer** one. That's SGD with Nesterov's momentum: $v
 # \leftarrow \mu v + \Delta$, and then $W_{\text{start}} \leftarrow W_{\text{start}} - \eta\,(\Delta
-# + \mu v)$. With $\eta = 1$ and $\mu = 0$ it lands on the mean, which is Local SGD. Its price is
-# memory, 8 bytes a parameter in 32-bit numbers for $W_{\text{start}}$ and $v$. By hand it's short:
+# + \mu v)$. With $\eta = 1$ and $\mu = 0$ it lands on the mean, which is Local SGD. The inner
+# optimizer, Adam here and AdamW in the paper, isn't touched: each replica keeps its own two moments
+# across the average, and they never travel. Its price is memory, 8 bytes a parameter in 32-bit
+# numbers for $W_{\text{start}}$ and $v$. By hand it's short:
 
 
 # %%

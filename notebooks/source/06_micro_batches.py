@@ -99,7 +99,9 @@ for name, parts, weights in (
 # A **schedule** says which rank computes what, and in which order. In this lab it's plain data: a
 # list of actions for each rank. `F2` is the forward of micro-batch 2 and `B2` its backward. The
 # simplest schedule with micro-batches runs all forwards and then all backwards. It's called
-# **GPipe**, after the paper that made it known ([1811.06965](https://arxiv.org/abs/1811.06965)):
+# **GPipe**, after the paper that made it known ([1811.06965](https://arxiv.org/abs/1811.06965)).
+# (The paper's figure runs the backwards last micro-batch first; with equal micro-batches that takes
+# as long.)
 
 # %%
 print(gpipe(4, 3))

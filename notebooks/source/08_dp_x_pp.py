@@ -458,11 +458,11 @@ reveal("dp_x_pp-6")
 
 # %% [markdown]
 # The columns add 15 s to a step: 3.5 GB around a ring of three machines, at a quarter of a card,
-# with nothing to hide behind. The pipelines add a second. Where does that come from? A message of
-# $2\,s\,d$ = 16.8 MB takes $c$ = 54 ms through its quarter. With 1F1B, stage 0 has only $p$
-# micro-batches in flight, so $p$ micro-batches are completed in the time that one needs for its
-# round trip: down and up through $p$ stages, with $p-1$ messages each way. A micro-batch therefore
-# takes
+# with nothing to hide behind. (ZeRO-1 of lesson 12, which Megatron-LM runs down the columns, sends
+# as many bytes.) The pipelines add a second. Where does that come from? A message of $2\,s\,d$ =
+# 16.8 MB takes $c$ = 54 ms through its quarter. With 1F1B, stage 0 has only $p$ micro-batches in
+# flight, so $p$ micro-batches are completed in the time that one needs for its round trip: down and
+# up through $p$ stages, with $p-1$ messages each way. A micro-batch therefore takes
 #
 # $$\frac{p\,(F+B) + 2\,(p-1)\,c}{p} \;=\; F + B + \frac{2\,(p-1)}{p}\,c.$$
 #

@@ -181,9 +181,9 @@ example.accuse(rank="all", tensor="all", line=line, mistake="left over")
 #
 # ## A second case, from the mistake to its trace
 #
-# Now the other way round. The mean of means of lesson 23 was in a widely used library until October
-# 2024, and it was found by comparing two curves that should have been the same, with gradient
-# accumulation and without ([the library's own
+# Now the other way round. The mean of means of lesson 23 was in the trainer of Hugging Face's
+# Transformers until October 2024, and it was found by comparing two curves that should have been
+# the same, with gradient accumulation and without ([their own
 # account](https://huggingface.co/blog/gradient_accumulation)). One step would have done. Let's
 # plant it: each replica divides by its *own* tokens, and counts half.
 
