@@ -458,7 +458,8 @@ settle(
     "micro_batches-8",
     measured.step_time,
     "s",
-    f"The formula says 11 times {3000 * pace.forward:.0f} ms. What comes on top is messages, and processes that wake up late.",
+    f"The formula says 11 times {3000 * pace.forward:.0f} ms. What comes on top is messages, and "
+    "processes that wake up late.",
 )
 
 # %% tags=["time"]

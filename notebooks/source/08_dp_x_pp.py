@@ -592,9 +592,9 @@ show(game.picture(), live=lambda: game)
 #
 # ## In the wild
 #
-# - **Llama 3 405B** ran on 16,384 H100s as TP 8 x PP 16 x DP 128, for 400 TFLOP/s a GPU, which is 41
-#   % MFU ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). With half the GPUs and DP 64 it
-#   was 43 %.
+# - **Llama 3 405B** ran on 16,384 H100s as TP 8 x PP 16 x DP 128, and reached 400 TFLOP/s per GPU,
+#   which is 41 % MFU ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). With half the GPUs
+#   and DP 64 it was 43 %.
 # - **BLOOM 176B** used TP 4 x PP 12 x DP 8 on 384 A100s
 #   ([2211.05100](https://arxiv.org/abs/2211.05100), section 3.4).
 # - **Megatron-LM** ran a model of a trillion parameters on 3,072 A100s with TP 8 and PP 64, which

@@ -28,8 +28,8 @@ PREDICTIONS = {
         because="Autograd has one thread for each GPU, but on a CPU backward runs in the thread "
         "that called it.",
         wrong={
-            "A": "Autograd never uses these two. On GPUs it has a thread of its own for each device, "
-            "so two threads would compute; here both parts are on one device, the CPU.",
+            "A": "Autograd never uses these two. On GPUs it has a thread of its own for each "
+            "device, so two threads would compute; here both parts are on one device, the CPU.",
             "C": "The graph of a micro-batch could be walked by a thread of its own, but autograd "
             "doesn't know micro-batches.",
         },

@@ -24,8 +24,8 @@ PREDICTIONS = {
     ),
     "training_never_stops-4": Prediction(
         right="A",
-        because="The step is closed, so its mean can't change. The lighthouse keeps the past means, "
-        "and a replica that applies them in order ends with the same weights as all others.",
+        because="The step is closed, so its mean can't change. The lighthouse keeps the past "
+        "means, and a replica that applies them in order ends with the same weights as all others.",
         wrong={
             "B": "Its gradient belongs to the weights of step 7. In synchronous training every "
             "gradient of a step belongs to the same weights, and only then one device can take the "
