@@ -33,7 +33,7 @@ PREDICTIONS = {
         wrong={
             "A": "They do share the work, but one after the other: a stage can't begin before the "
             "output of the stage before it has come.",
-            "B": "One third is the share in which a rank computes. The rest of the time it is idle.",
+            "B": "One third is the share in which a rank computes. For the rest it is idle.",
         },
     ),
     "naive_pipeline-4": Prediction(
