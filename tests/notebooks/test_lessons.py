@@ -6,7 +6,6 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from helpers.draw import style
 from lessons.book import books, read_source, texts
 from lessons.rules import output_faults, source_faults
 
@@ -40,10 +39,3 @@ def test_the_committed_notebook_is_the_source(lesson):
     assert output_faults(notebook) == []
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     assert counts == list(range(1, len(counts) + 1))
-
-
-@pytest.mark.parametrize("name", ["BLUE", "ORANGE", "GREEN", "VERMILLION", "PURPLE", "SKY"])
-def test_the_lessons_pictures_have_the_colors_of_the_palette(name):
-    """Whoever changes one has to run the lessons, too: tools/notebooks.py --force."""
-    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "notebooks").glob("*.ipynb"))
-    assert any(getattr(style, name) in text for text in texts)

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 from nbconvert import HTMLExporter
-from nbformat import read
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from traitlets.config import PyFileConfigLoader
 
-from helpers.draw.themed import PICTURE
 from lessons.execute import clean
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,11 +45,3 @@ def test_a_template_keeps_the_words_of_a_saved_picture_where_the_page_says_so(te
     ]
     takes, _, loses = row.partition("take the alternative text")
     assert f"`{template}`" in (takes if kept else loses)
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
-def test_each_picture_of_a_lesson_has_a_drawing_in_the_colors_of_the_page(path):
-    outputs = [o for cell in read(path, 4).cells for o in cell.get("outputs", ())]
-    pictures = [o for o in outputs if "image/png" in o.get("data", {})]
-    plain = [o.metadata["image/png"]["alt"] for o in pictures if PICTURE not in o.data]
-    assert pictures and not plain

@@ -16,10 +16,6 @@ def lines(picture):
     return [s for s in picture.canvas.shapes if isinstance(s, Line) and len(s.points) > 2]
 
 
-def texts(picture):
-    return {s.text: s for s in picture.canvas.shapes if isinstance(s, Text)}
-
-
 def shifted(by):
     return [value + by for value in LOSSES]
 
@@ -82,23 +78,14 @@ def test_curves_that_are_one_stay_visible():
         ({"a": LOSSES, "b": [8.0, float("nan")]}, "b is not a number at step 1"),
     ],
 )
-def test_the_words_say_what_was_found_and_no_title_is_invented(runs, title):
+def test_the_words_say_what_was_found_and_no_title_is_invented(runs, title, texts):
     picture = curves(runs)
     assert picture.title == title and title in picture.alt
-    assert title not in texts(picture) and not any(s.bold for s in texts(picture).values())
-    assert texts(curves(runs, title="mine"))["mine"].bold
+    assert title not in texts(picture) and texts(picture, bold=True) == []
+    assert texts(curves(runs, title="mine"), bold=True) == ["mine"]
 
 
-def test_names_and_values_stand_at_the_ends():
-    picture = curves({"a": LOSSES, "b": shifted(3)}, floor=1.9, y="loss (nats)", x="steps")
-    shown = texts(picture)
-    for line, name in zip(lines(picture), ("a: 2.121", "b: 5.121"), strict=True):
-        assert shown[name].x > line.points[-1][0]
-        assert shown[name].y == pytest.approx(line.points[-1][1], abs=17)
-    assert {"floor: 1.9", "loss (nats)", "steps"} <= set(shown)
-
-
-def test_a_missing_value_breaks_the_line():
+def test_a_missing_value_breaks_the_line(texts):
     broken = lines(curves({"b": [*LOSSES[:10], float("nan"), *LOSSES[11:]]}))
     assert [len(line.points) for line in broken] == [10, 29]
     assert "b (not a number at 1)" in texts(curves({"b": [8.0, float("inf")]}))
@@ -119,62 +106,46 @@ def test_no_runs():
         curves({})
 
 
-def test_the_alternative_text_has_the_numbers():
-    assert curves({"a": LOSSES}, floor=1.9).alt == (
+def test_the_alternative_text_has_the_numbers(texts):
+    picture = curves({"a": LOSSES}, floor=1.9)
+    assert {"floor: 1.9", "a: 2.121"} <= set(texts(picture))
+    assert picture.alt == (
         "Curves of loss (nats per token) over step. a: from 8 to 2.121 at step 39. "
         "a: 8 at 0, 2.121 at 39. The floor is 1.9."
     )
 
 
-FOUND = {
-    "gradients, every step": Point(300, [2.2, 2.4, 2.3], "gradients"),
-    "weights, every step": Point(300, [2.4, 2.5, 2.6], "weights"),
-    "every 4": Point(75, [2.6, 2.7], "weights"),
-    "once": Point(1.5, [3.3], "weights"),
-}
+def test_a_higher_loss_is_higher_up_and_what_costs_more_is_further_right():
+    found = {"every 4": Point(75, [2.6, 2.7], "a"), "once": Point(1.5, [3.3], "a")}
+    shapes = points(found, "t", x="MB").canvas.shapes
+    shown = {shape.text: shape for shape in shapes if isinstance(shape, Text)}
+    assert shown["once"].x < shown["every 4"].x and shown["once"].y < shown["every 4"].y
 
 
-def test_a_name_stands_beside_its_point_and_the_order_is_that_of_the_costs():
-    shown = texts(points(FOUND, "t", x="MB"))
-    assert shown["once"].x < shown["every 4"].x < shown["weights, every step"].x
-    assert shown["once"].y < shown["every 4"].y  # a higher loss is higher up
-
-
-def test_what_others_are_compared_with_is_gray_and_behind_them():
+def test_what_others_are_compared_with_is_gray_and_behind_them(texts):
     runs = {"mine": LOSSES, "healthy, seed 1": shifted(1), "healthy, seed 2": shifted(2)}
     picture = curves(runs, quiet=[name for name in runs if name != "mine"])
     *behind, mine = lines(picture)
     assert {line.color for line in behind} == {picture.canvas.theme.wait}
     assert mine.color == lines(curves({"mine": LOSSES}))[0].color
     assert mine.width > max(line.width for line in behind)
-    shown = texts(picture)
-    assert shown["healthy, seed 1: 3.121"].color == picture.canvas.theme.muted
+    assert "healthy, seed 1: 3.121" in texts(picture, color=picture.canvas.theme.muted)
 
 
-def ticks_of(**axis):
-    return [label for _, label in Axis(**axis, log=True).ticks(10)]
-
-
-def test_a_logarithmic_axis_says_units_and_the_powers_of_two_that_were_tried():
-    ranks = dict(low=1, high=64, name="data-parallel ranks")
-    assert ticks_of(**ranks, tried=(1, 2, 4, 8, 16, 32, 64)) == [
-        "1",
-        "2",
-        "4",
-        "8",
-        "16",
-        "32",
-        "64",
-    ]
-    assert ticks_of(**ranks, tried=(1, 3, 64)) == ["1", "2", "5", "10", "20", "50"]
-    assert ticks_of(low=400, high=2e6, name="bytes of the tensor") == [
-        "1 kB", "10 kB", "100 kB", "1 MB"
-    ]  # fmt: skip
-    assert ticks_of(low=0.0005, high=2, name="time (s)") == ["1 ms", "10 ms", "100 ms", "1 s"]
-    assert ticks_of(low=8e5, high=2e9, name="parameters") == [
-        "1 M", "10 M", "100 M", "1 B"
-    ]  # fmt: skip
-    assert len(ticks_of(low=1.5, high=108, name="GB on each rank")) > 3
+@pytest.mark.parametrize(
+    "low, high, name, tried, expected",
+    [
+        (1, 64, "ranks", (1, 2, 4, 8, 16, 32, 64), "1, 2, 4, 8, 16, 32, 64"),
+        (1, 64, "ranks", (1, 3, 64), "1, 2, 5, 10, 20, 50"),
+        (400, 2e6, "bytes of the tensor", (), "1 kB, 10 kB, 100 kB, 1 MB"),
+        (0.0005, 2, "time (s)", (), "1 ms, 10 ms, 100 ms, 1 s"),
+        (8e5, 2e9, "parameters", (), "1 M, 10 M, 100 M, 1 B"),
+        (1.5, 108, "GB on each rank", (), "2, 5, 10, 20, 50, 100"),
+    ],
+)
+def test_a_logarithmic_axis_says_units_or_the_powers_of_two_tried(low, high, name, tried, expected):
+    ticks = Axis(low=low, high=high, name=name, tried=tried, log=True).ticks(10)
+    assert ", ".join(label for _, label in ticks) == expected
 
 
 def test_no_points():

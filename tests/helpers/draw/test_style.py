@@ -82,30 +82,13 @@ RAW = re.compile(
 )
 
 
+PLACES = ("notebooks/source/*.py", "helpers/draw/*.py", "helpers/cluster/*.py")
+SHEETS = ("helpers/*/assets/*", "tools/pages/assets/*")  # of CSS and HTML
+
+
 def raw_colors(code: str) -> list[str]:
     """What in Python code names a color by its hue, and not by what it stands for."""
     return HUES.findall(code) + RAW.findall(code)
-
-
-def test_no_lesson_and_no_drawing_picks_a_color():
-    lessons = [*ROOT.glob("notebooks/source/*.py")]
-    drawings = {*ROOT.glob("helpers/draw/*.py"), *ROOT.glob("helpers/cluster/*.py")} - {STYLE}
-    assert len(lessons) > 20 and len(drawings) > 25
-    assert raw_colors(STYLE.read_text(encoding="utf-8"))
-    for bad in ('fill="#0072B2"', "style.BLUE", "color='red'", "plot(x, c='tab:blue')"):
-        assert raw_colors(bad)
-    found = {}
-    for path in (*lessons, *drawings):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        code = "\n".join(line for line in lines if not line.startswith("#"))
-        if path.name not in ("svg.py", "png.py", "themed.py") and (named := raw_colors(code)):
-            found[path.name] = named
-    assert not found, f"ask for cause(…), RANKS or CURVES of helpers.draw.style: {found}"
-
-
-def test_a_cause_without_a_color_is_refused():
-    with pytest.raises(ValueError, match="no cause 'wasted' has a color: choose from forward, "):
-        cause("wasted")
 
 
 def elsewhere(text: str) -> list[str]:
@@ -117,17 +100,31 @@ def elsewhere(text: str) -> list[str]:
     return [each for each in found if each.upper() in plain]
 
 
-def test_no_other_file_writes_a_color_of_the_palette():
+def test_no_file_picks_a_color():
+    """No file writes one of the palette's, no lesson and no drawing names a hue, and each color
+    that a style sheet asks for is there."""
+    style = STYLE.read_text(encoding="utf-8")
+    bad = ('fill="#0072B2"', "style.BLUE", "color='red'", "plot(x, c='tab:blue')", style)
+    assert all(map(raw_colors, bad)) and len(elsewhere(style)) > 15
+    drawing, sheets = ({p for each in them for p in ROOT.glob(each)} for them in (PLACES, SHEETS))
     kinds, others = (".py", ".css", ".js", ".mjs", ".html", ".md"), ("tests", "build")
     tops = [top for top in ROOT.glob("[!.]*/") if top.name not in others]
-    paths = [path for top in tops for path in top.rglob("*") if path.suffix in kinds]
-    assert len(paths) > 300 and len(elsewhere(STYLE.read_text(encoding="utf-8"))) > 15
-    texts = {path: path.read_text(encoding="utf-8") for path in paths if path != STYLE}
-    found = {str(path): colors for path, text in texts.items() if (colors := elsewhere(text))}
-    assert not found, f"write var(--palette-…), or import the name from helpers.draw.style: {found}"
+    paths = {path for top in tops for path in top.rglob("*") if path.suffix in kinds} - {STYLE}
+    assert len(paths) > 300 and len(drawing & paths) > 45 and sheets & paths
+    found = {}
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        colors = elsewhere(text)
+        if path in drawing and path.name not in ("svg.py", "png.py", "themed.py"):
+            lines = [line for line in text.splitlines() if not line.startswith("#")]
+            colors += raw_colors("\n".join(lines))
+        if path in sheets and path.suffix in (".css", ".html"):
+            painted(text)  # raises an error where there is no such color
+        if colors:
+            found[str(path)] = colors
+    assert not found, f"ask for cause(…), RANKS or CURVES, or write var(--palette-…): {found}"
 
 
-def test_each_color_that_a_style_sheet_asks_for_is_one():
-    for path in [*ROOT.glob("helpers/*/assets/*"), *ROOT.glob("tools/pages/assets/*")]:
-        if path.suffix in (".css", ".html"):
-            painted(path.read_text(encoding="utf-8"))  # raises an error where there is none
+def test_a_cause_without_a_color_is_refused():
+    with pytest.raises(ValueError, match="no cause 'wasted' has a color: choose from forward, "):
+        cause("wasted")

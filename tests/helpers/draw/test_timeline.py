@@ -1,30 +1,18 @@
 """Timelines: what is where, and what the words say."""
 
-from dataclasses import replace
-
 import pytest
 
 from helpers.draw import compare, found, timeline
-from helpers.draw.picture import Line, Polygon, Rect, Text
-from helpers.draw.style import BLUE, ORANGE, look, theme
-from helpers.schedules import parse
-from helpers.simulate import simulate
+from helpers.draw.picture import Polygon, Rect
+from helpers.draw.style import BLUE, ORANGE, theme
 from helpers.trace import Counter, Event, Trace
 from helpers.trace.examples import data_parallel, pipeline
 
 BOTH = theme("light")
 
 
-def rects(picture, color):
-    return [s for s in picture.canvas.shapes if isinstance(s, Rect) and s.fill == color and s.tip]
-
-
 def hatched(picture):
     return [s for s in picture.canvas.shapes if isinstance(s, Rect) and s.hatch and s.tip]
-
-
-def texts(picture):
-    return [s.text for s in picture.canvas.shapes if isinstance(s, Text)]
 
 
 def many(ranks, events, busy=0.5):
@@ -60,29 +48,16 @@ def test_every_text_has_its_place(name, check_layout):
     assert picture.svg().startswith("<svg") and picture.canvas.width == 900
 
 
-def test_the_same_length_is_the_same_time_in_every_row():
+def test_the_same_length_is_the_same_time_in_every_row(rects):
     picture = timeline(data_parallel(steps=1))
-    boxes = {tuple(r.tip.split(", ")[:2]): r for r in rects(picture, BLUE)}
+    boxes = {tuple(r.tip.split(", ")[:2]): r for r in rects(picture, fill=BLUE) if r.tip}
     widths = [boxes["F", f"rank {rank}"].width + 0.8 for rank in range(3)]
     assert widths[1] / widths[0] == pytest.approx(1.1)
     assert widths[2] / widths[0] == pytest.approx(1.4)
     assert len({round(boxes["F", f"rank {rank}"].x, 6) for rank in range(3)}) == 1
 
 
-def test_communication_lies_below_computing_and_waiting_is_hatched():
-    picture = timeline(data_parallel(steps=1))
-    backward = {r.tip.split(", ")[1]: r for r in rects(picture, ORANGE)}
-    gray = {r.tip.split(", ")[1]: r for r in rects(picture, look("all-reduce").color)}
-    waits = {r.tip.split(", ")[1]: r for r in hatched(picture)}
-    assert set(waits) == {"rank 0", "rank 1"} and len(gray) == 3
-    for rank, box in gray.items():
-        assert box.y >= backward[rank].y + backward[rank].height
-    assert waits["rank 0"].y == gray["rank 0"].y
-    assert waits["rank 0"].x + waits["rank 0"].width <= gray["rank 0"].x
-    assert "waits for rank 2" in texts(picture)
-
-
-def test_a_simulated_rank_waits_for_a_rank_or_for_memory_or_has_finished():
+def test_a_simulated_rank_waits_for_a_rank_or_for_memory_or_has_finished(texts):
     waits = [{"cause": "dependency", "for": "0B0", "until": 1}, {"cause": "memory"}]
     waits.append({"cause": "finished"})  # which is no waiting
     events = [Event(0, "wait", 4 * i, 4 * i + 4, info=info) for i, info in enumerate(waits)]
@@ -96,7 +71,7 @@ def test_a_simulated_rank_waits_for_a_rank_or_for_memory_or_has_finished():
     assert "waiting 62 %, finished 31 %" in picture.title
 
 
-def test_a_rank_that_has_only_finished_is_not_said_to_wait():
+def test_a_rank_that_has_only_finished_is_not_said_to_wait(texts):
     end = Event(0, "wait", 1, 4, info={"cause": "finished"})
     picture = timeline(Trace([Event(0, "F", 0, 1), end, Event(1, "F", 0, 4)]))
     assert hatched(picture) == [] and "waiting" not in texts(picture)
@@ -104,17 +79,7 @@ def test_a_rank_that_has_only_finished_is_not_said_to_wait():
     assert picture.title == "2 ranks, 4 s: busy 62 %, finished 38 %"
 
 
-def test_messages_are_arrows_where_there_are_few():
-    def arrows(micro_batches):
-        picture = timeline(pipeline(stages=3, micro_batches=micro_batches))
-        shapes = picture.canvas.shapes
-        heads = [s for s in shapes if isinstance(s, Polygon) and s.fill == BOTH.muted]
-        return len(heads), sum(isinstance(s, Line) and s.color == BOTH.muted for s in shapes)
-
-    assert arrows(2) == (8, 8) and arrows(21) == (0, 0)
-
-
-def test_memory_is_a_strip_on_one_scale():
+def test_memory_is_a_strip_on_one_scale(texts):
     counters = [Counter(0, "memory", 0, 2e9), Counter(1, "memory", 0, 1e9)]
     picture = timeline(Trace([Event(0, "F", 0, 1), Event(1, "F", 0, 1)], {}, counters))
     fill = BOTH.faded(BOTH.muted, 0.4)
@@ -122,28 +87,6 @@ def test_memory_is_a_strip_on_one_scale():
     heights = [max(y for _, y in s.points) - min(y for _, y in s.points) for s in strips]
     assert heights[0] == pytest.approx(2 * heights[1])
     assert {"peak 2 GB", "peak 1 GB"} <= set(texts(picture))
-
-
-def test_a_pair_is_framed_and_the_legend_says_so(check_layout):
-    plan = parse("rank 0: F0 F1&B0 B1")
-    picture = timeline(simulate(plan).trace)
-    check_layout(picture)
-    frames = [s for s in picture.canvas.shapes if isinstance(s, Line) and len(s.points) == 5]
-    boxes = [s for s in picture.canvas.shapes if isinstance(s, Rect) and s.tip]
-    assert len(frames) == 1 and "framed: a pair, one action" in texts(picture)
-    (left, _), (right, _) = frames[0].points[:2]
-    inside = [b for b in boxes if left - 1 <= b.x and b.x + b.width <= right + 1]
-    assert [b.fill for b in inside] == [BLUE, ORANGE]
-    plain = timeline(simulate(replace(plan, pairs=())).trace)
-    assert "framed: a pair, one action" not in texts(plain)
-
-
-def test_axis_and_legend():
-    shown = texts(timeline(data_parallel()))
-    assert {"0", "20", "100", "time (ms)"} <= set(shown)
-    assert {"forward", "backward", "update", "input", "all-reduce", "waiting"} <= set(shown)
-    assert "message" not in shown
-    assert "time (µs)" in texts(timeline(Trace([Event(0, "F", 0, 2e-5)])))
 
 
 @pytest.mark.parametrize(
@@ -164,25 +107,21 @@ def test_axis_and_legend():
         ),
     ],
 )
-def test_a_line_says_what_was_found_and_no_title_is_invented(trace, words):
+def test_a_line_says_what_was_found_and_no_title_is_invented(trace, words, texts):
     assert found(trace) == words
     picture, named = timeline(trace), timeline(trace, title="mine")
     assert picture.title == words and named.title == "mine"
-    assert bold(picture) == [] and bold(named) == ["mine"]
+    heading = {"bold": True, "size": 15}
+    assert texts(picture, **heading) == [] and texts(named, **heading) == ["mine"]
     assert words in texts(picture) and words in texts(named)
 
 
-def bold(picture):
-    """The heading: what's written in bold letters of its size."""
-    return [s.text for s in picture.canvas.shapes if isinstance(s, Text) and s.bold and s.size > 12]
-
-
-def test_two_traces_on_one_scale(check_layout):
+def test_two_traces_on_one_scale(check_layout, rects):
     slow = Trace([Event(e.rank, e.kind, 9 + 2 * e.start, 9 + 2 * e.end) for e in pipeline().events])
     picture = compare({"predicted": pipeline(), "measured": slow})
     check_layout(picture)
     assert picture.title == "predicted 291 ms and measured 582 ms"
-    widths = [r.width + 0.8 for r in rects(picture, BLUE)]
+    widths = [r.width + 0.8 for r in rects(picture, fill=BLUE) if r.tip]
     assert max(widths) == pytest.approx(2 * min(widths))
     three = compare({name: pipeline() for name in "abc"})
     assert three.title == "a 291 ms, b 291 ms and c 291 ms"
