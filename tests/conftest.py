@@ -17,7 +17,7 @@ import pytest
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # `make gpu` looks at them
 # Two threads that wait for each other on a busy machine can take many times as long as one.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or "1"
 
 # Folders, files and tests, as node ids begin. Slow is what starts programs as a person does, each
 # with an interpreter of its own, and what waits for seconds; and every test marked "stress".
