@@ -37,8 +37,6 @@ SLOW = (
     "tests/PP/test_prove.py",
     "tests/PP/test_torchs_words.py",
     "tests/TP/test_mpi_lab.py",
-    "tests/bench/cluster_model/test_against_clusters.py::test_calibration",
-    "tests/bench/cluster_model/test_against_clusters.py::test_lesson_17",
     "tests/bench/cluster_model/test_against_clusters.py::test_the_page",
     "tests/browser/",
     "tests/forensics/test_runs.py",
