@@ -12,7 +12,7 @@ from helpers.cluster import Interconnect, Layout, estimate, preset
 from helpers.cluster.machine import all_gather_seconds, all_reduce_seconds, message_seconds
 from helpers.cluster.settings import MODELS
 from helpers.cluster.validate import recomputation
-from helpers.cost import all_reduce_bytes, gpt, layer_activations, read_config, states
+from helpers.cost import all_reduce_bytes, gpt, layer_activations, states
 from helpers.grid import Grid
 from helpers.simulate import OutOfMemory
 
@@ -40,17 +40,7 @@ def test_an_ideal_machine_reaches_its_peak(recompute, tp):
 
 
 def test_a_gated_model_with_shared_heads_too():
-    llama = read_config(
-        dict(
-            model_type="llama",
-            hidden_size=4096,
-            intermediate_size=14336,
-            num_attention_heads=32,
-            num_key_value_heads=8,
-            num_hidden_layers=8,
-            vocab_size=128256,
-        )
-    )
+    llama = replace(MODELS["Llama 3 8B"], layers=8)
     done = estimate(llama, Layout(8, tp=4, recompute="none"), IDEAL)
     assert done.utilisation.mfu == pytest.approx(1.0)
     done = estimate(llama, Layout(8, tp=4, recompute="op"), IDEAL)

@@ -1,12 +1,14 @@
 """Megatron's formulas exactly, and what torch really keeps."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
+from helpers.cluster.settings import MODELS
 from helpers.cost import (
-    ModelConfig,
     forward_peak,
     gpt,
     kept_by_layer,
@@ -82,15 +84,13 @@ def _layer(x, matrices, heads):
 
 
 def test_the_peak_of_a_forward_pass_of_llama_7b():
-    fields = dict(hidden_size=4096, intermediate_size=11008, num_attention_heads=32)
-    fields |= dict(model_type="llama", num_hidden_layers=32, vocab_size=32000)
-    peak = forward_peak(read_config(fields))
+    peak = forward_peak(MODELS["LLaMA-7B"])
     one, scores = 2 * 2048 * 4096, 2 * 32 * 2048**2
     assert peak.weights == 2 * 202_383_360
     assert peak.moment == "softmax"
     assert list(peak.activations.values()) == [one] * 5 + [scores] * 2
     assert peak.total == peak.weights + 5 * one + 2 * scores
-    short = forward_peak(read_config(fields | {"max_position_embeddings": 128}))
+    short = forward_peak(replace(MODELS["LLaMA-7B"], positions=128))
     assert short.moment == "second residual" and "scores" not in short.activations
     parts = 10 * 4096 + 32 * 128 + 4 * 11008
     assert sum(short.activations.values()) == 2 * 128 * parts
@@ -99,7 +99,7 @@ def test_the_peak_of_a_forward_pass_of_llama_7b():
 def test_every_second_product_and_the_attention_are_kept():
     """Llama 3 8B by torchtitan's "op": its input, Q, V, the attention, the gate, the last product;
     of a GPT its input, the one product of Q, K and V, the attention, the input of GELU."""
-    llama = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
+    llama = MODELS["Llama 3 8B"]
     each = 4096 + 4096 + 1024 + 4096 + 14336 + 4096
     assert layer_activations(llama, 2, 8192, recompute="op", fused=True) == 2 * 2 * 8192 * each
     assert layer_activations(gpt(1024, 2, 16), 1, 512, recompute="op") == 2 * 512 * 9 * 1024

@@ -130,24 +130,6 @@ def test_the_bytes_of_a_dispatch_counted_by_hand():
     assert experts_seconds(model, newer, H100) < experts_seconds(model, plain, H100) / 3
 
 
-def test_experts_behind_computing():
-    """What another micro-batch computes hides a share of the messages, if it takes that long."""
-    layout = Layout(64, 4096, dp=64, ep=8, flash=True, recompute="none")
-    alone = layer_seconds(MIXTRAL, replace(layout, ep=1), H100)
-    away = experts_seconds(MIXTRAL, layout, H100)
-    apart = layer_seconds(MIXTRAL, layout, H100)
-    beside = layer_seconds(MIXTRAL, replace(layout, overlap_ep=True), H100)
-    for one, two, three in zip(alone, apart, beside, strict=True):
-        assert two.network == pytest.approx(one.network + away)
-        assert three.network == pytest.approx(one.network + (1 - H100.hidden) * away)
-    all_of_it = layer_seconds(MIXTRAL, replace(layout, overlap_ep=True), replace(H100, hidden=1.0))
-    assert [each.network for each in all_of_it] == pytest.approx([0.0, 0.0])
-    far = replace(layout, overlap_ep=True)
-    slow = replace(H100, inside=replace(H100.inside, bandwidth=1e9))
-    slow = replace(slow, hidden=1.0)
-    assert layer_seconds(MIXTRAL, far, slow)[0].network > 0  # there is too little to compute
-
-
 @pytest.mark.parametrize(("k", "times"), [(1, 1), (2, 1.5), (4, 2.5)])
 def test_tensor_parallel_ranks_gather_every_row_of_a_token(k, times):
     """Attention gathers and scatters one row for a token, the experts' products k: (2 + 2k)/4."""

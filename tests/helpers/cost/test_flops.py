@@ -5,18 +5,10 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from helpers.cluster.settings import MODELS
 from helpers.cost import flops, gpt, read_config, utilisation
 
-LLAMA_7B = read_config(
-    dict(
-        model_type="llama",
-        hidden_size=4096,
-        intermediate_size=11008,
-        num_attention_heads=32,
-        num_hidden_layers=32,
-        vocab_size=32000,
-    )
-)
+LLAMA_7B = MODELS["LLaMA-7B"]
 
 
 @pytest.mark.parametrize(

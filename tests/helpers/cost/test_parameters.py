@@ -1,20 +1,15 @@
 """Counts against the library that everybody loads these models with, on the meta device."""
 
+import json
+
 import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from helpers.cost import gpt, parameters, read_config
+from helpers.grade.task import ROOT
 
-LLAMA_7B = dict(
-    model_type="llama",
-    hidden_size=4096,
-    intermediate_size=11008,
-    num_attention_heads=32,
-    num_hidden_layers=32,
-    vocab_size=32000,
-    max_position_embeddings=2048,
-)
+LLAMA_7B = json.loads((ROOT / "TP/llama_7b_config.json").read_text("utf-8"))
 LLAMA3_8B = LLAMA_7B | dict(
     intermediate_size=14336,
     num_key_value_heads=8,

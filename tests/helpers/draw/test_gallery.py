@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from helpers import draw
-from helpers.cluster import Group, bars
-from helpers.cluster.memory import rank_memories
-from helpers.cluster.validate import judged_recomputation
+from helpers.cluster import Layout, bars, estimate, memory_group, preset, time_group
+from helpers.cost import gpt
 from helpers.draw.drift import drift
 from helpers.draw.experts import heat, routing
 from helpers.draw.formats import Bits, bits
@@ -59,11 +58,12 @@ def a_pair():
     return draw.timeline(simulate(dualpipe_v(4, 8), costs).trace)
 
 
-def fullest():
-    run = next(each.row for each in judged_recomputation()[0] if each.row.name == "1T, selective")
-    memories = rank_memories(run.model, run.layout, range(64))
-    rows = {f"a GPU of stage {n}": memories[n].named() for n in (0, 31, 62)}
-    return bars([Group(rows)], "The fullest of 512 GPUs keeps 62.7 GB")
+def memory_and_time():
+    now = {"flash": True, "overlap_tp": True, "overlap_dp": True, "recompute": "full"}
+    layout = Layout(batch=512, dp=8, pp=8, tp=8, **now)
+    done = estimate(gpt(hidden=12288, layers=96, heads=96), layout, preset("H100"))
+    title = "Only two thirds of the step are matrix products"
+    return bars([memory_group({"memory": done}), time_group({"time": done})], title)
 
 
 IN_LESSONS = {
@@ -83,7 +83,7 @@ IN_LESSONS = {
     ),
     "a pair": a_pair,
     "a grid": lambda: draw.process_grid(2, 3, 1),
-    "bars": fullest,
+    "bars": memory_and_time,
     "states": partial(zero_stages, 4),
     "an MLP": partial(parallel_mlp, 2),
     "an MLP of a cut sequence": partial(sequence_parallel_mlp, 2),
@@ -91,8 +91,6 @@ IN_LESSONS = {
     "weights on a mesh": cut_weights,
     "two splits": two_splits,
 }
-
-
 OTHERS = {  # and what each says
     "one layer": (lambda: llama(Sizes(layers=1)), "1 blocks"),
     "126 layers": (lambda: llama(Sizes(layers=126)), "126 blocks"),
