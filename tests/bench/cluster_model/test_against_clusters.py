@@ -90,6 +90,11 @@ def test_errors_are_as_small_as_promised(name):
     assert all(a <= b for a, b in zip(found, PROMISED[name], strict=True)), found
 
 
+def test_the_factors_of_both_older_sources_are_near_1():
+    factors = re.findall(r"^- arXiv \S+: ([\d.]+), from", PAGE, re.M)
+    assert len(factors) == 2 and all(0.9 < float(each) < 1.1 for each in factors)
+
+
 def test_the_code_has_the_constants_that_the_rows_give():
     found, coded = constants(fit(A100_HALF, vtrain())), constants(A100)
     for name in EXPECTED:
