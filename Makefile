@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all demo notebooks claims budget figures constraints site slides bench stress mutations elsewhere gpu student tasks handin progress clean
+.PHONY: help setup lab test test-all test-long demo notebooks claims budget figures constraints site slides bench stress mutations elsewhere gpu student tasks handin progress clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -22,6 +22,7 @@ help:
 	@echo "make lab        set everything up and open the course in JupyterLab"
 	@echo "make test       set everything up and run the tests (ONLY=pipeline: of one package)"
 	@echo "make test-all   the same, and what takes longer: lessons executed, browser, random cases"
+	@echo "make test-long  the further cases that test-all leaves out"
 	@echo "make demo       train the small model on one device, then on three ranks, and compare"
 	@echo "make notebooks  write the notebooks whose source has changed, and execute them if need be"
 	@echo "make claims     what the lessons claim, with the numbers of the last build"
@@ -53,6 +54,9 @@ test:
 
 test-all:
 	@"$(PYTHON)" tools/run_tests.py $(CHOSEN) --all $(ONLY)
+
+test-long:
+	@LAB_REPEAT=3 "$(PYTHON)" tools/run_tests.py $(CHOSEN) --long
 
 demo: setup
 	@$(VENV) demo.py

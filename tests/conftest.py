@@ -1,7 +1,7 @@
 """For every test: in which run and in which worker it runs, and that none quietly does not run.
 
-`make test` leaves out what is slow, `make test-all` runs everything, and both run two workers. One
-of them runs all that starts ranks, one test after the other, while the other computes: a rank that
+`make test` leaves out what is slow, `make test-all` what is long, and both run two workers. One of
+them runs all that starts ranks, one test after the other, while the other computes: a rank that
 waits for the processor looks like one that stands still. Alone, `python -m pytest tests/jobs` runs
 all that it is given.
 
@@ -102,6 +102,38 @@ SLOW = (
     "tests/tools/test_strict.py",
     "tests/walk/",
 )
+# Further cases of what a shorter test shows as well, each of many seconds: `make test-long` runs
+# them, as the weekly workflow does, and all that is marked "stress".
+LONG = (
+    "tests/TP/test_mpi_lab.py::test_the_commands_that_students_know[mpirun -n 8",
+    "tests/browser/test_access.py::test_axe_finds_nothing_and_nothing_jumps[design-1440",
+    "tests/browser/test_access.py::test_axe_finds_nothing_and_nothing_jumps[explore-390",
+    "tests/browser/test_access.py::test_axe_finds_nothing_and_nothing_jumps[failures-1440",
+    "tests/browser/test_access.py::test_axe_finds_nothing_and_nothing_jumps[index-1440",
+    "tests/browser/test_access.py::test_axe_finds_nothing_and_nothing_jumps[lessons/06_micro_batches-390",
+    "tests/browser/test_access.py::test_axe_finds_nothing_and_nothing_jumps[lessons/07",
+    "tests/browser/test_access.py::test_axe_finds_nothing_and_nothing_jumps[play-1440",
+    "tests/browser/test_access.py::test_axe_finds_nothing_and_nothing_jumps[puzzles-390",
+    "tests/browser/test_folds.py::test_a_passed_check",
+    "tests/browser/test_site.py::test_what_failures_cost",
+    "tests/browser/test_site_kept.py::test_a_returning_player",
+    "tests/browser/test_three_browsers.py",
+    "tests/browser/test_together.py::test_forty_laptops_fit_and_are_readable[old-light",
+    "tests/browser/test_together.py::test_forty_laptops_fit_and_are_readable[projector-dark",
+    "tests/forensics/test_runs.py",
+    "tests/gpt2/test_scripts.py::test_both_halves",
+    "tests/helpers/oracle/test_scripts.py::test_a_hugging_face",
+    "tests/helpers/ranks/test_hooked_in.py::test_ranks_that_were_warm",
+    "tests/helpers/ranks/test_loaded.py::test_a_rank_that_runs_one_line_imports_little[fresh]",
+    "tests/helpers/ranks/test_watch.py::test_a_backward_pass",
+    "tests/helpers/ranks/test_watch.py::test_a_cable_that_is_cut[heals]",
+    "tests/helpers/ranks/test_watch.py::test_a_long_wait",
+    "tests/helpers/ranks/test_watch.py::test_a_traceback_that_is_shown",
+    "tests/tasks/test_programs.py::test_right_work_passes_and_wrong_work_is_named[DP-8]",
+    "tests/tasks/test_programs.py::test_right_work_passes_and_wrong_work_is_named[DP-PP-2]",
+    "tests/tasks/test_programs.py::test_right_work_passes_and_wrong_work_is_named[TW-1]",
+    "tests/test_demo.py::test_an_interrupt",
+)
 GROUPS = {
     # Two lanes in `make test-all`: a lesson is patient, and so is the grader, whose work may take a
     # minute. They can run beside the ranks.
@@ -177,6 +209,9 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.nodeid.startswith(SLOW) or item.get_closest_marker("stress"):
             item.add_marker(pytest.mark.slow)
+        if item.nodeid.startswith(LONG):
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,7 +2,8 @@
 
     python tools/run_tests.py              make test: what a change must keep, in a few minutes
     python tools/run_tests.py pipeline     one package: the folder or file of tests/ with this name
-    python tools/run_tests.py --all        make test-all: what is slow, too; see tests/conftest.py
+    python tools/run_tests.py --all        make test-all: what is slow, too (tests/conftest.py)
+    python tools/run_tests.py --long       make test-long: the further cases that --all leaves out
 
 Ends with the time of each part and one line in pytest's own form. With --all up to three tests of a
 part that failed run again, with nothing beside them, and the closing lines name those that passed
@@ -40,7 +41,7 @@ LESSONS = "tests/notebooks/test_execution.py"
 Parts = dict[str, tuple[str, ...]]  # of each its name and what Python runs
 
 
-def parts(everything: bool, names: list[str]) -> Parts:
+def parts(everything: bool, names: list[str], long: bool = False) -> Parts:
     """Return what runs, in this order; with names these tests alone."""
     if (ROOT / STUDENT).exists() and not names:
         print(
@@ -48,17 +49,20 @@ def parts(everything: bool, names: list[str]) -> Parts:
             "of the lab need the solutions.) One alone: python -m helpers.grade DP-1"
         )
         return {"exercises": ("-m", "helpers.grade")}
-    quick = () if everything else ("-m", "not slow")
+    if long:
+        return {"long cases": (*PYTEST, "-m", "long or stress", *FOLDERS)}
+    quick = ("-m", "not long" if everything else "not slow")
     if names:
+        quick = () if everything else quick
         return {"tests": (*TOGETHER, *quick, *(str(path) for path in places(names)))}
     found: Parts = {"lint": ("-m", "ruff", "check"), "format": ("-m", "ruff", "format", "--check")}
     if not everything:
         return found | {"tests": (*TOGETHER, *quick, *FOLDERS)}
     return found | {
-        "tests": (*TOGETHER, *FOLDERS, "--ignore=tests/browser", f"--ignore={LESSONS}"),
+        "tests": (*TOGETHER, *quick, *FOLDERS, "--ignore=tests/browser", f"--ignore={LESSONS}"),
         # Nothing else runs beside lessons, which measure, and a browser, which gives up waiting.
         "lessons": (*TOGETHER, LESSONS),
-        "browser": (*PYTEST, "tests/browser"),
+        "browser": (*PYTEST, *quick, "tests/browser"),
         "student edition": ("-m", "helpers.grade.student"),
     }
 
@@ -171,6 +175,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Set the lab up and run its tests.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a folder or file of tests/")
     parser.add_argument("--all", action="store_true", help="what is slow, too")
+    parser.add_argument("--long", action="store_true", help="what --all leaves out")
     parser.add_argument("--this-python", action="store_true", help="see tools/install.py")
     flags = parser.parse_args(arguments)
     # Set-up leaves compiling to the first import: without this, every process would compile anew.
@@ -178,11 +183,11 @@ def main(arguments: list[str] | None = None) -> int:
     RESULTS.mkdir(parents=True, exist_ok=True)
     python = str(venv_python(ROOT / ".venv"))
     begin, total, lines, flaky = time.monotonic(), Counter(), [], []
-    deadline = begin + 60 * (44 if os.environ.get("CI") else 120)
+    deadline = begin + 60 * (44 if flags.all and os.environ.get("CI") else 120)
     install = [sys.executable, "tools/install.py", "--extras", "test"]
     install += ["--this-python"] if flags.this_python else []
     todo = {"set-up": install}
-    for name, what in parts(flags.all, flags.names).items():
+    for name, what in parts(flags.all, flags.names, flags.long).items():
         todo[name] = [python, *what]
     for name, command in todo.items():
         print(f"\n== {name} ==", flush=True)

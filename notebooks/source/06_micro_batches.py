@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Micro-batches: GPipe and 1F1B
 #
-# *Reading 25 minutes · tasks 75 · machine 1*
+# *Reading 30 minutes · tasks 75 · machine 1*
 #
 # *With twenty minutes: read as far as GPipe beside 1F1B, and make the predictions on the way.*
 #

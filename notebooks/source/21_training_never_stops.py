@@ -3,8 +3,7 @@
 #
 # *Reading 35 minutes · tasks 95 · machine 2*
 #
-# *With twenty minutes: how often to save, with NS-3; then read "A replica less, and no restart" and
-# "Chaos".*
+# *With twenty minutes: how often to save, with NS-3; then read about a replica less and the chaos.*
 #
 # Every training job so far had one thing in common: if a rank died, the launch was over, and
 # lesson 02 was proud of how quickly it said so. That's what you want while you look for a mistake.

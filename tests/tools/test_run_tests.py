@@ -17,6 +17,9 @@ def test_everything_is_the_quick_run_and_what_is_slow():
     assert list(quick) == ["lint", "format", "tests"]
     assert list(everything) == [*quick, "lessons", "browser", "student edition"]
     assert "not slow" in quick["tests"] and "not slow" not in everything["tests"]
+    (long,) = parts(False, [], long=True).values()
+    assert "not long" in everything["tests"] and "not long" in everything["browser"]
+    assert "long or stress" in long and "tests" in long
 
 
 def test_a_package_is_named_by_its_folder_or_file():

@@ -1,8 +1,8 @@
 """The student's walk: every lesson of the student edition, in reading order, to its end.
 
 Once with nothing solved, once with everything skipped, once with each solution written just before
-its check. `walker` runs the cells, with few steps. `make stress` walks all lessons in all ways; the
-second and the third way here take those in which most depends on tasks.
+its check. `walker` runs the cells, with few steps. `make test-long` walks all lessons in all ways;
+the second and the third way here take those in which most depends on tasks.
 """
 
 import json
@@ -21,14 +21,7 @@ from helpers.syllabus import LESSONS as SYLLABUS
 
 LESSONS = [lesson.stem for lesson in SYLLABUS]
 each_lesson = pytest.mark.parametrize("lesson", LESSONS)
-RICH = (
-    "data_parallel_gradients",
-    "naive_pipeline",
-    "micro_batches",
-    "dp_x_pp",
-    "fewer_bits",
-    "training_puzzles",
-)
+RICH = ("data_parallel_gradients", "micro_batches", "fewer_bits")
 SOME = [name for name in LESSONS if name[3:] in RICH or os.environ.get("LAB_REPEAT")]
 some_lessons = pytest.mark.parametrize("lesson", SOME)
 SECONDS = 1200
