@@ -177,14 +177,15 @@ def squeezed(text: str) -> str:
 def test_no_line_of_a_solution_is_left(edition):
     """Read as a student would: the lines one after the other, in whatever form a file has them."""
     texts = [content.data.decode(errors="replace") for content in edition.files.values()]
-    everything = squeezed(re.sub(r"[A-Za-z0-9+/=]{400,}", "", "\n".join(texts)))  # no pictures
+    everything = re.sub(r"[A-Za-z0-9+/=]{400,}", "", "\n".join(texts))  # no pictures
+    everything = squeezed(everything).encode()  # in bytes the search is six times as fast
     for name in sorted({load_task(task_id).task.file for task_id in task_ids()}):
         assert "# BEGIN SOLUTION" not in text_of(edition, name)
         for region in find_regions((ROOT / name).read_text(encoding="utf-8")):
             lines = [squeezed(line) for line in region.body.splitlines() if line.strip()]
             for three in zip(lines, lines[1:], lines[2:], strict=False):
                 for between in ("", "\\n", '\\n","', "+"):
-                    left = between.join(three) in everything  # megabytes: not for a message
+                    left = between.join(three).encode() in everything  # too long for a message
                     assert not left, (region.task, three)
     gone = ("tasks/answers/", "tests/grade/", "tests/tasks/")
     assert not [name for name in edition.files if name.startswith(gone)]
