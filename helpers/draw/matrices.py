@@ -45,7 +45,7 @@ def sequence_parallel_mlp(ranks: int = 2) -> Picture:
             (198, 4 * UNIT, 2 * UNIT, "X", "s x d"),
             (308, part, 2 * UNIT, f"H{rank}", last),
             (part + 358, 4 * UNIT, 2 * UNIT, "term", "s x d"),
-            (part + 540, 4 * UNIT, UNIT, "Y + X", size),
+            (part + 540, 4 * UNIT, UNIT, "Y + residual", size),
         ):
             _matrix(canvas, x, middle, wide, high, color, name, shape)
         for x in (PAD + 68, 164, 266, part + 316, part + 426, part + 502):

@@ -1,14 +1,14 @@
 # %% [markdown]
 # # What training costs, and when sending costs more
 #
-# *Reading 40 minutes · tasks 70 (homework 30) · machine 1*
+# *Reading 45 minutes · tasks 70 (homework 30) · machine 1*
 #
 # *With twenty minutes: the table of recomputation, then "One pattern" to its end.*
 #
 # Before you rent a thousand GPUs you want to know three things: whether the training fits, how many
 # days it takes, and whether the GPUs will compute or wait for their network. You can count most of
-# that on paper, from the sizes of the model and a data sheet. What has to be measured are the
-# shares of their peaks that a GPU and its link really reach.
+# that on paper, from the sizes of the model and a data sheet. What you have to measure is how much
+# of its peak a GPU really reaches, and how much of its bandwidth a link does.
 #
 # The first half of this lesson counts what one device computes and keeps. The second asks the
 # question on which every layout of a large run depends. Lesson 03 answered it for one way of
@@ -176,7 +176,7 @@ predict(
     "LLaMA-7B in mixed precision with Adam. Do weights, gradients and the optimizer's state fit on "
     "one GPU with 80 GB?",
     "yes: 7 billion parameters of 2 bytes are 14 GB",
-    "just about: 4 bytes a parameter and a little more",
+    "yes, easily: 4 bytes a parameter are 27 GB",
     "no",
 )
 
@@ -234,8 +234,9 @@ print(f"{'in all, and without s x s':<34}{bytes_text(sum(kept.size for kept in r
 # **Throw activations away after forward, and compute them again when backward needs them.** What
 # FlashAttention does to the scores, `torch.utils.checkpoint` does to any function: it keeps the
 # function's inputs and nothing from inside. The question is what to wrap, so let's compare four
-# policies on six blocks of a small LLaMA. *Full* recomputation wraps whole blocks, and the two
-# *selective* policies wrap the MLP, where most of the bytes are, or only its end:
+# policies on six blocks of a small LLaMA. (In Megatron's paper *selective* means the attention
+# scores, which FlashAttention recomputes anyway.) Here *full* recomputation wraps whole blocks, and
+# the two *selective* policies wrap the MLP, where most of the bytes are, or only its end:
 
 # %%
 predict(
@@ -318,8 +319,9 @@ reveal("what_training_costs-4")
 # %% [markdown]
 # No gradient changes, and the last claim says how far memory can fall. With full recomputation a
 # layer keeps its input and nothing else: 4 bytes for each token and unit of width here, and
-# $2\,sbd$ bytes in 16 bits, instead of $34\,sbd$. (That's what waits for backward. At the peak, one
-# layer at a time is whole again while backward passes it: $34\,sbd$ once, not once per layer.)
+# $2\,sbd$ bytes in 16 bits, instead of $34\,sbd$. (That's what is kept until backward. On top of
+# it, one layer at a time has all of its activations back while backward runs through it: $34\,sbd$
+# once, not once per layer.)
 #
 # The price is at most a second forward, so a step takes at most $4/3$ of the FLOPs. (In time it's
 # one forward more, a third if backward takes twice as long. A layer of Megatron's 22B model took 39
@@ -373,13 +375,13 @@ answer("what_training_costs-5", mine)
 # %% [markdown]
 # ## A trillion parameters
 #
-# **A run fits if its fullest device does, and here that's one of the first stage.** The model of a
-# trillion parameters that was measured in [2205.05198](https://arxiv.org/abs/2205.05198) has 128
+# **A run fits if its fullest device does, and here that's a GPU of the first stage.** The model of
+# a trillion parameters that was measured in [2205.05198](https://arxiv.org/abs/2205.05198) has 128
 # layers of 25,600 and ran on 512 A100s with 80 GB each: 64 stages of two layers, each shared by 8
 # GPUs. The cluster model that [lesson 19](19_design_your_own.ipynb) explains puts the counts of
 # this lesson together, with 16 bytes a parameter, constants that were fitted to other papers' runs,
-# and a single factor for this paper's software, fitted to another of its tables. The paper gives
-# its seconds, so only these can be checked:
+# and a single factor for this paper's software, fitted to another of its tables. The paper measured
+# the seconds of a step but not its memory, so only the seconds can be checked:
 
 # %%
 judged, factor = judged_recomputation()
@@ -521,10 +523,12 @@ claim.below("s in one micro-batch, and in four", took[1], took[4], spread=0.1)
 reveal("what_training_costs-6")
 
 # %% [markdown]
-# Both runs compute equally long. The first is bound by its computing and the second by its link:
-# each micro-batch gathers everything anew, so it has a quarter of the tokens to hide just as many
-# bytes. That's why FSDP wants few, large micro-batches, while a pipeline wants many small ones.
-# Llama 3, which combines the two, keeps the gathered weights after forward.
+# Both runs compute for the same time. (Four ranks gather three quarters of what many would, which
+# is why the first line says 0.50 s and not 1/1.5 = 0.67.) The first is bound by its computing and
+# the second by its link: each micro-batch gathers everything anew, so it has a quarter of the
+# tokens to hide just as many bytes. That's why FSDP wants few, large micro-batches, while a
+# pipeline wants many small ones. Llama 3, which combines the two, keeps the gathered weights after
+# forward.
 #
 # **Pipelines.** A stage of $\ell$ layers sends $d$ numbers of 2 bytes for each token. Forward, a
 # LLaMA's layer has $4d^2 + 3df$ weights in its matrices (with as many key heads as query heads), so
@@ -615,8 +619,10 @@ for what, bound, model, rate, used in ALL:
 #   beside it. (Its gradients have 4 bytes, but the optimizer is sharded, so they're only
 #   reduce-scattered, and that's as many bytes as an all-reduce in 2.) But these are 16 sequences
 #   for 16 stages, so a micro-batch is hardly more than one sequence of 8,192 tokens: far below the
-#   bound at the peak. So not all of the averaging hides (lesson 03). FSDP that gathers anew for
-#   each micro-batch wouldn't hide, either; Llama 3 kept its weights.
+#   bound at the peak, and just above it at 400 TFLOP/s. So the averaging hides only just, if at all
+#   (lesson 03). FSDP that gathers anew for each micro-batch wouldn't hide at the peak, either, and
+#   with gradients of 4 bytes, which raise its bound further, not even at 400 TFLOP/s. Llama 3 kept
+#   its weights.
 # - Eight ranks of tensor parallelism are below the limit of 34, where sending would take as long as
 #   computing. At the peak their messages still take $(8-1)/(34.2-1) = 21$ % as long as their
 #   products, and without more effort (lesson 17) none of that hides. Over a single network card the
@@ -630,15 +636,15 @@ for what, bound, model, rate, used in ALL:
 #
 # Which column should you believe? A device that computes more slowly than its data sheet gives
 # messages more time, but links are slower than theirs, too. In our cluster model
-# ([docs](../docs/cluster_model.md)) an H100's products reach 0.67 of the peak and its collectives
-# 0.73 of a network card, 0.82 of NVLink. So while it computes, $F/B$ is 9 % below the first column
-# over a card and 19 % inside a node; the second column flatters.
+# ([docs](../docs/cluster_model.md)) an H100's products reach 0.667 of the peak and its collectives
+# 0.729 of a network card, 0.824 of NVLink. So while it computes, $F/B$ is 9 % below the first
+# column over a card and 19 % inside a node; the second column flatters.
 # [docs/rooflines.md](../docs/rooflines.md) has more models and links, and the sources.
 #
-# And if data parallelism has the mildest bound, why isn't it used alone? Because a step can't have
-# any number of tokens (lesson 03). Llama 3's had 16.8 million, which is 848 times 19,780, so at
-# most 848 replicas are above the bound. 16,384 GPUs have to form larger ones: 8 of tensor
-# parallelism and 16 stages make 128 replicas.
+# And if averaging is so short beside a step, why isn't data parallelism used alone? Because you
+# can't put arbitrarily many tokens into a step (lesson 03). Llama 3's had 16.8 million, which is
+# 848 times 19,780, so at most 848 replicas are above the bound. So 16,384 GPUs have to form larger
+# replicas: with 8-way tensor parallelism and 16 stages there are 128 of them.
 #
 # H100s, each on a node of its own, reach 400 TFLOP/s and have one network card each. They run FSDP
 # with weights of 2 bytes, but gradients are reduce-scattered in 4. From how many tokens per rank
@@ -698,8 +704,8 @@ answer("what_training_costs-8", mine)
 # ### Your turn: CO-2 · 30 minutes · 15 points
 #
 # Write `get_optimal_N_D()` in `TP/model_training_cost_analysis.py`: the best $N$ and $D$ for a
-# budget, under this law or any other of its form. (As a course has set this exercise, the function
-# starts from $\beta = 0.29$.)
+# budget, under this law or any other of its form. (The function's default is $\beta = 0.29$,
+# because the course that this exercise comes from used that value.)
 
 # %%
 check("CO-2")
@@ -733,8 +739,8 @@ reveal("what_training_costs-7")
 # third, doesn't. It depends on the second digit of $\beta$, as the row for 0.29 shows. Besiroglu
 # and others ([2404.10102](https://arxiv.org/abs/2404.10102)) read the data off the paper's own
 # figure and fitted them again. The printed constants weren't the best fit, and rounding the
-# exponents to two digits moved them further. The new fit agrees with the other two methods. How
-# much does it matter?
+# exponents to two digits moved them further. The new fit agrees with the other two methods. And how
+# much does it cost to miss the optimum?
 
 
 # %%
@@ -753,8 +759,8 @@ title = "Ten times the budget: the best model is about three times as large"
 show(curves(losses, title, x="parameters", y="loss (nats per token)", log="x"))
 
 # %% [markdown]
-# Little: the valleys are flat. At this budget a model of half the best size ends 0.01 nats above
-# the best, or reaches the same loss with 26 % more training, and every token that it serves costs
-# half. Models that many people use go much further. Llama 3 8B saw about 1,900 tokens per
+# Little, because the valleys are flat. At this budget a model of half the best size ends 0.01 nats
+# above the best, or reaches the same loss with 26 % more training, and every token that it serves
+# costs half. Models that many people use go much further. Llama 3 8B saw about 1,900 tokens per
 # parameter: by this fit its loss could have been had for less than a fifth of its FLOPs, with a
 # larger model.

@@ -146,8 +146,8 @@ last = [loss for loss, _ in ranks[0].values()]
 claim.below("the four losses differ by less than", max(last) - min(last), 1e-4)
 
 # %% [markdown]
-# DDP closes a bucket once it has reached the given size. Ours stay below it, and only a gradient
-# that is larger by itself gets a larger bucket of its own.
+# DDP closes a bucket once it has reached the given size. Ours never exceed it, unless a single
+# gradient is larger, which then gets a bucket of its own.
 #
 # ## How large should a bucket be?
 #
@@ -188,10 +188,10 @@ predict(
 )
 
 # %% [markdown]
-# Now measure. The two ranks below average real gradients of a real (if dull) model with your
-# `complete()`, over a link that `slow_link` holds back. Only the computing is replaced: each of the
-# 64 layers sleeps for its share of $T$. Two ranks that sleep don't take each other's core, so you
-# see almost what happens on two machines, even on a busy laptop.
+# Now measure. The two ranks below run real autograd hooks, your `complete()` and real all-reduces,
+# over a link that `slow_link` holds back. Only the computing is replaced: each of the 64 layers
+# sleeps for its share of $T$, and its gradient is a constant. Two ranks that sleep don't take each
+# other's core, so you see almost what happens on two machines, even on a busy laptop.
 
 # %% tags=["time"]
 plan = Plan(seconds=0.6, sending=0.6, latency=0.003, ranks=2, layers=64)
@@ -225,7 +225,8 @@ show(curves(both, "Too few buckets can't overlap, too many pay latency", x="buck
 # formula, most where there are many buckets, because each also costs some processor time, which
 # we'll come to. So a bucket size isn't worth hours of tuning, but it should follow the machine.
 # With more ranks a ring has more steps, $\alpha$ counts $2(n-1)$ times, and larger buckets pay;
-# that's why Megatron-LM's default grows with the number of replicas.
+# that's why Megatron-LM's default, 40 million gradients, grows with the number of replicas from 40
+# on.
 #
 # Try it on a real size. 126 replicas average over a ring with $\alpha$ = 10 µs. Backward takes
 # 0.9 s, and the bytes 1.1 s. Into how many buckets should the gradients be cut?
@@ -254,20 +255,22 @@ for tokens in (2, 1, 2 / 3):
     print(f"     {of_t[8]:.2f} T, and with one bucket {of_t[1]:.2f} T")
 
 # %% [markdown]
-# At the bound itself two thirds of $T$ travel, and a sixth of $T$ sticks out: half of that is the
-# wait for the first bucket, and half is the latencies of all eight. With twice the tokens the link
-# keeps up with 33 buckets, and by the formula 33 buckets would save another 3 %. From the bound
-# down buckets save the same half of $T$, however much is sent; above it less, because there's less
-# to hide.
+# At the bound itself sending the bytes takes two thirds of $T$, and a sixth of $T$ sticks out: half
+# of that is the wait for the first bucket, and half is the latency of all eight. With twice the
+# tokens the link keeps up with 33 buckets, and by the formula 33 buckets would save another 3 %. At
+# the bound and below it, eight buckets save the same half of $T$ over one, however much is sent;
+# above it they save less, because there's less to hide.
 #
 # With gradient accumulation there's a catch. The gradients are sent once a step, during the
-# backward of the *last* micro-batch, so it's the tokens of that one that must reach $F/B$. (So it
-# is for the first stage of a pipeline, too. A later one also has the time in which the stages
+# backward of the *last* micro-batch, so it's the tokens of that one that must reach $F/B$. (The
+# same holds for the first stage of a pipeline. A later stage also has the time in which the stages
 # before it finish their backward passes.)
 #
 # Below you see where the time goes in each of the four ways, at the third point. All of them are
-# measured, torch's DDP among them. (DDP waits for its messages inside backward. We end its B where
-# its last layer has computed. In the titles, *communicating* is what sticks out.)
+# measured, torch's DDP among them. (For each of its buckets DDP calls a Python function of ours in
+# place of its own all-reduce, because that's what `slow_link` can hold back. It also waits for its
+# messages inside backward, so we end its B where its last layer has computed. In the titles,
+# *communicating* is what sticks out.)
 
 
 # %%
@@ -298,8 +301,9 @@ show(compare(each[0], "With buckets sending begins during backward, with one mes
 # %% [markdown]
 # Our buckets take as long as DDP's, because on paced ranks only the plan counts. What the plan
 # leaves out is the work of averaging itself: copying gradients into buckets, starting messages,
-# adding them up. Sleeping costs no processor time, so we count that of a step. It also has what the
-# paced layers take, the same in every way, so only the differences count:
+# adding them up. Sleeping costs no processor time, so the processor time of a step shows that work.
+# It includes what the paced layers themselves take, but that's the same in all four, so only the
+# differences count:
 
 
 # %%
@@ -325,6 +329,7 @@ for way, seconds in spent.items():
 
 # %% [markdown]
 # Many messages cost work as well as latency, and where cores are scarce, backward pays for it.
+# (DDP's number includes our Python function, so it isn't what plain DDP costs.)
 #
 # On GPUs, too, sending isn't free for the computing. NCCL's collectives are kernels: they occupy
 # some of the streaming multiprocessors and part of the memory bandwidth, and the matrix products
@@ -455,8 +460,9 @@ reveal("buckets_and_overlap-4")
 # leaves; but the other buckets have to keep the order, and they wait behind it. The order in which
 # layers are registered needn't be the order in which they're used, and tied weights are one
 # example. So our buckets, and by default DDP's too, are rebuilt after the first backward, in the
-# order in which the gradients became complete on rank 0. From then on the tied weight comes last,
-# and no other bucket waits for it.
+# order in which the gradients became complete on rank 0. (DDP doesn't even guess an order before
+# that: by default its first step has all gradients in one bucket, and overlaps nothing.) From then
+# on the tied weight comes last, and no other bucket waits for it.
 #
 # ## Sending less
 #
@@ -482,7 +488,7 @@ predict(
     "Each rank sends the largest 1 % of its gradient. How much of the loss that this costs comes "
     "back, if it keeps the rest and adds it to its next gradient?",
     "nearly all, with SGD and with Adam",
-    "nearly all with SGD, about half with Adam",
+    "nearly all with SGD, a good half with Adam",
     "hardly any: what arrives late is of no use",
 )
 
@@ -513,27 +519,27 @@ reveal("buckets_and_overlap-5", sgd=back["SGD"], adam=back["Adam"])
 # learning rates, chosen with the first seed on the same text. With SGD nearly all of it comes back:
 # two seeds still lose 0.05 nats, and with the third, sending everything went badly. A gradient that
 # arrives late moves the weights by the same amount. If the loss is smooth and the rate small
-# enough, that's proved: SGD with error feedback converges at the same rate as if everything were
-# sent ([1809.07599](https://arxiv.org/abs/1809.07599),
-# [1901.09847](https://arxiv.org/abs/1901.09847)).
+# enough, that's proved for long runs: after enough steps, many more than our 320, SGD with error
+# feedback converges at the same rate as if everything were sent
+# ([1809.07599](https://arxiv.org/abs/1809.07599), [1901.09847](https://arxiv.org/abs/1901.09847)).
 #
 # Adam divides each gradient by its usual size. Suppose that an entry gets the same gradient in
 # every step and is sent in every $m$-th. What arrives is $m$ times as large, but its usual size, a
-# root mean square over all steps, is only $\sqrt m$ times as large; so the weight moves $\sqrt m$
-# times less far. A larger rate makes up for a part of that (the table's best is three times as
-# large, but so it is where the rest is dropped), but no single one suits entries with different
-# $m$. 1-bit Adam therefore freezes the usual sizes after a warm-up, and compresses only from then
-# on ([2102.02888](https://arxiv.org/abs/2102.02888)).
+# root mean square over all steps, is only $\sqrt m$ times as large; so the weight covers only
+# $1/\sqrt m$ of the distance. A larger rate makes up for part of that, but no single one suits
+# entries with different $m$. (The best rate in the table is indeed three times as large, but it's
+# the same where the rest is dropped.) 1-bit Adam therefore freezes the usual sizes after a warm-up,
+# and compresses only from then on ([2102.02888](https://arxiv.org/abs/2102.02888)).
 
 # %% [markdown]
 # ## In practice
 #
 # Three switches of DDP that you'll meet:
 #
-# - `no_sync()`: with gradient accumulation, only the last micro-batch may average. Inside `with
-#   model.no_sync():` the gradients are only added up, if forward runs inside it, too. If you forget
-#   it, each of the $m$
-#   micro-batches sends everything: the result is the same, but the traffic is $m$ times as large.
+# - `no_sync()`: with gradient accumulation, only the last micro-batch needs to average. Inside
+#   `with model.no_sync():` the gradients are only added up, if forward runs inside it, too. If you
+#   forget it, each of the $m$ micro-batches sends everything: the result is the same, but the
+#   traffic is $m$ times as large.
 # - `find_unused_parameters=True`: a parameter that takes no part in this step's loss never calls
 #   its hook, so its bucket never fills, and torch ends the next step with an error. With this
 #   switch, DDP walks through the graph before each backward and marks such parameters as complete,
@@ -582,8 +588,8 @@ card.check(idle=44)  # add fault=…, where=…, mended=…, first=…
 # ## In the wild
 #
 # - DDP's paper reports near-linear scaling to 256 GPUs
-#   ([2006.15704](https://arxiv.org/abs/2006.15704), abstract); buckets hold 25 MiB by default, the
-#   first one 1 MiB.
+#   ([2006.15704](https://arxiv.org/abs/2006.15704), abstract); from the second step on, buckets
+#   hold 25 MiB by default, the first one 1 MiB.
 # - Deep Gradient Compression sends top-k with error feedback and reports that what a worker sends
 #   shrinks 270 to 600 times without loss of accuracy
 #   ([1712.01887](https://arxiv.org/abs/1712.01887), abstract).

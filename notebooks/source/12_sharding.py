@@ -194,7 +194,7 @@ print_kept(1, first_stage)
 
 # %% [markdown]
 # Your ZeRO-1 reaches the same loss up to rounding (sums are taken in another order), because all
-# that has changed is where the numbers are kept, and the optimizer's state has shrunk to a third.
+# that has changed is where the numbers are kept. But the optimizer's state has shrunk to a third.
 #
 # — *End of the first session* —
 #
@@ -225,8 +225,9 @@ check("DP-7")
 # %% [markdown]
 # Now let's run all four stages, and count the tensors that each hands to its collectives. Each is
 # priced as in a ring, where a rank sends $(n-1)/n$ of them for a reduce-scatter, as much for an
-# all-gather, and twice that for an all-reduce. (NCCL's ring does. Gloo's own reduce-scatter sends
-# twice as much, but our slow link charges what a ring would.)
+# all-gather, and twice that for an all-reduce. (NCCL's ring does. Torch's Gloo backend builds a
+# reduce-scatter out of all-reduces, which send twice as much, but our slow link charges what a ring
+# would.)
 
 # %%
 predict(
@@ -260,10 +261,10 @@ reveal("sharding-3", ratio=volume[3] / volume[0])
 # %% [markdown]
 # Stages 1 and 2 send what data parallelism sends. Stage 3 gathers the weights for forward and once
 # more for backward, and reduce-scatters the gradients: three volumes of the model instead of two.
-# (So it is if weights and gradients travel in the same precision, as here. If weights are gathered
-# in 2 bytes and gradients are reduced in 4, as is common, stage 0 sends 8 bytes a parameter, stage
-# 1 sends 6, and stage 3 sends 8.) On our link, a step should take as long as on a fast one, plus
-# these bytes over the link's bandwidth:
+# (This holds if weights and gradients travel in the same precision, as here. If weights are
+# gathered in 2 bytes and gradients are reduced in 4, as is common, stage 0 sends 8 bytes a
+# parameter, stage 1 sends 6, and stage 3 sends 8.) On our link, a step should take as long as on a
+# fast one, plus these bytes over the link's bandwidth:
 
 
 # %% tags=["time"]
@@ -289,7 +290,7 @@ print(f"stage 0: {quickest(0, iter([plain])):.2f} s a step")
 
 # %% [markdown]
 # Stage 0 sends as much as stage 1, but in 57 calls instead of 18, because it averages every
-# parameter by itself. What it takes longer is the price of these calls, some milliseconds each for
+# parameter by itself. The extra time is the price of these calls, a few milliseconds each with
 # three ranks on two cores (lesson 10).
 #
 # Here is a step of stage 3, on three ranks. F and B are cut where the rank stops to communicate.
@@ -323,8 +324,8 @@ predict(
 )
 
 # %% [markdown]
-# This model has six blocks and few tokens, so that activations hardly count. Four ranks run one
-# step of each stage:
+# This model has six blocks and few tokens, so that activations hardly count. Four ranks train for
+# two steps at each stage, and we watch the second, because Adam's states are created in the first:
 
 
 # %%
@@ -393,7 +394,7 @@ reveal("sharding-4", found=found)
 # backward asks for half as many tokens again.) $B$ is what the group gets. With one GPU a machine
 # that's one card's 50 GB/s. Whole machines of eight have eight cards, which makes it 400 GB/s, and
 # 2,500 tokens are enough. Lesson 09 ran the forward pass alone. Here is a whole step, in which a
-# rank holds no more than two units:
+# rank holds the whole weights of at most two units at a time:
 
 
 # %%
@@ -625,9 +626,9 @@ claim.below("largest difference between the losses of ZeRO-3 and FSDP2", away, 1
 # %% [markdown]
 # 64 rows don't divide by three, and FSDP2 doesn't mind: it cuts each parameter along its first
 # dimension, into 22, 22 and 20 rows. Your `Shards` cuts the flat tensor in equal parts instead, as
-# the first FSDP did. FSDP2 gave that up so that a shard still has a name and a shape. That's what
-# frozen parameters need, checkpoints that are saved without communication, and weights in 8 bits
-# that are gathered together with others in 16.
+# the first FSDP did. FSDP2 gave that up so that a shard still has a name and a shape. This makes it
+# easy to freeze only some of the parameters, to save checkpoints without communication, and to
+# gather weights in 8 bits together with others in 16.
 #
 # Note the comment in `look_inside`: the optimizer is made *after* `fully_shard`. What goes wrong if
 # it's made before?
@@ -762,16 +763,17 @@ for shape, among in MESHES.items():
     )
 
 # %% [markdown]
-# The one ring sends 2.19 times the model and not 2.25, because by default FSDP2 reshards all units
-# after forward but the root, here embedding, norm and head, 7.7 % of the weights: $(3 - 0.077)
-# \cdot 3/4$. And the same gradients come in about half of the time, since less than half as many
-# bytes leave a machine: $2(r-1)/r$ times the weights' instead of $3(n-1)/n$. With more machines the
-# ratio grows, to 0.63 with 16 of eight GPUs, and at most to two thirds. (Again in one precision.
-# With gradients reduced in 4 bytes it's 0.95, and at most 1.) The price is memory: weights,
-# gradients and states are cut by two now, not by four. (If each rank has a card of its own, FSDP
-# can use all of them with one ring per card, and the ratio of the bytes stays. So does the bound of
-# backward in one precision, $F/B$ with the $B$ of all cards. But HSDP's forward pass sends nothing
-# across, its rings are short, and when gradients accumulate, it may go across only once a step:
+# The one ring sends 2.19 times the model and not 2.25, and HSDP sends 1.46 inside and not 1.5,
+# because by default FSDP2 reshards all units after forward but the root, here embedding, norm and
+# head, 7.7 % of the weights: $(3 - 0.077) \cdot 3/4$ and $(3 - 0.077) \cdot 1/2$. And the same
+# gradients come in about half of the time, since less than half as many bytes leave a machine:
+# $2(r-1)/r$ times the weights' instead of $3(n-1)/n$. With more machines the ratio grows, to 0.63
+# with 16 of eight GPUs, and at most to two thirds. (Again in one precision. With gradients reduced
+# in 4 bytes it's 0.94, and at most 1.) The price is memory: weights, gradients and states are cut
+# by two now, not by four. (If each rank has a card of its own, FSDP can use all of them with one
+# ring per card, and the ratio of the bytes stays. So does the bound of backward in one precision,
+# $F/B$ with the $B$ of all cards. But HSDP's forward pass sends nothing across, its rings are
+# short, and when gradients accumulate, it may go across only once a step:
 # `set_requires_all_reduce(False)` until the last micro-batch.)
 #
 # ## Muon wants whole matrices
@@ -815,9 +817,9 @@ reveal("sharding-9", off=off, largest=values.max().item())
 # %% [markdown]
 # A flat part isn't even a matrix, and there `torch.optim.Muon` at least complains. One cure is to
 # gather each gradient before the update; then every rank repeats the same products. Better: a rank
-# **owns** some of the matrices, whole. The longest is given first, to the rank that has least so
-# far, and parts are padded to the fullest one. Everything else is ZeRO-1, with your `average` and
-# `gather`:
+# **owns** some of the matrices, whole. Matrices are assigned from the largest to the smallest, each
+# to the rank that owns the least so far, and all parts are padded to the size of the fullest one.
+# Everything else is ZeRO-1, with your `average` and `gather`:
 
 # %%
 show_code("DP/zero/muon.py", "Owned.layout")
@@ -863,8 +865,11 @@ most_state = max(states for *_, states in ranks)
 claim("state of the fullest rank, as a share of one device's", most_state / model_bytes, 1 / 3)
 
 # %% [markdown]
-# The same volume as ZeRO-1 with Adam, a third of the state, and equal to one device. And is it
-# Muon? Torch's own, which rounds these products to bf16, is our witness:
+# The weights equal one device's, the volume is that of ZeRO-1 with Adam, and the fullest rank keeps
+# about a third of one device's state. (Both counts are 3 % above the prediction, because the
+# matrices don't divide evenly by three: the fullest rank owns 34.4 % of them, and all parts are
+# padded to its size.) And is it Muon? Torch's own, which rounds these products to bf16, is our
+# witness:
 
 # %%
 theirs, _ = trained(partial(torch.optim.Muon, lr=0.02, weight_decay=0.0), ranks=0)
@@ -878,9 +883,10 @@ claim.below(
 # %% [markdown]
 # What's lost is balance: the fullest rank has at least the largest matrix, and with more ranks than
 # matrices some have none. One may also gather after all, as Moonlight does: it shards the momentum
-# as ZeRO-1 does, gathers a matrix for its update, and keeps its own part of the result
-# ([2502.16982](https://arxiv.org/abs/2502.16982)). Embedding, norms and head aren't matrices in
-# Muon's sense; they stay with Adam.
+# as ZeRO-1 does, gathers the whole gradient of a matrix to make it orthogonal, and keeps its own
+# part of the result ([2502.16982](https://arxiv.org/abs/2502.16982)). Norms are vectors and stay
+# with Adam. So do the embedding and the head: they are matrices, but Jordan found that they train
+# better with Adam.
 #
 # ## What sharding leaves whole
 #
@@ -930,9 +936,9 @@ for how, (less, more, found) in zip([*HOW][1:], others, strict=True):
     print(f"{how}: {less / 1e6:.1f} MB, {more / computed:.2f} of the FLOPs, {off:.0e} off")
 
 # %% [markdown]
-# (Both count the FLOPs of products alone, and with 16 tokens attention's are few. At 8,192
-# computing it again isn't free. The 1.25 would be 4/3 if torch didn't stop a block's second forward
-# before its last product: lesson 09.)
+# (These counts include only the FLOPs of matrix products, and with 16 tokens attention has few of
+# them. At 8,192 tokens, recomputing attention isn't free. The 1.25 would be 4/3 if torch didn't
+# stop a block's second forward before its last product: lesson 09.)
 #
 # The other way out is to **offload**: move activations to the host's memory while forward goes on,
 # and back in time for backward. Torch calls two functions for each tensor that it keeps, one when
@@ -964,8 +970,8 @@ print(f"offloaded: {left / 1e6:.1f} MB, {(found - right).abs().max().item():.0e}
 
 # %% [markdown]
 # Each tensor that's offloaded is a transfer over the link to the host. If a layer keeps $a\,d$
-# bytes per token, and that link carries $B$ bytes a second, they hide behind the layer's forward
-# pass (of a LLaMA with as many key heads as query heads) if
+# bytes of activations per token and that link carries $B$ bytes a second, the transfer hides behind
+# the layer's forward pass (in a LLaMA with as many key heads as query heads) if
 #
 # $$\frac{a\,d}{B} \le \frac{2\,d\,(4d+3f)}{F} \quad\Longleftrightarrow\quad 4d + 3f \ge \frac a2
 # \cdot \frac FB.$$
@@ -988,8 +994,9 @@ for name, shape in SHAPES.items():
 # %% [markdown]
 # So a small model can offload only some of its activations, such as a block's input, and a wide one
 # all of them, as long as its layers compute at less than 650 TFLOP/s. To see that they hide, two
-# paced ranks are each other's host. Forward lets a layer's activations go while the next one
-# computes, the last layer's stay, and backward, which takes twice as long, fetches one layer ahead:
+# paced ranks are each other's host. Forward sends a layer's activations away while the next layer
+# computes; those of the last layer stay. Backward, which takes twice as long, fetches the
+# activations one layer ahead:
 
 
 # %%

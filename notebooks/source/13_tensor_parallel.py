@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Tensor parallelism: many devices share each layer
 #
-# *Reading 35 minutes · tasks 110 (homework 75) · machine 2*
+# *Reading 40 minutes · tasks 110 (homework 75) · machine 2*
 #
 # *With twenty minutes: read up to the picture of the MLP, do TP-5, and look at the timelines.*
 #
@@ -144,9 +144,9 @@ reveal("tensor_parallel-2")
 # ## How much does it save?
 #
 # Let's count what each of $n$ ranks sends for one MLP. The unit is what a ring's all-gather of $X$
-# sends, $\frac{n-1}{n}$ of its $s \times d$ numbers ($s$ positions with $d$ features). Then an
-# all-gather or reduce-scatter of the hidden features, which are $4d$ wide, counts 4, and an
-# all-reduce of the outputs 2, because it's both in a row:
+# sends, $\frac{n-1}{n}$ of its $s \times d$ numbers ($s$ positions with $d$ features). In this
+# unit, an all-gather or reduce-scatter of the hidden features, which are $4d$ wide, costs 4. An
+# all-reduce of the outputs costs 2, because it's a reduce-scatter followed by an all-gather:
 #
 # | | hidden forward | output forward | hidden backward | input backward | sum |
 # |---|---|---|---|---|---|
@@ -156,8 +156,8 @@ reveal("tensor_parallel-2")
 # So Megatron's way sends 4/11 as much. If the MLP is a network's first layer, its input needs no
 # gradient, so the column "input backward" drops out and the ratio is 2/9. Other shapes have other
 # ratios: a network of 784, 256 and 10 features, as in the homework, sends $(256 + 10 + 256)/(2
-# \cdot 10) = 26$ times as much by columns alone, because it has so few outputs (24 with the forward
-# passes of a test).
+# \cdot 10) = 26$ times as much by columns alone, because it has so few outputs. (If the forward
+# passes of the test are counted too, it's 24 times.)
 #
 # And the factor itself? Take an all-reduce of 8 MB in a ring of 16 ranks: how many MB does each
 # rank send?
@@ -538,7 +538,7 @@ for add_up in (True, False):
           f"{len(rows) - len(wrong)} gradients right, {len(wrong)} wrong", *wrong[:1])  # fmt: skip
 
 # %% [markdown]
-# With the sum, two ranks that each compute with only a part of every matrix have every gradient of
+# With the sum, two ranks that each hold only a part of every matrix compute the same gradients as
 # one device. Without it only the gradients of the norms are wrong, a few numbers among many, which
 # a falling loss would hardly show.
 #
@@ -559,8 +559,8 @@ for add_up in (True, False):
 # of their own, so with long sequences the true bound is higher.)
 #
 # Elsewhere such a bound says when messages hide. Here they're on the critical path, so if nothing
-# is overlapped, *at* the bound, $n^*$, a layer takes twice as long as its computing. On $n$ ranks
-# it's then faster than on one by the factor
+# is overlapped, *at* the bound, $n^*$, a layer takes twice as long as its computing. Compared with
+# one rank, $n$ ranks are then faster by the factor
 #
 # $$\frac{1}{1/n + (n-1)/n \cdot 1/(n^*-1)} = \frac{n\,(n^*-1)}{n^* + n - 2},$$
 #
@@ -592,11 +592,11 @@ def seconds(n, rate, link, d, f, t):
 # %% [markdown]
 # Here are the layers of a model of 7 billion parameters ($d$ = 4,096, $f$ = 11,008) and of Llama 3
 # 405B ($d$ = 16,384, $f$ = 53,248) on H100s: once at their peaks, and once at what large products
-# and collectives alone reach, about two thirds of 989 TFLOP/s, and about four fifths of 450 GB/s
-# over NVLink or of 50 over a network card. (The card is that of a group with one GPU on each
-# machine.) For both models we count a key head for every query head. In fact 405B has $g = 8$ key
-# heads for $h = 128$ query heads, so $4d$ becomes $(2 + 2g/h)\,d$, and its 39 and 47 ranks become
-# 34 and 41.
+# and collectives alone reach, about two thirds of 989 TFLOP/s and four fifths of 450 GB/s over
+# NVLink. Over a network card we count four fifths of its 50 GB/s too, which is a little generous:
+# in lesson 09 it was 0.73. (The card is that of a group with one GPU on each machine.) For both
+# models we assume one key head for each query head. In fact 405B has $g = 8$ key heads for $h =
+# 128$ query heads, so $4d$ becomes $(2 + 2g/h)\,d$, and its 39 and 47 ranks become 34 and 41.
 
 # %%
 SHAPES = {"7B": (4096, 11008), "405B": (16384, 53248)}
@@ -619,8 +619,8 @@ reveal("tensor_parallel-8")
 # With $n$ ranks, sending takes $(n-1)/(n^*-1)$ of the time of computing. For a 7B layer on 8 GPUs
 # in one domain that's 0.7 at reached rates, so they're $8/1.7 = 4.7$ times as fast as one. With one
 # card for each machine, any number of GPUs is at most $n^* - 1 = 1.1$ times as fast as one. (Eight
-# rings at once, each leaving a machine through another card, come close to NVLink's bandwidth, but
-# for a 7B layer 16 ranks are beyond that bound as well.) A wide model affords more.
+# rings at once, each leaving a machine through a different card, come close to NVLink's bandwidth,
+# but for a 7B layer 16 ranks are beyond that bound, too.) A wide model affords more.
 #
 # Now four ranks run the real collectives of sequence parallelism on a slowed link, and sleep for
 # the time of the products. We choose the rate so that $n^* = 4$ at width 64: both should take
@@ -657,11 +657,11 @@ for d, tokens in ((64, 512), (64, 1024), (128, 512)):
     print(f"   {measured / computing:.2f} times its computing")
 
 # %% [markdown]
-# Each further GPU brings less, and over a network much less. So tensor parallelism is mostly used
-# inside an **NVLink domain**, the group of GPUs that the fast links
-# connect, and pipelines and data parallelism go between domains. For years that domain was one
-# machine with 8 GPUs. In a GB200 NVL72 it's a rack of 72, so larger degrees have become affordable.
-# In `helpers.grid` the tensor-parallel ranks are neighbors, which puts them in one domain.
+# Each further GPU gains less, and over a network much less. So tensor parallelism is mostly used
+# inside an **NVLink domain**, the group of GPUs that the fast links connect, and pipelines and data
+# parallelism go between domains. For years that domain was one machine with 8 GPUs. In a GB200
+# NVL72 it's a rack of 72, so larger degrees have become affordable. In `helpers.grid` the
+# tensor-parallel ranks are neighbors, which puts them in one domain.
 #
 # ## What to remember
 #
@@ -669,17 +669,17 @@ for d, tokens in ((64, 512), (64, 1024), (128, 512)):
 #   the function, then rows: that takes one all-reduce forward and one backward.
 # - `Copy` and `Sum` are conjugate: what one does forward, the other does backward.
 # - A bias comes after the sum, once.
-# - The all-reduces of the forward pass are on the critical path; those of the backward pass can
-#   hide behind the weights' gradients.
+# - The all-reduces of the forward pass are on the critical path, unless the products are cut into
+#   chunks (lesson 17); those of the backward pass can hide behind the weights' gradients.
 # - At $1 + \frac38(4d+3f)\frac BF$ ranks sending takes as long as the products. Each further rank
-#   brings less, over a network most of all, so tensor parallelism mostly stays inside the NVLink
+#   gains less, especially over a network, so tensor parallelism mostly stays inside the NVLink
 #   domain.
 # - The parts are slices of one model, so compare each gradient with one device's.
 #
 # ## In the wild
 #
 # - Megatron-LM's own rule, from an analysis that its experiments bear out: tensor parallelism up to
-#   the degree of a server, 8, and pipelines beyond it
+#   the number of GPUs in a server, 8 in its experiments, and pipelines across servers
 #   ([2104.04473](https://arxiv.org/abs/2104.04473), section 3.2, takeaway 1).
 # - Llama 3 405B: tensor parallelism of 8, innermost, with 16 pipeline stages, on H100s
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
@@ -690,7 +690,7 @@ for d, tokens in ((64, 512), (64, 1024), (128, 512)):
 # `_CopyToModelParallelRegion` and `_ReduceFromModelParallelRegion` are your two operators, and
 # `LinearWithGradAccumulationAndAsyncCommunication` in `layers.py` beside it, which hides the
 # backward all-reduce. In PyTorch, `parallelize_module` with `ColwiseParallel` and `RowwiseParallel`
-# does the same.
+# cuts layers in the same two ways.
 #
 # ## Where next
 #
@@ -752,10 +752,11 @@ check("TP-3")
 # sends anything: each rank has one term of every output, and an `Allreduce` adds them up. The bias
 # comes after that, once.
 #
-# Now both ways of cutting the network train on two ranks. Every copy of the model divides its loss
-# by the rows of the *whole* batch, so the gradients of the copies are summed here, not averaged.
-# Bytes are ring volumes of the whole run, test included; in parentheses, what would travel if one
-# rank collected everything and sent it back to all.
+# Now both ways of cutting the network train on two ranks. With several copies of the model, each
+# would divide its loss by the rows of the *whole* batch, so that their gradients are summed, not
+# averaged. Here both ranks share one copy, so the data-parallel group sends nothing. The bytes are
+# what rank 0 sends in rings during the whole run, test included. The number in parentheses counts
+# all ranks: it's what would travel if one of them collected everything and sent it back to all.
 
 
 # %% tags=["training"]

@@ -5,11 +5,11 @@
 #
 # *With twenty minutes: do CP-1, skip CP-2 and CP-3, and look at the ring and the paced ranks.*
 #
-# So far we've cut the model or the batch, and between a layer's products the sequence, too. For a
-# long document that isn't enough. Its
-# activations grow with its length, and a batch can't be smaller than one sequence, so data
-# parallelism doesn't help. Tensor parallelism splits the heads, but it leaves the sequence whole
-# inside attention, where every head has a score matrix with a row and a column per token.
+# So far we've cut the model and the batch, and with sequence parallelism also the sequence, but
+# only between a layer's matrix products. For a long document that isn't enough. Its activations
+# grow with its length, and a batch can't be smaller than one sequence, so data parallelism doesn't
+# help. Tensor parallelism splits the heads, but it leaves the sequence whole inside attention,
+# where every head has a score matrix with a row and a column per token.
 #
 # **Question.** How can several devices compute the attention of one sequence, when every token
 # may look at every earlier one, whichever device that is on?
@@ -346,8 +346,8 @@ show(
 #
 # Another way to balance is a **stripe**, where each rank has every $n$-th position
 # ([2311.09431](https://arxiv.org/abs/2311.09431)). It balances the pairs about as well, but then
-# every block has a triangle in it. In a zigzag only a rank's own block has; in every other one half
-# of the rows or of the columns is masked as a whole, and easy to skip.
+# every block has a triangle in it. In a zigzag that's true only of a rank's own block. In every
+# other block, half of the rows or half of the columns are masked completely, which is easy to skip.
 #
 # — *End of the first session* —
 #
@@ -510,7 +510,8 @@ claim.below("gathered: gradients away by", max(far), 1e-12)
 #
 # | | forward | backward | limited by |
 # |---|---|---|---|
-# | ring | $2g\,(n-1)\,s/n$, while it computes | $2g\,(2n-1)\,s/n$, all but the last so | – |
+# | ring | $2g\,(n-1)\,s/n$, while it computes | $2g\,(2n-1)\,s/n$, all but the last message while
+# it computes | – |
 # | gather | $2g\,(n-1)\,s/n$, before it computes | as much, after it | memory for all keys |
 # | Ulysses | $(2h + 2g)\,\frac{n-1}{n}\,s/n$ | as much | at most $h$ ranks |
 #
@@ -554,26 +555,26 @@ reveal("long_context-8")
 # Grouped queries change the picture. Llama 3 405B has $h = 128$ and $g = 8$, of which tensor
 # parallelism of 8 leaves a rank 16 query heads and one key head. With fewer key heads than ranks
 # Ulysses has to send copies of them, and the ratio becomes $gn/(h+n)$. For Llama's 16 ranks that's
-# one half: keys and values are the cheaper thing to send. But the formula counts bytes, not time. A
-# ring sends them while it computes, whereas an all-to-all and a gather, as we've written them, have
-# to be finished before anything is computed.
+# one half, so it's cheaper to send keys and values around than to exchange all heads. But the
+# formula counts bytes, not time. A ring sends them while it computes, whereas an all-to-all and a
+# gather, as we've written them, have to be finished before anything is computed.
 #
 # ## When a ring can lose
 #
-# **Forward, our ring's ranks may wait for their neighbors in every step, those of a gather only
-# once.** Llama 3
-# 405B had 8,192 tokens on each rank and $g/h = 1/16$, so at $F/B = 8{,}000$ a ring would have
-# hidden its messages from $2 \cdot 8{,}000/16 = 1{,}000$ tokens on. It gathered all the same. Its
-# report names two reasons: a gather is simpler with masks such as those of documents, and it
-# doesn't take long, since keys are few (section 3.3.2). There's a third that we can measure.
-# Sequences for training are packed: several documents that mustn't look at each other. A zigzag
-# balances every step of the ring if there's one document. With several, some blocks may have much
-# to compute and others nothing, and they're different ones for each rank.
+# **In the forward pass, the ranks of our ring may have to wait for a neighbor in every step, while
+# those of a gather wait only once.** Llama 3 405B had 8,192 tokens on each rank and $g/h = 1/16$,
+# so at $F/B = 8{,}000$ a ring would have hidden its messages from $2 \cdot 8{,}000/16 = 1{,}000$
+# tokens on. It gathered all the same. Its report names two reasons: a gather is simpler with masks
+# such as those of documents, and it doesn't take long, since keys are few (section 3.3.2). There's
+# a third that we can measure. Sequences for training are packed: several documents that mustn't
+# look at each other. A zigzag balances every step of the ring if there's one document. With
+# several, some blocks may hold a lot of work and others none, and which ones these are differs from
+# rank to rank.
 
 # %%
 predict(
     "long_context-9",
-    "Four documents of equal length on four ranks, in a zigzag. Every rank has equally much to "
+    "Four documents of equal length on four ranks, in a zigzag. Every rank has the same work to "
     "compute. Messages are short. Which is faster forward, ring or gather?",
     "the ring: it hides its messages",
     "the gather",
@@ -605,19 +606,22 @@ for texts, documents in (("one document", None), ("four documents", four)):
 
 # %% tags=["time"]
 names = [name for name in both if "four" in name]
-title = "With four documents, the ranks of a ring take turns to wait"
+title = "With four documents, the ranks of a ring take turns waiting"
 show(compare({name: both[name] for name in names}, title))
 reveal("long_context-9", ratio=both[names[0]].duration / both[names[1]].duration)
 
 # %% [markdown]
-# With one document the ring wins by the messages that it hides. With four it loses, although all
-# ranks still have equally much to do. Ranks 1 and 3 have their second block in step 1, ranks 0 and
-# 2 in step 3, and each step takes as long as its longest block, or as its message if that's longer.
-# That depends on where the documents end: with two of equal length every step is balanced again,
-# and by the same arithmetic the ring takes 1.01 blocks and the gather 1.13. So a ring wins where
-# blocks are large and equal, Ulysses where there are heads enough, and a gather where keys are few
-# and masks complicated. Real systems combine them, such as Ulysses inside a machine and a ring
-# between machines.
+# With one document the ring wins by the messages that it hides. With four it loses, although in
+# this example all ranks still have the same amount of work. Ranks 1 and 3 have their second block
+# in step 1, ranks 0 and 2 in step 3, and each step takes as long as its longest block, or as its
+# message if that's longer. That depends on where the documents end: with two of equal length every
+# step is balanced again, and by the same arithmetic the ring takes 1.01 blocks and the gather 1.13.
+# In general not even the sums are equal (with the three documents above, rank 2 has 267 pairs and
+# each other rank 152), and then a gather waits for the busiest rank, too. Cutting each document
+# into a zigzag of its own balances both. So a ring wins where blocks are large and equal, Ulysses
+# where there are heads enough, and a gather where keys are few and masks complicated. Real systems
+# also combine them, for example with Ulysses inside a machine and a ring between machines
+# ([2405.07719](https://arxiv.org/abs/2405.07719)).
 #
 # ## Find the bug
 #
@@ -747,7 +751,7 @@ reveal("long_context-11")
 # - With contiguous parts, a causal mask gives the last rank the most to do. For one document a
 #   zigzag balances it: $2 - 1/n$ times faster.
 # - Ring and gather send $2g$ heads to everyone, Ulysses sends all heads once. Few key heads favor
-#   the first, many ranks the second.
+#   ring and gather, many ranks Ulysses.
 # - Positions and targets belong to the whole sequence: find them before you cut.
 # - Gradients are summed over the ranks of a sequence and averaged over replicas.
 #
@@ -758,14 +762,18 @@ reveal("long_context-11")
 #   on 16,384 H100s. It gathers keys and values, and cuts each sequence into $2n$ chunks, as
 #   your zigzag does ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2 and table 4).
 # - Balancing the mask by stripes made training on 256k tokens up to 1.45 times faster than the
-#   plain ring ([2311.09431](https://arxiv.org/abs/2311.09431), abstract); $2 - 1/n$ is the bound.
+#   plain ring ([2311.09431](https://arxiv.org/abs/2311.09431), abstract). That's for whole training
+#   steps; for attention alone the bound is $2 - 1/n$.
 # - DeepSpeed-Ulysses reported sequences four times as long as the system before it, at 2.5 times
 #   its speed ([2309.14509](https://arxiv.org/abs/2309.14509), abstract).
 #
-# To read in Megatron-LM: `get_batch_on_this_cp_rank` in `megatron/core/utils.py`, a dozen lines in
-# which you'll find your `zigzag`. In PyTorch, `_SDPAMerger` and
-# `_templated_ring_attention` are your `merge` and your ring, in `_context_parallel/_attention.py`
-# of `torch/distributed/tensor/experimental`.
+# To read in Megatron-LM: `get_batch_on_this_cp_rank` in `megatron/core/utils.py`. In recent
+# versions it only chooses between ways to cut a batch, so follow it to the dozen lines with `2 *
+# cp_size`: that's your `zigzag`. In PyTorch, `_SDPAMerger` is your `merge`, with $o/\ell$ and $L$
+# in place of $(o, m, \ell)$, and `_templated_ring_attention` has the loop of your ring. (By
+# default, though, its first step all-gathers all keys and values; `set_rotate_method("alltoall")`
+# passes them from rank to rank instead.) Both are in `_context_parallel/_attention.py` of
+# `torch/distributed/tensor/experimental`.
 #
 # ## Where next
 #

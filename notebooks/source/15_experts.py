@@ -72,9 +72,9 @@ keep_warm(4)  # ranks get ready while you read
 #
 # Each $E_e$ is an ordinary feed-forward network. (Mixtral divides by the sum of the chosen, as we
 # do here. DeepSeek-V3 does, too, but chooses by sigmoids in place of the softmax. Switch, with $k =
-# 1$, doesn't divide: the weight would always be 1, and the router would never get a gradient.) Some
-# models add a **shared** expert that every token passes through, so that the others needn't all
-# learn what is common.
+# 1$, doesn't divide: the weight would always be 1, and no gradient of the language-modeling loss
+# would reach the router.) Some models add a **shared** expert that every token passes through, so
+# that the others needn't all learn what is common.
 #
 # The name of Mixtral 8x7B suggests eight times seven billion parameters.
 
@@ -100,7 +100,8 @@ reveal("experts-1")
 # %% [markdown]
 # A GPU is bad at "each token goes somewhere else" and good at large matrix products, so the layer
 # first sorts the rows by expert, then runs each expert once on all of its rows, and finally puts
-# the results back. Sorting is called **dispatch**, and putting back **combine**.
+# the results back. Bringing the rows to their experts is called **dispatch**, and putting the
+# results back **combine**.
 
 # %%
 show(routing(places=4))
@@ -134,11 +135,11 @@ answer("experts-2", mine)
 # ## Do experts pay?
 #
 # **Here they do, by 0.03 nats.** `give_experts` replaces the feed-forward network of each block by
-# 8 experts of half its width, of which a token takes 2. So a token passes through nearly as many
-# weights as before (the router adds 2 %), while the layer has four times as many. We train both
-# models on the same stories, each with four learning rates and three seeds, and look at their loss
-# on stories that neither has read. (`python EP/experts/premise.py` recorded it, in a quarter of an
-# hour.)
+# 8 experts of half its width, of which a token takes 2. So a token passes through as many
+# feed-forward weights as before, plus 2 % for the router, while the layer has four times as many.
+# We train both models on the same stories, each with four learning rates and three seeds, and look
+# at their loss on stories that neither has read. (`python EP/experts/premise.py` recorded it, in a
+# quarter of an hour.)
 
 # %%
 predict(
@@ -186,10 +187,10 @@ _ = claim("seed 0 of the experts, once more: its loss after 200 steps",
           again.get(200, 0), table["8 experts"][4e-3][0][200], within=0.05)  # fmt: skip
 
 # %% [markdown]
-# At 0.002, the best rate for both, each seed says so, and 11 of all 12 pairs do, one of them by
-# less than 0.001. But the lead is young: after 800 steps 5 pairs had it, and after 400 only 2. The
-# curves also show what can fool us: after 200 steps, either model at the higher of the two rates is
-# half a nat ahead of either at the lower one.
+# At 0.002, the best rate for both, the experts are ahead with every seed, and over all rates in 11
+# of 12 pairs, one of them by less than 0.001. But the lead comes late: after 800 steps the experts
+# were ahead in 5 pairs, and after 400 in only 2. The curves also show what can fool us: after 200
+# steps, either model at the higher of the two rates is half a nat ahead of either at the lower one.
 #
 # It isn't much for four times the feed-forward weights, which make this small model 1.7 times as
 # large. Large runs are limited by what they can compute: Switch reports pre-training up to seven
@@ -294,8 +295,8 @@ claim("the busiest within 20 steps, in times its share", early, full)
 
 # %% [markdown]
 # **Left alone, a router can collapse.** Here one did, within 20 steps: nearly every token sends one
-# of its two choices to the same expert. It can feed on itself, because an expert
-# that's chosen more often learns more often. Later it eases a little, but 400 steps don't undo it.
+# of its two choices to the same expert. A collapse can feed on itself, because an expert that's
+# chosen more often also learns more often. Later it eases a little, but 400 steps don't undo it.
 # And with a capacity, rows that crowd at the popular experts are dropped.
 #
 # ## Two ways to balance
@@ -331,22 +332,23 @@ check("EP-3")
 # %% tags=["training"]
 by_loss, loss_chosen, loss_net = learn("loss")
 by_bias, bias_chosen, bias_net = learn("bias")
-tables = {"not": counts, "by loss": wanted(loss_net), "by bias": wanted(bias_net)}
+tables = {"not balanced": counts, "balanced by loss": wanted(loss_net),
+          "balanced by bias": wanted(bias_net)}  # fmt: skip
 runs = dict(zip(tables, map(over_time, (free_chosen, loss_chosen, bias_chosen)), strict=True))
-show(curves({f"balanced {way}": run for way, run in runs.items()},
-            "Unbalanced, one expert keeps more than three times its share",
+show(curves(runs, "Unbalanced, one expert keeps more than three times its share",
             y="busiest expert (times its share)"))  # fmt: skip
 for way, losses in zip(tables, (free, by_loss, by_bias), strict=True):
-    print(f"balanced {way}: the busiest has {busiest(tables[way]):.2f} times its share, "
+    print(f"{way}: the busiest has {busiest(tables[way]):.2f} times its share, "
           f"a capacity of 1.25 would drop {dropped(tables[way]):.0%}; "
           f"loss {fmean(losses[-10:]):.2f}")  # fmt: skip
-least = min(busiest(tables[way]) for way in ("by loss", "by bias"))
+least = min(busiest(tables[way]) for way in tables if way != "not balanced")
 claim.below("times its share of the busiest: balanced, and not", least, busiest(counts), spread=0.2)
 
 # %% [markdown]
-# The bias needs a few dozen steps to catch up with the router, and then holds it. In this one run
-# the loss is as low with the bias, and 0.08 higher with the term of the loss. Three seeds of the
-# run above differ by as much after 400 steps, so one run can't rank the two.
+# The bias needs a few dozen steps to catch up with the router, and then holds it. In this one run,
+# the bias leaves the loss where it was without balancing, and the balancing loss raises it by 0.08.
+# At this learning rate, the three seeds of the experiment above also differ by 0.08 after 400
+# steps, so one run can't rank the two.
 #
 # ## What do experts specialize in?
 #
@@ -412,13 +414,13 @@ reveal("experts-5", best=max(nats[0], key=nats[0].get))
 
 # %% [markdown]
 # The token tells nearly half of the entropy, and sequence and position next to nothing. What the
-# token before tells may be partly the same, since it foretells the token. (The router sees what
-# attention has added to a token, so it can also use its context.)
+# previous token tells may be partly the same information, because it helps predict the token. (The
+# router sees what attention has added to a token, so it can also use its context.)
 #
-# Experts for subjects couldn't show here, because all stories are from one small world. Mixtral's
-# authors looked for them in text of many subjects and found no obvious ones either, but consistent
-# choices for syntax, such as indentation in code ([2401.04088](https://arxiv.org/abs/2401.04088),
-# section 5).
+# Experts for subjects couldn't have shown up here, because all stories come from one small world.
+# Mixtral's authors looked for them in text of many subjects and found no obvious ones either, but
+# consistent choices for syntax, such as indentation in code
+# ([2401.04088](https://arxiv.org/abs/2401.04088), section 5).
 #
 # — *A good place for a break* —
 #
@@ -572,8 +574,9 @@ reveal("experts-7")
 # %% [markdown]
 # The ranks meet in every all-to-all, so a layer takes as long as its busiest rank. In the lower
 # timeline the three other ranks are hatched for much of the first layer: their rows are done, and
-# they wait for rank 0. (With our push rank 0 gets nearly all rows, four times its share, and the
-# first layer takes three times as long: without it the busiest rank had 1.3 times its share.)
+# they wait for rank 0. (With our push, rank 0 gets nearly all rows, 3.9 times its share, and the
+# first layer takes three times as long, not four, because the busiest rank already had 1.3 times
+# its share without it.)
 #
 # ## How wide must an expert be?
 #
@@ -589,13 +592,14 @@ reveal("experts-7")
 # $$\frac{8\,k\,d}{B} \le \frac{18\,k\,d\,f}{F} \qquad\Longleftrightarrow\qquad f \ge \frac49\cdot
 # \frac FB.$$
 #
-# (Attention and a shared expert aren't counted. Whoever recomputes the layer in backward makes six
-# trips.) Forward alone has $4kd/B \le 6kdf/F$, so its own bound is $(2/3)\,F/B$, and backward's is
-# half of that. Nothing hides by itself: a layer waits for its tokens, computes, and waits for them
-# to come home, so at the bound it takes twice as long as its computing. On paced ranks we can try
-# half of forward's bound, the bound, and twice the bound. The link is so slow that an all-to-all
-# takes 0.2 s, and your dispatch does the sending. (The ranks sleep as long as products of that
-# width would take, so this shows that nothing hides, not how fast they multiply.)
+# (Attention and a shared expert aren't counted. If backward recomputes the whole layer, there are
+# six trips for $24kdf$ FLOPs, and the bound becomes $\frac12\,F/B$.) Forward alone has $4kd/B \le
+# 6kdf/F$, so its own bound is $(2/3)\,F/B$, and backward's is half of that. Nothing hides by
+# itself: a layer waits for its tokens, computes, and waits for them to come home, so at the bound
+# it takes twice as long as its computing. On paced ranks we can try half of forward's bound, the
+# bound, and twice the bound. The link is so slow that an all-to-all takes 0.2 s, and your dispatch
+# does the sending. (The ranks sleep as long as products of that width would take, so this shows
+# that nothing hides, not how fast they multiply.)
 
 
 # %%
@@ -642,19 +646,20 @@ tell("a copy for each of 4 nodes, 2 bytes", copies=4)
 tell("a copy for each of 4 nodes, 1 byte to the experts", copies=4, dispatch=1)
 
 # %% [markdown]
-# Mixtral's experts, 14,336 wide, are above the first line's bounds, four times at 400 TFLOP/s and
-# 1.6 times at the peak (the other lines take what DeepSeek sends). **DeepSeek-V3's are at the edge:
-# 1,333 < 2,048 < 3,297.** With the all-to-all that we've written, sending would take 1.7 times as
-# long as computing even at 400 TFLOP/s. So its authors changed the all-to-all
+# Mixtral's experts are 14,336 wide, which is 4 times the first line's bound at 400 TFLOP/s and 1.6
+# times the one at the peak. (The other two lines assume what DeepSeek sends.) **DeepSeek-V3's are
+# at the edge: 1,333 < 2,048 < 3,297.** With the all-to-all that we've written, sending would take
+# 1.7 times as long as computing even at 400 TFLOP/s. So its authors changed the all-to-all
 # ([2412.19437](https://arxiv.org/abs/2412.19437), sections 2.1.2, 3.2.2 and 3.3.3). Tokens leave in
 # 8 bits. A token crosses the slow network **once for each node**, however many experts it has
 # chosen there, and finds them over the fast links inside. And it may choose experts on **four
 # nodes** at most: the four whose two best scores have the largest sums. Sending then takes 0.65 of
 # the time of computing at 400 TFLOP/s, 1.6 times as long at the peak of 16 bits, and 3.2 times at
 # the one of 8 bits, in which these experts multiply. The paper itself speaks of about 1 : 1
-# (section 3.2.1), and doesn't say at which rate. (On average an eighth of a token's copies stay on
-# its own node, so all of these times are an eighth shorter. And the fast links aren't the
-# bottleneck: 8 copies at 160 GB/s take 0.6 of the time of 4 at 50 GB/s.)
+# (section 3.2.1), but it says neither at which rate nor whether attention and the shared expert
+# count. (On average an eighth of a token's copies stay on its own node, so sending takes an eighth
+# less than all of these numbers say. And the fast links, 160 GB/s in DeepSeek's H800s, aren't the
+# bottleneck: 8 copies over them take 0.6 of the time of 4 at 50 GB/s.)
 #
 # Sending once to each node takes two nested all-to-alls, between nodes and inside a node. Both do
 # the same thing, so one function serves for both:
@@ -667,7 +672,7 @@ show_code("EP/experts/hops.py", "hop")
 # let it hop to the nodes first, and let the next thing that happens there be another hop. Four
 # ranks play two nodes of two GPUs, with 16 experts of which a token chooses 4. Of all ways to
 # choose them, $\binom{8}{4}$ of $\binom{16}{4}$ leave the other node out, and $\binom{12}{4}$ leave
-# out one of its ranks. So how many rows should leave a node for each token?
+# out one of its ranks. So how many rows per token should leave a node, with one hop and with two?
 
 
 # %%
@@ -825,7 +830,7 @@ predict(
 )
 
 # %% [markdown]
-# The comparison with one device tells. (Our four ranks hold the model together, so to `judge`
+# A comparison with one device will tell us. (Our four ranks hold the model together, so to `judge`
 # they're one rank with four micro-batches.)
 
 # %% tags=["training"]
@@ -898,10 +903,10 @@ for ep in (1, 2, 4, 8):
           f"{done.causes['averaging gradients']:.2f}")  # fmt: skip
 
 # %% [markdown]
-# Up to EP 4 the step gets shorter: the all-to-alls cost less than is saved by larger products and
-# fewer gradients save. With 2 GPUs for each layer, EP 4 fills one machine of 8. EP 8 reaches across
-# two machines, so half of the rows leave over the slower network, and what messages cost in layers
-# nearly triples. (The cluster model assumes that all experts are equally busy.)
+# Up to EP 4 the step gets shorter, because the all-to-alls cost less than the larger products and
+# the fewer gradients save. With 2 GPUs for each layer, EP 4 fills one machine of 8. EP 8 reaches
+# across two machines, so half of the rows leave over the slower network, and what messages cost in
+# layers nearly triples. (The cluster model assumes that all experts are equally busy.)
 #
 # ## What to remember
 #

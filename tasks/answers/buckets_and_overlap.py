@@ -31,8 +31,8 @@ PREDICTIONS = {
         "to T/3 and 2T/3 of computing. So the forward takes as long as its messages, and the "
         "backward hides its own, all but a bucket. That's 1.17 T; latencies and the ends add 0.15.",
         wrong={
-            "A": "The link is still idle while the last part of backward computes, and the forward "
-            "is shorter than its half of the messages.",
+            "A": "The link is still idle in parts of backward, which takes longer than its half of "
+            "the messages, and the forward is shorter than its half.",
             "C": "The same bytes travel, but the link is no longer idle during the forward.",
         },
     ),
@@ -53,8 +53,8 @@ PREDICTIONS = {
         "with Adam, in the median of the seeds. To SGD a late gradient is worth as much as an "
         "early one.",
         wrong={
-            "A": "Adam divides a gradient by its usual size. A sum of a hundred steps that arrives "
-            "at once doesn't have the usual size, so it moves the weight too little.",
+            "A": "Adam divides a gradient by its usual size. Sums that arrive only every hundred "
+            "steps make that size ten times as large, so the weight covers a tenth of the way.",
             "C": "What is late isn't lost: SGD moves the weights by the same sum.",
         },
     ),

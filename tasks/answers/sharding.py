@@ -84,8 +84,8 @@ PREDICTIONS = {
         because="each third gets singular values near 1, and stacked they make a matrix with "
         "singular values up to {largest:.2f}: {off:.0%} off, and nothing crashes.",
         wrong={
-            "A": "Making rows orthogonal to each other needs all of them: it's a property of "
-            "pairs.",
+            "A": "Being orthogonal is no property of single rows. In this tall matrix it's the "
+            "columns that become orthogonal, and each runs through all three thirds.",
             "B": "A third of the rows is a matrix, too, so nobody notices. A flat part isn't one, "
             "and there torch does complain.",
         },

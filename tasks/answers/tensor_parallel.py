@@ -43,7 +43,8 @@ PREDICTIONS = {
         right="B",
         because="a maximum, a sum of exponentials and the target's logit for each position.",
         wrong={
-            "A": "Gathering all logits would work too, but it's 1,365 times as much.",
+            "A": "Gathering all logits would work too, but the tensor is 1,365 times as large, and "
+            "a rank would send 683 times as much.",
             "C": "The loss is computed for each position, so what is exchanged grows with the "
             "positions and not with the vocabulary.",
         },
