@@ -24,7 +24,11 @@ def test_what_it_runs_imports_what_is_there():
             path.read_text("utf-8") for path in (ROOT / "tests/helpers" / name).glob("test_*.py")
         ]
         assert texts, name
-        for text in (text for text in texts if not re.search(left, text)):
-            found = re.findall(r"^(?:from|import) (\w+)", text, re.M)
-            others = {*found} - sys.stdlib_module_names - {"helpers", "bench", "pytest"}
-            assert not others, others
+        texts = [text for text in texts if not re.search(left, text)]
+        for text in texts:
+            found = re.findall(r"^(?:from|import) ([\w.]+)", text, re.M)
+            for shared in (name for name in found if name.startswith("tests.")):
+                texts.append((ROOT / f"{shared.replace('.', '/')}.py").read_text("utf-8"))
+                assert not re.search(left, texts[-1]), shared
+            others = {name.partition(".")[0] for name in found} - sys.stdlib_module_names
+            assert not others - {"helpers", "bench", "pytest", "tests"}, others
