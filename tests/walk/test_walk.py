@@ -20,7 +20,7 @@ from helpers.grade.task import load_task
 from helpers.syllabus import LESSONS as SYLLABUS
 
 RICH = ("data_parallel_gradients", "micro_batches", "fewer_bits")
-MORE = ("welcome", "one_device", "sharding", "training_puzzles", "gpt2_two_ways", *RICH)
+MORE = ("welcome", "sharding", "training_puzzles", *RICH)
 ALL = bool(os.environ.get("LAB_REPEAT"))
 LESSONS = [lesson.stem for lesson in SYLLABUS if ALL or lesson.stem[3:] in MORE]
 each_lesson = pytest.mark.parametrize("lesson", LESSONS)
