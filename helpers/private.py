@@ -6,10 +6,12 @@ release; tests/helpers/test_private.py tries each, and says who breaks.
 
 import atexit
 import functools
+import importlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 # --- torch.distributed ---------------------------------------------------------------------------
@@ -123,12 +125,51 @@ def _several(value: Any) -> Iterable:
     return value if isinstance(value, tuple | list) else (value,)
 
 
-def import_for_optimizers() -> None:
-    """Import what the first optimizer of a process imports, which takes seconds (helpers.ranks).
+_COMPILER = "torch._dynamo"
 
-    torch.optim imports the compiler, as late as it can; nothing public does it before.
+
+class _Postponed(ModuleType):
+    """What stands for torch's compiler, or for a part of it, until somebody uses the compiler."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__path__":  # inspect asks every module for __file__
+            raise AttributeError(name)
+        if type(sys.modules.get(_COMPILER)) is _Postponed:
+            sys.modules.pop(_COMPILER, None)
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def postpone_the_compiler() -> None:
+    """Let torch's compiler be imported where it's used (helpers.ranks, helpers.lesson).
+
+    An optimizer and DDP import it, which takes as long as all of torch, only to tell it what it
+    mustn't compile. Until something else needs it, four answers are enough; init_process_group
+    asks for one of them where it's there. Nothing public keeps torch from importing it.
     """
-    import torch._dynamo  # noqa: F401
+    if _COMPILER in sys.modules:
+        return
+    stand_in, rules, utils = (
+        _Postponed(name) for name in (_COMPILER, f"{_COMPILER}.trace_rules", f"{_COMPILER}.utils")
+    )
+
+    def disable(function: Callable, recursive: bool = True, **options: Any) -> Callable:
+        real: Callable | None = None
+
+        def plain(*args: Any, **kwargs: Any) -> Any:
+            nonlocal real
+            if sys.modules.get(_COMPILER) is stand_in:
+                return function(*args, **kwargs)
+            if real is None:
+                real = importlib.import_module(_COMPILER).disable(function, recursive, **options)
+            return real(*args, **kwargs)
+
+        return plain
+
+    stand_in.disable = disable
+    stand_in.graph_break = lambda *reason, **options: None
+    stand_in.trace_rules, rules.clear_lru_cache = rules, lambda: None
+    stand_in.utils, utils.get_optimize_ddp_mode = utils, lambda: "ddp_optimizer"
+    sys.modules[_COMPILER] = stand_in
 
 
 def after_each_operation(note: Callable[[list], None]) -> Any:

@@ -16,7 +16,6 @@ TASK = Task(
     lesson="sharding",
     kind="evidence",
     minutes=45,
-    libraries=("torch._dynamo",),  # an optimizer needs it
     hints=(
         "A module computes twice in a step. Torch has a hook for the moment before its forward, "
         "one for the moment after it, and one for the moment before its backward. After backward "

@@ -12,7 +12,6 @@ TASK = Task(
     kind="evidence",
     minutes=45,
     ranks=4,
-    libraries=("torch._dynamo",),  # an optimizer needs it
     hints=(
         "Ask for each of the five parts: does it depend on the row, on the column, or on neither? "
         "The two ends of a pipeline must read the same text, and two pipelines must not.",

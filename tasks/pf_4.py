@@ -8,7 +8,6 @@ TASK = Task(
     file="DP/ddp/precision.py",
     function="train_step",
     lesson="where_time_goes",
-    libraries=("torch._dynamo",),  # an optimizer needs it
     kind="practice",
     minutes=30,
     hints=(

@@ -254,7 +254,7 @@ def warm_ranks():
     """Keep ranks warm between all tests, as a notebook does: to start them takes the most time."""
     from helpers.ranks import keep_warm
 
-    keep_warm(4, trains=True)
+    keep_warm(4)
     yield
     keep_warm(0)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from helpers.private import postpone_the_compiler
 from helpers.ranks.store import (
     ConnectError,
     Place,
@@ -74,6 +75,7 @@ def connect(
 
     if dist.is_initialized():
         raise ConnectError("this process is connected already: call connect() once")
+    postpone_the_compiler()
     gpus = torch.cuda.device_count()
     choice = choose_backend(backend, place, gpus, dist.is_nccl_available())
     share = max(1, usable_cores() // place.local_world_size)

@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 _ANSWER = struct.Struct("!qq?")  # pid, status, whether it has ended
-PATIENT = 10  # added to the niceness: a tenth of the CPU time if other processes want it too
 
 
 def possible() -> bool:
@@ -42,16 +41,12 @@ class ForkServer:
     Args:
         environment: of a fresh interpreter; None forks the server from this process, which has
             imported torch and done nothing else.
-        trains: also import what an optimizer needs, which takes as long again.
-        patient: import at low priority, because no launch waits for this server yet.
         imports: modules that a fresh interpreter imports besides.
     """
 
     def __init__(
         self,
         environment: dict[str, str] | None,
-        trains: bool = False,
-        patient: bool = False,
         imports: Iterable[str] = (),
     ):
         mine, theirs = socket.socketpair()
@@ -61,12 +56,10 @@ class ForkServer:
         self._ended: dict[int, int] = {}
         self._change = threading.Condition()
         self._gone = False
-        self.trains = trains
-        self.ready = False  # whether the imports are done, so that it answers immediately
         if environment is None:
             self.process = _forked_server(mine, theirs)
         else:
-            self.process = _fresh_server(theirs, environment, trains, patient, *imports)
+            self.process = _fresh_server(theirs, environment, *imports)
         theirs.close()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -121,9 +114,7 @@ class ForkServer:
             while data := self._socket.recv(_ANSWER.size, socket.MSG_WAITALL):
                 pid, status, ended = _ANSWER.unpack(data)
                 with self._change:
-                    if pid == 0:
-                        self.ready = True
-                    elif ended:
+                    if ended:
                         self._ended[pid] = status
                     else:
                         self._began.append(pid)
@@ -164,9 +155,9 @@ def _files(outer: list[int]) -> list[io.FileIO]:
 
 
 def _fresh_server(
-    theirs: socket.socket, environment: dict[str, str], *how: bool | str
+    theirs: socket.socket, environment: dict[str, str], *imports: str
 ) -> subprocess.Popen:
-    call = f"serve{(theirs.fileno(), *how)}"
+    call = f"serve{(theirs.fileno(), *imports)}"
     return subprocess.Popen(
         [sys.executable, "-c", f"from helpers.ranks.forkserver import serve; {call}"],
         stdin=subprocess.DEVNULL,
@@ -234,14 +225,15 @@ class Forked:
             os.kill(self.pid, signal.SIGKILL)
 
 
-def serve(descriptor: int, trains: bool = False, patient: bool = False, *imports: str) -> None:
+def serve(descriptor: int, *imports: str) -> None:
     """Import torch once, then fork on every request: the server's side."""
-    if patient:
-        # The priority ends with the thread, so that processes forked later have the usual one.
-        thread = threading.Thread(target=_import_patiently, args=(trains,))
-        thread.start()
-        thread.join()
-    _import_all(trains)
+    import numpy  # noqa: F401
+    import torch.distributed  # noqa: F401
+
+    import helpers.hang.monitor  # noqa: F401
+    import helpers.ranks.connect  # noqa: F401
+    import helpers.ranks.worker  # noqa: F401
+
     for name in imports:
         importlib.import_module(name)
     gc.freeze()  # objects that exist now stay shared between all ranks
@@ -250,7 +242,6 @@ def serve(descriptor: int, trains: bool = False, patient: bool = False, *imports
     os.set_blocking(signalled, False)
     signal.set_wakeup_fd(signalled)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    _answer(control, 0, 0, False)
     sources, children = [control, wake], 0
     while control in sources or children:  # without its owner the server waits for the last rank
         ready, _, _ = select.select(sources, [], [])
@@ -280,26 +271,6 @@ def serve(descriptor: int, trains: bool = False, patient: bool = False, *imports
                 os.close(pipe)
             _answer(control, pid, 0, False)
     os._exit(0)
-
-
-def _import_patiently(trains: bool) -> None:
-    usual = os.getpriority(os.PRIO_PROCESS, 0)
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(usual + PATIENT, 19))
-    _import_all(trains)
-
-
-def _import_all(trains: bool) -> None:
-    import numpy  # noqa: F401
-    import torch.distributed  # noqa: F401
-
-    import helpers.hang.monitor  # noqa: F401
-    import helpers.ranks.connect  # noqa: F401
-    import helpers.ranks.worker  # noqa: F401
-
-    if trains:
-        from helpers import private
-
-        private.import_for_optimizers()  # takes seconds: do it once for all
 
 
 def _tell_who_ended(control: socket.socket) -> int:

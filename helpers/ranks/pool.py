@@ -121,39 +121,32 @@ class Pool:
         self.size = 0
         self._waiting: list[RankProcess] = []
         self._server: forkserver.ForkServer | None = None
-        self._next: forkserver.ForkServer | None = None  # imports more, and is not ready yet
         self._imports: set[str] = set()  # modules that were asked for besides
         self._lock = threading.RLock()  # two launches may run at once, in two threads
 
-    def take(self, count: int, news: queue.Queue[News], trains: bool = False) -> list[RankProcess]:
-        """Take `count` processes as ranks 0, 1, …: warm ones first, new ones for the rest.
-
-        Args:
-            trains: whether they will certainly create an optimizer.
-        """
+    def take(self, count: int, news: queue.Queue[News]) -> list[RankProcess]:
+        """Take `count` processes as ranks 0, 1, …: warm ones first, new ones for the rest."""
         with self._lock:
             self._forget_the_dead()
             taken = self._waiting[:count]
             self._waiting = self._waiting[count:]
-            taken += [self._new(trains) for _ in range(count - len(taken))]
+            taken += [self._new() for _ in range(count - len(taken))]
         for rank, process in enumerate(taken):
             process.join(rank, news)
         return taken
 
-    def refill(self, trains: bool = False) -> None:
+    def refill(self) -> None:
         """Start missing processes and return immediately; they warm up on their own."""
         with self._lock:
             self._forget_the_dead()
             while len(self._waiting) < min(self.size, MOST_WARM):
-                self._waiting.append(self._new(trains))
-            if self.size and self._server and not self._server.trains and not self._next:
-                self._next = forkserver.ForkServer(rank_environment(), trains=True, patient=True)
+                self._waiting.append(self._new())
 
     def fork_from_here(self, names: Iterable[str] = ()) -> None:
         """Import these modules, and fork ranks from this process, which has done nothing else."""
         if forkserver.possible():
             self._imports = {importlib.import_module(name).__name__ for name in names}
-            self._server = forkserver.ForkServer(None, trains=True)
+            self._server = forkserver.ForkServer(None)
 
     def import_first(self, names: Iterable[str]) -> None:
         """Fork ranks from now on from a process that has imported these modules, too."""
@@ -178,25 +171,20 @@ class Pool:
                 process.kill()
                 process.close()
             self._waiting = []
-            for server in (self._server, self._next):
-                if server:
-                    server.close()
-            self._server = self._next = None
+            if self._server:
+                self._server.close()
+            self._server = None
 
-    def _new(self, trains: bool = False) -> RankProcess:
+    def _new(self) -> RankProcess:
         if not forkserver.possible():
             return RankProcess()
-        if self._next and self._next.ready and self._next.alive:
-            if self._server:
-                self._server.retire()
-            self._server, self._next = self._next, None
         if self._server and self._server.alive:
             try:
                 return RankProcess(self._server.fork())
             except OSError:
                 pass  # it has died since it was asked
         environment, imports = rank_environment(), sorted(self._imports)
-        self._server = forkserver.ForkServer(environment, trains, imports=imports)
+        self._server = forkserver.ForkServer(environment, imports)
         return RankProcess(self._server.fork())
 
     def _forget_the_dead(self) -> None:
@@ -212,17 +200,18 @@ def the_pool() -> Pool:
     return Pool()
 
 
-def keep_warm(count: int, trains: bool = False) -> None:
+def keep_warm(count: int, imports: Iterable[str] = ()) -> None:
     """Keep `count` processes ready from now on; 0 ends those that wait.
 
     Args:
-        trains: whether most jobs create an optimizer, so that its imports are worth waiting for.
+        imports: modules that most jobs import, and that take seconds: on Linux once for all ranks.
     """
     pool = the_pool()
     if count == 0:
         pool.close()
     pool.size = count
-    pool.refill(trains)
+    pool.import_first(imports)
+    pool.refill()
 
 
 def the_shell() -> Any:

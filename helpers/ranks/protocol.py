@@ -9,13 +9,18 @@ A rank has three pipes, so that nothing that the student prints can be taken for
 The order that starts a rank's work carries a `RankContext` and a job: a `Call` or a `Script`.
 """
 
+import functools
+import io
 import linecache
 import os
 import pickle
 import runpy
 import struct
 import sys
+from collections import ChainMap
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 from helpers.hang import places
@@ -91,7 +96,7 @@ class RankContext:
 class Call:
     """Call a function that was pickled by value."""
 
-    packed: bytes  # (function, arguments), by `packing.pack`
+    packed: bytes  # (function, arguments), by `pack`
 
     def run(self) -> Any:
         function, arguments = pickle.loads(self.packed)
@@ -125,3 +130,36 @@ class News:
     rank: int
     kind: str
     value: Any
+
+
+def pack(value: Any) -> bytes:
+    """Pickle functions by value, with the name of the file in which each was written.
+
+    As cloudpickle does; but what `pickle.loads` makes of it knows its lines.
+    From 3.1.3 on cloudpickle calls every file "<dynamic-code>", and a rank that fails or waits
+    could no longer tell its line.
+    """
+    file = io.BytesIO()
+    _pickler()(file).dump(value)
+    return file.getvalue()
+
+
+@functools.cache
+def _pickler() -> type:
+    import cloudpickle  # when something is packed: a rank that runs one line needs none of it
+
+    inherited = cloudpickle.CloudPickler.dispatch_table
+
+    def reduce_code(code: CodeType) -> tuple:
+        make, arguments, *_ = inherited[CodeType](code)
+        return with_file, (make, arguments, code.co_filename)
+
+    class Pickler(cloudpickle.CloudPickler):
+        dispatch_table = ChainMap({CodeType: reduce_code}, inherited)
+
+    return Pickler
+
+
+def with_file(make: Callable[..., CodeType], arguments: tuple, file: str) -> CodeType:
+    """Make code anew, and say which file it is from."""
+    return make(*arguments).replace(co_filename=file)

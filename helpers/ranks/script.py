@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 from helpers.plain_errors import plain_errors
+from helpers.private import postpone_the_compiler
 from helpers.ranks.connect import BACKENDS, connect, disconnect
 from helpers.ranks.environment import SOURCES, Place, find_place
 
@@ -79,6 +80,7 @@ def run_alone(read_flags: Callable[[], argparse.Namespace], train: Callable[...,
     Args:
         train: train(options) returns a tuple that ends in the trace; it prints the losses itself.
     """
+    postpone_the_compiler()
     with plain_errors():
         options = read_flags()
         result = train(options)

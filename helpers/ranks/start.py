@@ -20,9 +20,8 @@ from helpers.files import as_path
 from helpers.hang.places import CELLS
 from helpers.ranks.connect import require_backend, usable_cores
 from helpers.ranks.failure import Failure, LaunchReport, RankFailed
-from helpers.ranks.packing import pack
 from helpers.ranks.pool import in_notebook, the_shell
-from helpers.ranks.protocol import Call, RankContext, Script
+from helpers.ranks.protocol import Call, RankContext, Script, pack
 from helpers.ranks.supervisor import run_job
 
 MOST_RANKS = 64

@@ -46,7 +46,7 @@ def run_job(
         maxsize=256
     )  # a flood of text blocks the rank that prints it
     pool = the_pool()
-    taken = pool.take(ranks, news, trains=isinstance(job, Script))
+    taken = pool.take(ranks, news)
     run = Supervisor(job, context, taken, news, Output(ranks, write))
     try:
         run.processes[0].order(kind="serve")

@@ -19,8 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from helpers.ranks import protocol
-from helpers.ranks.packing import pack
-from helpers.ranks.protocol import Call, RankContext, Script
+from helpers.ranks.protocol import Call, RankContext, Script, pack
 from helpers.ranks.store import HERE, keep_to_loopback, serve_store
 from helpers.words import shorten, text_of
 
@@ -44,6 +43,9 @@ def main() -> None:
         import torch.distributed  # noqa: F401  the slow import, before a job arrives
 
         import helpers.hang.monitor  # noqa: F401
+        from helpers.private import postpone_the_compiler
+
+        postpone_the_compiler()
     except ImportError as error:
         sentence = f"torch cannot be imported ({error}): python -m helpers.doctor says what to do"
         tell({"kind": "error", **error_facts(ImportError(sentence))})

@@ -51,7 +51,7 @@ from memory import Watch
 from rank import Paper, Rank
 
 torch.set_num_threads(1)  # in this lab, one device is one core
-keep_warm(4)  # ranks get ready while you read
+keep_warm(4, imports=["torch._dynamo"])  # ranks get ready while you read
 
 # %% [markdown]
 # ## Two halves of an all-reduce

@@ -58,7 +58,7 @@ from rollouts import generate, learn, make_policy, receive_half, reshard, send_h
 from torchs_words import whole
 
 torch.set_num_threads(1)  # in this lab, one device is one core
-keep_warm(quick(8, 4), trains=True)  # ranks get ready while you read
+keep_warm(quick(8, 4), imports=["torch._dynamo"])  # ranks get ready while you read
 
 # %% [markdown]
 # ## A mesh is a grid

@@ -104,12 +104,42 @@ def replace_saved():
         y.sum().backward()
 
 
-def import_for_optimizers():
-    private.import_for_optimizers()
-    before = set(sys.modules)
-    torch.optim.AdamW([torch.nn.Parameter(torch.ones(1))]).step()
-    assert "torch._dynamo" in before
-    assert not [name for name in set(sys.modules) - before if name.startswith("torch._dynamo")]
+POSTPONED = """
+import sys
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from helpers.private import postpone_the_compiler
+
+postpone_the_compiler()
+net = torch.nn.Linear(2, 1)
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+split = DistributedDataParallel(net)
+adam = torch.optim.AdamW(net.parameters(), lr=0.1)
+
+def step(x):
+    adam.zero_grad()
+    split(x).sum().backward()
+    adam.step()
+
+step(torch.ones(3, 2))
+adam.load_state_dict(adam.state_dict())
+assert not split._use_python_reducer
+assert "torch._dynamo.config" not in sys.modules, "the compiler has been imported"
+import torch._dynamo
+assert torch._dynamo.utils.get_optimize_ddp_mode() == "ddp_optimizer"
+assert torch._dynamo is sys.modules["torch._dynamo"]
+torch.compile(step, backend="eager")(torch.ones(3, 2))
+before = net.weight.clone()
+step(torch.ones(3, 2))
+assert not before.equal(net.weight)
+"""
+
+
+def postpone_the_compiler():
+    command = [sys.executable, "-c", POSTPONED]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 def after_each_operation():
@@ -176,7 +206,7 @@ HERE = {
     "files_that_wait": files_that_wait,
     "saved_tensors": saved_tensors,
     "replace_saved": replace_saved,
-    "import_for_optimizers": import_for_optimizers,
+    "postpone_the_compiler": postpone_the_compiler,
     "after_each_operation": after_each_operation,
     "wait_for_threads": wait_for_threads,
     "run_exit_handlers": wait_for_threads,

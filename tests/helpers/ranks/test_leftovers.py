@@ -113,7 +113,7 @@ def test_nothing_is_left_behind(monkeypatch, tmp_path):
 
     the_pool().close()  # ranks that start from now on keep their files in a folder of their own
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    keep_warm(2, trains=True)
+    keep_warm(2)
     monkeypatch.setattr(supervisor, "STALL_S", 0.3)
     monkeypatch.setattr(supervisor, "ASK_S", 0.1)
     programs = (works, raises, dies, hangs, starts_children)
@@ -142,4 +142,4 @@ def test_nothing_is_left_behind(monkeypatch, tmp_path):
     assert not shared_memory() - shared, "shared memory"
     assert memory() - heap < 20e6 + 1e5 * REPEAT, "memory"
     the_pool().close()
-    keep_warm(4, trains=True)  # as tests/conftest.py does
+    keep_warm(4)  # as tests/conftest.py does

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from helpers.ranks.packing import pack
+from helpers.ranks.protocol import pack
 from helpers.ranks.start import CannotSend, pack_call
 
 

@@ -1,7 +1,6 @@
 """Warm ranks: taken once, replaced, and gone when nobody wants them."""
 
 import array
-import contextlib
 import os
 import queue
 import select
@@ -11,7 +10,7 @@ import time
 import pytest
 
 from helpers.ranks import launch
-from helpers.ranks.forkserver import PATIENT, ForkServer, _fresh_server, possible
+from helpers.ranks.forkserver import ForkServer, _fresh_server, possible
 from helpers.ranks.pool import Pool, keep_warm, rank_environment
 
 
@@ -73,33 +72,6 @@ def test_nothing_survives_from_one_launch_to_the_next(monkeypatch):
     assert after[1] == (None, "after the rank was started")
 
 
-def priorities(process: int) -> set[int]:
-    found = set()
-    for thread in map(int, os.listdir(f"/proc/{process}/task")):
-        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
-            found.add(os.getpriority(os.PRIO_PROCESS, thread))
-    return found
-
-
-@pytest.mark.timeout(400)  # for it is patient
-@pytest.mark.skipif(not possible(), reason="ranks are forked on Linux alone")
-def test_a_server_that_nobody_waits_for_leaves_the_processor_to_others():
-    usual = os.getpriority(os.PRIO_PROCESS, 0)
-    server = ForkServer(rank_environment(), patient=True)
-    try:
-        seen = set()
-        while not server.ready:
-            assert server.alive
-            seen |= priorities(server.process.pid)
-            time.sleep(0.01)
-        assert seen == {usual, min(usual + PATIENT, 19)}
-        rank = server.fork()
-        assert priorities(rank.pid) == {usual}, "a rank has the usual one"
-        rank.kill()
-    finally:
-        server.close()
-
-
 @pytest.mark.skipif(not possible(), reason="ranks are forked on Linux only")
 def test_a_server_that_has_just_died_is_replaced(pool, monkeypatch):
     pool.take(1, queue.Queue())[0].kill()
@@ -116,13 +88,13 @@ def test_a_server_that_has_just_died_is_replaced(pool, monkeypatch):
 @pytest.mark.parametrize("killed", ["while it imports", "after it asked", "with an answer unread"])
 def test_the_server_ends_without_a_word_when_its_owner_is_killed(killed, capfd):
     mine, theirs = socket.socketpair()
-    server = _fresh_server(theirs, rank_environment(), False, False)
+    server = _fresh_server(theirs, rank_environment())
     theirs.close()
-    if killed == "after it asked":  # for a rank, whose pipes end with their owner
+    if killed != "while it imports":  # it has asked for a rank, whose pipes end with their owner
         with open(os.devnull, "r+b") as nothing:
             pipes = array.array("i", [nothing.fileno()] * 3)
             mine.sendmsg([b"f"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, pipes)])
-    elif killed == "with an answer unread":
+    if killed == "with an answer unread":
         select.select([mine], [], [])
     mine.close()
     assert server.wait(timeout=120) == 0
