@@ -236,10 +236,10 @@ show_code("gpt2/project/layouts.py", "_step")
 # %%
 predict(
     "gpt2_two_ways-2",
-    "On this link, 2S/B is 0.6 s, and a micro-batch takes c = 0.6 s, too. Eight replicas need "
-    "1.125 s for a step, and so does one pipeline of eight stages. And two pipelines of four?",
+    "On this link, 2S/B is 1.2 s, and a micro-batch takes c = 1.2 s, too. Eight replicas need "
+    "2.25 s for a step, and so does one pipeline of eight stages. And two pipelines of four?",
     "less: it has half of the bubble and half of the gradients",
-    "1.125 s as well",
+    "2.25 s as well",
     "more: it pays for a bubble and for gradients",
 )
 
@@ -247,8 +247,8 @@ predict(
 from project.layouts import Work, measured, planned
 
 GRADIENTS = 3_400_000  # bytes
-LINK = Link.of(alpha=0.0, beta=0.3 / GRADIENTS)
-works = [Work(c, gradients=GRADIENTS, link=LINK) for c in quick((0.3, 0.6, 1.2), (0.04,))]
+LINK = Link.of(alpha=0.0, beta=0.6 / GRADIENTS)
+works = [Work(c, gradients=GRADIENTS, link=LINK) for c in quick((0.6, 1.2, 2.4), (0.04,))]
 dps = quick((8, 4, 2, 1), (8, 1))
 
 
@@ -280,17 +280,17 @@ for what, table in ((" planned", plans), ("", found)):
     for dp in dps:
         seconds = {1e3 * work.compute: table[i, dp] for i, work in enumerate(works)}
         lines[f"{dp} x {8 // dp}{what}"] = seconds
-show(curves(lines, "By the plan: left of c = 2S/B = 600 ms more stages, right of it replicas",
+show(curves(lines, "By the plan: left of c = 2S/B = 1,200 ms more stages, right of it replicas",
             quiet=[name for name in lines if "planned" in name],
             x="c, milliseconds of a micro-batch", y="seconds a step"))  # fmt: skip
 reveal("gpt2_two_ways-2")
 
 # %% [markdown]
 # By the plan a mixture never wins: $n\,T$ is a straight line in `dp`, so one of the two ends is
-# best. In our run, at $c$ = 0.3 s, two pipelines of four were about as fast as one of eight, which
-# is the furthest behind its plan. Every layout is a few hundredths of a second late, one pipeline
-# of eight the most, and the delay doesn't grow with $c$. So it looks like a fixed cost of a step,
-# such as its messages and barriers; we haven't looked further.
+# best. In our run, at $c$ = 0.6 s, two pipelines of four were about as fast as one of eight, which
+# is the furthest behind its plan. Every layout is late, by 0.03 to 0.1 s, one pipeline of eight the
+# most, and the delay doesn't grow with $c$. So it looks like a fixed cost of a step, such as its
+# messages and barriers; we haven't looked further.
 #
 # ## If gradients hide, a mixture can win
 #
