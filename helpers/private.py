@@ -125,32 +125,43 @@ def _several(value: Any) -> Iterable:
     return value if isinstance(value, tuple | list) else (value,)
 
 
-_COMPILER = "torch._dynamo"
+_COMPILER, _SHAPES = "torch._dynamo", "torch.fx.experimental.symbolic_shapes"
 
 
 class _Postponed(ModuleType):
-    """What stands for torch's compiler, or for a part of it, until somebody uses the compiler."""
+    """What stands for a module of torch's compiler, or for a part of it, until somebody uses it."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__path__":  # inspect asks every module for __file__
+        # inspect asks every module for __file__; for __path__ asks who imports a part of it.
+        if name.startswith("__") and (name, self.__name__) != ("__path__", _COMPILER):
             raise AttributeError(name)
-        if type(sys.modules.get(_COMPILER)) is _Postponed:
-            sys.modules.pop(_COMPILER, None)
-        return getattr(importlib.import_module(self.__name__), name)
+        return getattr(_imported(self.__name__), name)
+
+
+def _imported(name: str) -> ModuleType:
+    for stand_in in (_SHAPES, _COMPILER)[: 1 + (name != _SHAPES)]:  # the compiler imports both
+        if type(sys.modules.get(stand_in)) is _Postponed:
+            sys.modules.pop(stand_in, None)
+    return importlib.import_module(name)
 
 
 def postpone_the_compiler() -> None:
     """Let torch's compiler be imported where it's used (helpers.ranks, helpers.lesson).
 
     An optimizer and DDP import it, which takes as long as all of torch, only to tell it what it
-    mustn't compile. Until something else needs it, four answers are enough; init_process_group
-    asks for one of them where it's there. Nothing public keeps torch from importing it.
+    mustn't compile; a backward pass that is given a gradient imports its symbolic shapes, and SymPy
+    with them, to compare two tuples. Until something else needs them, a few answers are enough.
+    Nothing public keeps torch from importing them.
     """
     if _COMPILER in sys.modules:
         return
-    stand_in, rules, utils = (
-        _Postponed(name) for name in (_COMPILER, f"{_COMPILER}.trace_rules", f"{_COMPILER}.utils")
-    )
+    stand_in = sys.modules[_COMPILER] = _Postponed(_COMPILER)
+    stand_in.trace_rules, stand_in.utils = rules, utils = (
+        _Postponed(f"{_COMPILER}.trace_rules"), _Postponed(f"{_COMPILER}.utils")
+    )  # fmt: skip
+    stand_in.graph_break = lambda *reason, **options: None
+    rules.clear_lru_cache = lambda: None  # asked by init_process_group
+    utils.get_optimize_ddp_mode = lambda: "ddp_optimizer"
 
     def disable(function: Callable, recursive: bool = True, **options: Any) -> Callable:
         real: Callable | None = None
@@ -159,17 +170,25 @@ def postpone_the_compiler() -> None:
             nonlocal real
             if sys.modules.get(_COMPILER) is stand_in:
                 return function(*args, **kwargs)
-            if real is None:
-                real = importlib.import_module(_COMPILER).disable(function, recursive, **options)
+            real = real or _imported(_COMPILER).disable(function, recursive, **options)
             return real(*args, **kwargs)
 
         return plain
 
     stand_in.disable = disable
-    stand_in.graph_break = lambda *reason, **options: None
-    stand_in.trace_rules, rules.clear_lru_cache = rules, lambda: None
-    stand_in.utils, utils.get_optimize_ddp_mode = utils, lambda: "ddp_optimizer"
-    sys.modules[_COMPILER] = stand_in
+
+    def sym_eq(x: Any, y: Any) -> Any:
+        if all(type(size) is int for size in (*x, *y)):
+            return tuple(x) == tuple(y)
+        return _imported(_SHAPES).sym_eq(x, y)
+
+    def expect_true(fact: Any, skip: int = 0) -> bool:
+        return fact if type(fact) is bool else _imported(_SHAPES).expect_true(fact, skip)
+
+    package = sys.modules.get(_SHAPES.rpartition(".")[0])  # torch has loaded it, where it is loaded
+    if package and _SHAPES not in sys.modules:
+        shapes = sys.modules[_SHAPES] = package.symbolic_shapes = _Postponed(_SHAPES)
+        shapes.sym_eq, shapes.expect_true = sym_eq, expect_true
 
 
 def after_each_operation(note: Callable[[list], None]) -> Any:

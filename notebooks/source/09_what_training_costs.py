@@ -474,7 +474,7 @@ predict(
 
 # %%
 F, B = 989e12 / 50_000, 50e9 / 50_000
-P, LAYERS, RANKS = quick(60_000, 12_000), 4, 4  # P: the weights of one layer
+P, LAYERS, RANKS = quick(120_000, 12_000), 4, 4  # P: the weights of one layer
 
 
 def fsdp_forward(tokens, micro_batches):

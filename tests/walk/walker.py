@@ -88,8 +88,7 @@ def main() -> None:
     edition = Path(edition).resolve()
     sys.path.append(str(edition / "tools"))  # where lessons are read
     import matplotlib.pyplot  # noqa: F401  each lesson's process has them at once
-    import torch._dynamo  # noqa: F401, I001
-    import torch.distributed  # noqa: F401
+    import torch.distributed  # noqa: F401, I001
     from IPython.core.interactiveshell import InteractiveShell  # noqa: F401
 
     import helpers.lesson
