@@ -75,7 +75,7 @@ COSTS: dict[str, Cost] = {
     "all_reduce": _of(0, Link.all_reduce_seconds),
     "all_gather": _of(0, _parts),
     "all_gather_into_tensor": _of(0, _parts),
-    "all_gather_single": _of(0, _parts),  # as fully_shard calls it
+    "all_gather_single": _of(0, _parts),  # since torch 2.13, as fully_shard calls it
     "reduce_scatter": _of(1, _parts),
     "reduce_scatter_tensor": _of(1, _parts),
     "reduce_scatter_single": _of(1, _parts),
@@ -120,10 +120,12 @@ def slow_link(
     import torch.distributed as dist
 
     names = (*COSTS, *REFUSED, "P2POp", "batch_isend_irecv")
-    before = {name: getattr(dist, name) for name in names}
+    before = {name: getattr(dist, name) for name in names if hasattr(dist, name)}
     with _Way(link, sleep, "out") as out, _Way(link, sleep, "in") as into:
         ways = dict.fromkeys(COSTS, out) | dict.fromkeys(("recv", "irecv"), into)
         for name in only:
+            if name in COSTS and name not in before:
+                continue  # an older torch
             late = _refused(name) if name in REFUSED else _late(name, before[name], ways[name])
             setattr(dist, name, late)
         real = {getattr(dist, name): before[name] for name in ("isend", "irecv")}

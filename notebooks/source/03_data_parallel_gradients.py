@@ -30,7 +30,7 @@ from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
 from helpers.lesson.scripts import distances, train_script
 from helpers.network import Link, fit, remember, slow_link
-from helpers.ranks import launch
+from helpers.ranks import launch, usable_cores
 from helpers.trace import last_steps, with_waits
 from simplellm.losses import causalLLMLoss
 from simplellm.options import make_stories
@@ -602,12 +602,14 @@ for n in (2, 4, 8):
     costs[n] = {way: 1e3 * max(each[way] for each in found) for way in found[0]}
     print(f"{n} ranks:", ", ".join(f"{way} {ms:.2f} ms" for way, ms in costs[n].items()))
 few, many = costs[2]["ring_step"], costs[8]["ring_step"]
-claim.below("ms of a ring's step without a link, on two ranks and on eight", few, many, 0.3)
+if usable_cores() < 8:
+    claim.below("ms of a ring's step without a link, on two ranks and on eight", few, many, 0.3)
 
 # %% [markdown]
-# A step of the ring costs more the more ranks there are, although a rank sends no more messages
-# than before: on one machine all ranks share its cores, and a step can't end before each neighbor
-# has had its turn on a core. (A message alone needs only two ranks to have theirs.) That's a part
+# Where eight ranks share fewer cores, a step of the ring costs more the more ranks there are,
+# although a rank sends no more messages than before: a step can't end before each neighbor
+# has had its turn on a core. (A message alone needs only two ranks to have theirs. On sixteen idle
+# cores we measured 0.22 ms with two ranks and 0.25 with eight.) That's a part
 # of what the race has shown; over its link, eight ranks also wake up at about the same time. The
 # batched step costs about the same: for gloo it's a loop over `isend` and `irecv`, while NCCL
 # groups both, so that neither has to wait for the other. So on a fast link inside one machine, a

@@ -463,6 +463,7 @@ show(cut(best, *pieces))
 
 # %% tags=["time"]
 def run_cut(counts, steps):
+    torch.set_num_threads(1)  # a rank is one core, however many the machine has
     place, best = find_place(), 9.0
     stage, silent = slice_stage(large_net, place.rank, counts), Recorder(place.rank, enabled=False)
     for _ in range(steps):

@@ -5,6 +5,7 @@ import struct
 import zlib
 
 import nbformat
+import numpy as np
 import pytest
 from nbformat import NotebookNode, v4
 
@@ -99,6 +100,20 @@ def test_a_timeline_is_its_events_and_not_the_bytes_they_are_packed_in():
     assert differences(v4.new_notebook(cells=[cell(timeline(b"F"))]), read) == [], "sorted keys"
     assert between(timeline(b"F0 F0 F0"), timeline(b"F0 F0 F0", level=0)) == []
     assert len(between(timeline(b"F0 F0 F0"), timeline(b"F0 F0 B0"))) == 1
+
+
+def test_of_a_timelines_times_nine_digits_count():
+    def timeline(*times):
+        numbers = np.array(times, "<f8").tobytes()
+        body = base64.b64encode(zlib.compress(b"8 before" + numbers + b"8 behind")).decode()
+        head = {"parts": [{"columns": {"rank": ["u8", 0, 8], "start": ["f64", 8, len(times)]}}]}
+        return v4.new_output("display_data", {"application/x+json": {"head": head, "body": body}})
+
+    assert between(timeline(0.1, 0.3), timeline(0.1, 0.1 + 0.2)) == []
+    assert between(timeline(0.0, 2e-17, 5.0), timeline(-0.0, 0.0, 5.0)) == []
+    assert between(timeline(), timeline()) == between(timeline(0.0), timeline(0.0)) == []
+    assert len(between(timeline(1e-6, 3e-6), timeline(1e-6, 3.0001e-6))) == 1
+    assert len(between(timeline(1.0, 3.0), timeline(2.0, 6.0))) == 1
 
 
 @pytest.mark.parametrize("tags", [(), ("time",)])
