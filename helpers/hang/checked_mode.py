@@ -28,7 +28,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from helpers.hang.cases import explain_misfit
 from helpers.hang.deferred import Deferred
 from helpers.hang.log import OURS
 from helpers.hang.match import Mismatch, collective_misfit, message_misfit
@@ -162,6 +161,8 @@ class PreflightCheck:
         else:
             misfit = message_misfit(operation, notes[0])
         if misfit and (operation.collective or not self._from_any(operation)):
+            from helpers.hang.cases import explain_misfit  # only now: each rank would load them
+
             raise Mismatch(". ".join(explain_misfit(misfit)), misfit.kind)
 
     # --- later ---------------------------------------------------------------------------------

@@ -230,10 +230,14 @@ def serve(descriptor: int, *imports: str) -> None:
     import numpy  # noqa: F401
     import torch.distributed  # noqa: F401
 
+    import helpers.hang.checked_mode  # noqa: F401
+    import helpers.hang.deferred  # noqa: F401
     import helpers.hang.monitor  # noqa: F401
     import helpers.ranks.connect  # noqa: F401
     import helpers.ranks.worker  # noqa: F401
+    from helpers.hang.places import is_library
 
+    is_library(__file__)  # asks for Python's own folders, which takes as long as all of our imports
     for name in imports:
         importlib.import_module(name)
     gc.freeze()  # objects that exist now stay shared between all ranks
