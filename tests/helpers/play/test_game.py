@@ -150,7 +150,10 @@ def test_the_coach_names_the_move_that_lost_the_goal():
     assert ask("gpipe", won, "coach")["said"] == "Done: 14 s, and nobody knows a faster plan."
 
 
-@pytest.mark.parametrize("seed", range(3))
+FURTHER = [pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2)]
+
+
+@pytest.mark.parametrize("seed", [0, *FURTHER])
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.id)
 def test_who_follows_every_word_of_the_coach_wins(level, seed):
     board, rng = Board(level), random.Random(f"{level.id} {seed}")
