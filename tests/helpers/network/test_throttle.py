@@ -53,6 +53,14 @@ def test_a_link_through_which_nothing_comes(link):
         Link(1, -1)
 
 
+def test_functions_that_an_older_torch_lacks_are_left_alone(monkeypatch):
+    monkeypatch.delattr(dist, "all_gather_single")  # new in torch 2.13
+    before = dist.all_gather
+    with slow_link(LINK):
+        assert dist.all_gather is not before and not hasattr(dist, "all_gather_single")
+    assert dist.all_gather is before and not hasattr(dist, "all_gather_single")
+
+
 def in_ranks():
     """Seconds that each operation takes of the ways out and in, on each of three ranks."""
     clock, found, said = Clock(), {}, []
