@@ -78,22 +78,46 @@ def refusal(source="auto", **changes) -> str:
 # --- each launcher -------------------------------------------------------------------------------
 
 
+# Under Slurm, which has started one process on each machine; the four of a machine come from it.
+ONE_EACH = SLURM | {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2"}
+ONE_EACH |= {"SLURM_LOCALID": "0", "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}
+EVERY = {  # the launcher: its environments, as they are and where a person says which to believe
+    "torchrun": [("auto", TORCHRUN), ("env", TORCHRUN), ("auto", ONE_EACH | TORCHRUN)],
+    "the environment": [
+        ("auto", BY_HAND),
+        ("env", BY_HAND),
+        ("env", RANKS),
+        ("auto", ONE_EACH | BY_HAND | MASTER),  # by a script of one's own
+    ],
+    "Slurm": [
+        ("auto", SLURM),
+        ("slurm", SLURM),
+        ("slurm", SLURM | {"RANK": "0", "WORLD_SIZE": "1"}),  # believed against what was left
+    ],
+    "MPI": [("auto", each | MASTER) for each in (OPENMPI, INTEL, MVAPICH)]
+    + [("auto", SLURM | {"SLURM_PROCID": "1"} | OPENMPI)],
+    "PALS": [("auto", PALS | MASTER), ("pals", PALS | MASTER)],
+}
+
+
+@pytest.mark.parametrize("launcher", EVERY)
+def test_every_launcher_says_the_same_alone_and_below_another_one(launcher):
+    for source, environ in EVERY[launcher]:
+        place = discover(source, environ)
+        assert (counts(place), place.launcher) == ((5, 8, 1, 4), launcher), (source, environ)
+
+
 @pytest.mark.parametrize(
-    ("environ", "launcher"),
+    ("launcher", "environ", "found"),
     [
-        (TORCHRUN, "torchrun"),
-        (BY_HAND, "the environment"),
-        (SLURM, "Slurm"),
-        (OPENMPI | MASTER, "MPI"),
-        (INTEL | MASTER, "MPI"),
-        (MVAPICH | MASTER, "MPI"),
-        (PALS | MASTER, "PALS"),
+        ("helpers.ranks", RANKS, (5, 8, 5, 8)),
+        ("MPI", {"PMI_RANK": "1", "PMI_SIZE": "2"}, (1, 2, 1, 2)),
+        ("PALS", {"PALS_RANKID": "1", "PALS_LOCAL_RANKID": "1", "WORLD_SIZE": "2"}, (1, 2, 1, 2)),
     ],
 )
-def test_every_launcher_says_the_same(environ, launcher):
+def test_without_a_local_size_all_are_taken_for_one_machine(launcher, environ, found):
     place = discover(environ=environ)
-    assert counts(place) == (5, 8, 1, 4)
-    assert place.launcher == launcher
+    assert (place.launcher, counts(place), place.address) == (launcher, found, "localhost")
 
 
 def test_a_person_gives_the_rank_and_may_set_address_and_port():
@@ -102,34 +126,9 @@ def test_a_person_gives_the_rank_and_may_set_address_and_port():
     assert (place.address, place.port) == ("10.0.0.7", 40000)
 
 
-def test_our_own_ranks_are_all_on_one_machine():
-    assert counts(discover(environ=RANKS)) == (5, 8, 5, 8)
-    assert discover(environ=RANKS).launcher == "helpers.ranks"
-
-
 def test_one_process_alone_is_rank_0():
     alone = Place(0, 1, 0, 1, "localhost", 29500, "by hand")
     assert discover(environ={}) == find_place(None, None, {}) == alone
-
-
-@pytest.mark.parametrize(
-    ("source", "environ"),
-    [("env", TORCHRUN), ("env", BY_HAND), ("env", RANKS), ("pals", PALS | MASTER)]
-    + [("slurm", SLURM), ("auto", PALS | MASTER)],
-)
-def test_a_person_may_say_which(source, environ):
-    assert counts(discover(source, environ)) == (5, 8, 1, 4)
-
-
-def test_without_a_local_size_all_are_taken_for_one_machine():
-    place = discover(environ={"PMI_RANK": "1", "PMI_SIZE": "2"})
-    assert counts(place) == (1, 2, 1, 2)
-    assert place.address == "localhost"
-
-
-def test_pals_may_leave_the_world_size_to_a_person():
-    environ = {"PALS_RANKID": "1", "PALS_LOCAL_RANKID": "1", "WORLD_SIZE": "2"}
-    assert counts(discover(environ=environ)) == (1, 2, 1, 2)
 
 
 # --- machines ------------------------------------------------------------------------------------
@@ -198,19 +197,6 @@ def test_on_one_machine_no_name_is_needed():
 # --- one launcher inside another -----------------------------------------------------------------
 
 
-def test_torchrun_below_slurm_wins():
-    one_each = {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}
-    one_each |= {"SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "0"}
-    assert counts(discover(environ=SLURM | one_each | TORCHRUN)) == (5, 8, 1, 4)
-    # The same where a script of one's own starts the rest, in place of torchrun.
-    assert counts(discover(environ=SLURM | one_each | BY_HAND | MASTER)) == (5, 8, 1, 4)
-
-
-def test_mpirun_below_slurm_wins():
-    started_by_srun = SLURM | {"SLURM_PROCID": "1"}
-    assert counts(discover(environ=started_by_srun | OPENMPI)) == (5, 8, 1, 4)
-
-
 @pytest.mark.parametrize("outer", [TORCHRUN, SLURM, OPENMPI, INTEL, PALS])
 def test_a_rank_of_ours_keeps_its_place_below_every_launcher(outer, monkeypatch):
     for name, value in outer.items():
@@ -246,11 +232,6 @@ def test_variables_that_somebody_left_contradict_the_launcher(outer, named, left
     )
     assert named in said
     assert "unset RANK WORLD_SIZE" in said
-
-
-def test_a_source_that_is_believed_against_what_was_left():
-    left = {"RANK": "0", "WORLD_SIZE": "1"}
-    assert discover("slurm", SLURM | left).rank == 5
 
 
 # --- what cannot be ------------------------------------------------------------------------------
