@@ -1,7 +1,7 @@
 """Everything that the project uses of torch, Python and IPython although it isn't public.
 
 Each function says why there is no public way, and who uses it. What stands here can change with any
-release; tests/helpers/test_private.py tries each, and says who breaks.
+release: the tests of those who use it try it, and tests/helpers/test_private.py what they wouldn't.
 """
 
 import atexit

@@ -167,7 +167,6 @@ LONG = (
     "tests/helpers/ranks/test_watch.py::test_a_rank_whose_partner_has_died[0",
     "tests/helpers/ranks/test_watch.py::test_a_send_that_nobody_takes",
     "tests/helpers/ranks/test_watch.py::test_a_traceback_that_is_shown",
-    "tests/helpers/test_private.py::test_every_name",
     "tests/helpers/together/test_class.py::test_a_host_that_has_forgotten",
     "tests/helpers/together/test_class.py::test_a_host_that_is_killed_goes_on_from_its_last_merge[20",
     "tests/helpers/together/test_class.py::test_one_that_closes",

@@ -1,21 +1,18 @@
-"""What isn't public: each of it still does what the project needs, and nothing else is used."""
+"""What isn't public: nothing but helpers/private.py uses it, and all of that is needed.
+
+That a function still does what it should, the tests of those show who use it: hangs that are told,
+the end of a rank, the backward pass in two halves. Here stands what they wouldn't notice.
+"""
 
 import ast
-import functools
-import inspect
-import json
-import platform
 import subprocess
 import sys
-import threading
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
 import torch
-import torch.distributed as dist
 
 from helpers import private
 from helpers.ranks import launch
@@ -42,66 +39,28 @@ ELSEWHERE = {
 # --- it does what it should ----------------------------------------------------------------------
 
 
-def groups_made():
-    before = private.groups_made()
-    dist.new_group([0, 1])
-    assert private.groups_made() == before + 1
-
-
-def members_of_groups():
-    assert private.members_of_groups()[dist.group.WORLD.group_name] == (0, 1)
-
-
-def flight_record():
-    dist.all_reduce(torch.ones(3))
-    entries = json.loads(private.flight_record())["entries"]
-    known = ("process_group", "collective_seq_id", "retired", "input_sizes", "input_dtypes")
-    assert all(name in entries[-1] for name in known)
-    assert any("all_reduce" in entry["profiling_name"] for entry in entries)
-
-
 def flat():
     from torch.distributed.fsdp import FullyShardedDataParallel
 
     net = FullyShardedDataParallel(torch.nn.Linear(2, 2), device_id=torch.device("cpu"))
-    assert all(private.FLAT in name for name, _ in net.named_parameters())
+    return [name for name, _ in net.named_parameters()]
 
 
-def files_that_wait():
+def test_parameters_that_fsdp1_has_flattened_are_known_by_their_names():
+    for names in launch(flat, 2, quiet=True, checked=False):
+        assert names and all(private.FLAT in name for name in names)
+
+
+def test_every_file_that_waits_is_there():
     assert all(Path(name).is_file() for name in private.files_that_wait())
-    seen = []
-
-    class Looks(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x
-
-        @staticmethod
-        def backward(ctx, gradient):
-            seen.extend(frame.filename for frame in inspect.stack())
-            return gradient
-
-    x = torch.ones(1, requires_grad=True)
-    for backward in (lambda y: y.backward(), lambda y: torch.autograd.grad(y, x)):
-        seen.clear()
-        backward(Looks.apply(x))
-        assert set(seen) & set(private.files_that_wait())
 
 
-def saved_tensors():
-    y = torch.ones(4, requires_grad=True).exp()
-    assert [kept.tolist() for kept in private.saved_tensors(y.grad_fn)] == [y.tolist()]
-
-
-def replace_saved():
-    y = torch.ones(4, requires_grad=True).exp()
-
-    def gone(_):
-        raise RuntimeError("released")
-
-    private.replace_saved(y.grad_fn, lambda tensor: None, gone)
-    with pytest.raises(RuntimeError, match="released"):
-        y.sum().backward()
+def test_what_an_operation_takes_and_makes_is_noted():
+    seen, x = [], torch.ones(2)
+    with private.after_each_operation(seen.append):
+        y = x + 1
+    assert len(seen) == 1 and any(each is y for each in seen[0])
+    assert any(each is x for each in seen[0])
 
 
 POSTPONED = """
@@ -142,86 +101,22 @@ assert not before.equal(net.weight)
 """
 
 
-def postpone_the_compiler():
+def test_the_compiler_is_imported_where_it_is_used():
     command = [sys.executable, "-c", POSTPONED]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
 
 
-def after_each_operation():
-    seen, x = [], torch.ones(2)
-    with private.after_each_operation(seen.append):
-        y = x + 1
-    assert len(seen) == 1 and any(each is y for each in seen[0])
-    assert any(each is x for each in seen[0])
-
-
-ENDING = """
-import atexit, threading, time
-from concurrent.futures import ThreadPoolExecutor
-from helpers import private
-threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
-ThreadPoolExecutor().submit(lambda: (time.sleep(0.3), print("executor")))
-atexit.register(print, "handler")
-private.wait_for_threads()
-print("waited")
-private.run_exit_handlers()
-print("run")
-"""
-
-
-def wait_for_threads():
-    command = [sys.executable, "-c", ENDING]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.split() == ["thread", "executor", "waited", "handler", "run"], done.stderr
-
-
-def joined_by():
-    stay, begun = threading.Event(), threading.Event()
-    first = threading.Thread(target=stay.wait)
-    first.start()
-    second = threading.Thread(target=lambda: (begun.set(), first.join()))
-    second.start()
-    begun.wait()
-    try:
-        found = None
-        while found is None and second.is_alive():  # until it has come to join()
-            found = private.joined_by(sys._current_frames().get(second.ident))
-        assert found == first.ident
-        assert private.joined_by(sys._getframe()) is None
-    finally:
-        stay.set()
-        second.join()
-
-
-def cells_of():
+def test_the_cells_of_a_notebook_have_their_numbers():
     compiler = import_module("ipykernel.compiler").XCachingCompiler()
     name = compiler.cache("x = 1", 7)
     assert private.cells_of(SimpleNamespace(compile=compiler)) == {name: 7}
     assert private.cells_of(None) == {}
 
 
-# By the name in helpers/private.py; what needs two ranks comes first.
-ON_RANKS = {
-    "groups_made": groups_made,
-    "members_of_groups": members_of_groups,
-    "flight_record": flight_record,
-    "FLAT": flat,
-}
-HERE = {
-    "files_that_wait": files_that_wait,
-    "saved_tensors": saved_tensors,
-    "replace_saved": replace_saved,
-    "postpone_the_compiler": postpone_the_compiler,
-    "after_each_operation": after_each_operation,
-    "wait_for_threads": wait_for_threads,
-    "run_exit_handlers": wait_for_threads,
-    "joined_by": joined_by,
-    "cells_of": cells_of,
-}
+# --- and nothing else is used --------------------------------------------------------------------
 
 
-@functools.cache
 def trees() -> dict[str, ast.Module]:
     """The project's own code but for tests, by file."""
     command = ["git", "ls-files", "-co", "--exclude-standard", "*.py"]
@@ -233,62 +128,6 @@ def trees() -> dict[str, ast.Module]:
         for path, name in names.items()
         if "tests/" not in name
     }
-
-
-def users_of(name: str) -> list[str]:
-    """The files that use a name of helpers/private.py."""
-    return [
-        file
-        for file, tree in trees().items()
-        for node in ast.walk(tree)
-        if (isinstance(node, ast.Attribute) and ast.unparse(node) == f"private.{name}")
-        or (isinstance(node, ast.ImportFrom) and node.module == "helpers.private")
-        and any(alias.name == name for alias in node.names)
-    ]
-
-
-def tell(name: str, why: object) -> None:
-    """Fail with what no longer works, and who needs it."""
-    pytest.fail(
-        f"helpers.private.{name} no longer works with torch {torch.__version__} and Python "
-        f"{platform.python_version()}, and {', '.join(users_of(name))} need it: {why}"
-    )
-
-
-def test_every_name_is_tried_and_used():
-    public = {
-        name
-        for name, value in vars(private).items()
-        if not name.startswith("_") and getattr(value, "__module__", "helpers.private") == (
-            "helpers.private"
-        ) and not inspect.ismodule(value)
-    }  # fmt: skip
-    assert public == {*ON_RANKS, *HERE}
-    for name in public:
-        assert users_of(name), f"nobody uses helpers.private.{name} any more: delete it"
-
-
-@pytest.mark.parametrize("name", HERE)
-def test_it_does_what_it_should(name):
-    try:
-        HERE[name]()
-    except Exception as error:
-        tell(name, f"{type(error).__name__}: {error}")
-
-
-def test_it_does_what_it_should_on_ranks():
-    def each():
-        for name, tried in ON_RANKS.items():
-            try:
-                tried()
-            except Exception as error:
-                return name, f"{type(error).__name__}: {error}"
-
-    for failed in filter(None, launch(each, 2, quiet=True, checked=False)):
-        tell(*failed)
-
-
-# --- and nothing else is used --------------------------------------------------------------------
 
 
 def is_private(name: str) -> bool:
@@ -305,8 +144,11 @@ def own_names(tree: ast.Module) -> set[str]:
     return found
 
 
-def used_by(tree: ast.Module, packages: set[str]) -> set[str]:
-    """The private names of others that a file asks for: attributes, imports, and getattr."""
+def asked_for(tree: ast.Module, packages: set[str]) -> set[str]:
+    """What a file asks for that isn't its own: attributes, getattr, and imports.
+
+    Of what it imports from our own packages, only what comes from helpers/private.py.
+    """
     found = set()
     for node in ast.walk(tree):
         match node:
@@ -319,22 +161,22 @@ def used_by(tree: ast.Module, packages: set[str]) -> set[str]:
             case ast.Import(names=names):
                 found |= {part for each in names for part in each.name.split(".")}
             case ast.ImportFrom(module=str(module), names=names, level=0):
-                if module.partition(".")[0] not in packages:
+                if module == private.__name__ or module.partition(".")[0] not in packages:
                     found |= {*module.split("."), *(each.name for each in names)}
-    return set(filter(is_private, found))
+    return found
 
 
-def test_nothing_else_that_is_not_public_is_used():
+def test_nothing_else_that_is_not_public_is_used_and_all_of_it_is_needed():
     files = trees()
     packages = {Path(name).parts[-2] for name in files if "/" in name}
     packages |= {Path(name).parts[0].removesuffix(".py") for name in files}
     ours = set().union(*map(own_names, files.values()))
-    found = {
-        (file, name)
-        for file, tree in files.items()
-        if file != "helpers/private.py"
-        for name in used_by(tree, packages) - ours
-    }
+    asked = {file: asked_for(tree, packages) for file, tree in files.items()}
+    del asked["helpers/private.py"]
+    found = {(file, name) for file in asked for name in filter(is_private, asked[file] - ours)}
     known = {pair for pair in ELSEWHERE if pair[0] in files}
     assert len(files) > 300 and Counter(found - known) == Counter(), "move it to helpers/private.py"
     assert known <= found, "what is no longer used needs no exception"
+    offered = own_names(files["helpers/private.py"]) & vars(private).keys()
+    unused = {name for name in offered if name[0] != "_"} - set().union(*asked.values())
+    assert unused == set(), "nobody uses it any more: delete it"
