@@ -2,16 +2,18 @@
 
 import ipaddress
 import os
-import subprocess
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
 
 from helpers.ranks import launch, run_script
-from helpers.ranks.environment import free_port
 from helpers.ranks.store import is_here, serve_store
+
+from .by_hand import ended
 
 psutil = pytest.importorskip("psutil")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="torch takes no socket there")
@@ -82,6 +84,12 @@ def only_the_loopback(lines: list[str]) -> None:
     assert not outside
 
 
+def only_two_on_the_loopback(texts: Iterable[str]) -> None:
+    said = [line for text in texts for line in text.splitlines() if "listens" in line]
+    assert len({process for process, _ in addresses(said)}) == 2
+    only_the_loopback(said)
+
+
 @pytest.mark.parametrize(
     ("name", "checked"), [*((name, True) for name in SCRIPTS), ("own-group", False)]
 )
@@ -90,9 +98,7 @@ def test_a_script_on_ranks(name, checked, tmp_path):
     path.write_text(as_script(SCRIPTS[name]))
     report = run_script(path, 2, timeout=60, quiet=True, checked=checked)
     assert not report.failure, report.failure
-    said = [line for text in report.texts for line in text.splitlines() if "listens" in line]
-    assert len({process for process, _ in addresses(said)}) == 2
-    only_the_loopback(said)
+    only_two_on_the_loopback(report.texts)
 
 
 @pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
@@ -126,40 +132,19 @@ def test_a_function_and_every_process_of_its_launch(checked):
     only_the_loopback(lines)
 
 
-def test_ranks_that_a_person_starts_one_by_one(tmp_path):
-    path = tmp_path / "script.py"
-    path.write_text(as_script(SCRIPTS["connect"]))
-    calls = [[sys.executable, str(path), str(rank)] for rank in (0, 1)]
-    said = finished(calls)
-    assert len({process for process, _ in addresses(said)}) == 2
-    only_the_loopback(said)
+BY_TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "script.py"]
 
 
-def test_torchrun_on_one_machine(tmp_path):
+@pytest.mark.parametrize(
+    "calls", [[["script.py", "0"], ["script.py", "1"]], [BY_TORCHRUN]], ids=["person", "torchrun"]
+)
+def test_ranks_that_somebody_else_starts(calls, tmp_path, monkeypatch):
     """torchrun itself listens on every network; its ranks do not."""
-    path = tmp_path / "script.py"
-    path.write_text(as_script(SCRIPTS["connect"]))
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    said = finished([[*torchrun, "--nproc-per-node=2", str(path)]])
-    assert len({process for process, _ in addresses(said)}) == 2
-    only_the_loopback(said)
-
-
-def finished(calls: list[list[str]]) -> list[str]:
-    """Start a process for each call, wait for all, and return what they said about listening."""
-    environ = os.environ | {"MASTER_PORT": str(free_port())}
-    started = [
-        subprocess.Popen(
-            call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ
-        )
-        for call in calls
-    ]
-    said = []
-    for process in started:
-        out, err = process.communicate(timeout=600)
-        assert process.returncode == 0, err
-        said += [line for line in out.splitlines() if "listens" in line]
-    return said
+    monkeypatch.chdir(tmp_path)
+    Path("script.py").write_text(as_script(SCRIPTS["connect"]))
+    processes = ended(*([sys.executable, *call] for call in calls))
+    assert not any(process.returncode for process in processes), processes
+    only_two_on_the_loopback(process.stdout for process in processes)
 
 
 @pytest.mark.parametrize(

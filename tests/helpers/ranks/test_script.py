@@ -1,8 +1,6 @@
 """Scripts on several ranks, by helpers.ranks and by hand; by torchrun in test_listening.py."""
 
-import os
 import socket
-import subprocess
 import sys
 import textwrap
 
@@ -10,7 +8,8 @@ import pytest
 
 from helpers.ranks import run_script
 from helpers.ranks.__main__ import main
-from helpers.ranks.environment import free_port
+
+from .by_hand import ended
 
 SCRIPT = textwrap.dedent("""
     import argparse, sys
@@ -46,26 +45,8 @@ def script(tmp_path):
     return path
 
 
-def by_hand(
-    script, *calls: list[str], port: int | None = None
-) -> list[subprocess.CompletedProcess]:
-    """Start one process per call, as a person would in as many terminals; wait for all."""
-    environ = os.environ | {"MASTER_PORT": str(port or free_port())}
-    started = [
-        subprocess.Popen(
-            [sys.executable, script, *call],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environ,
-        )
-        for call in calls
-    ]
-    ended = []
-    for process in started:
-        out, err = process.communicate(timeout=250)
-        ended.append(subprocess.CompletedProcess(process.args, process.returncode, out, err))
-    return ended
+def by_hand(script, *calls: list[str], port: int | None = None):
+    return ended(*([sys.executable, str(script), *call] for call in calls), port=port)
 
 
 def at_once(text: str) -> str:
@@ -102,11 +83,10 @@ def test_a_script_that_is_not_there(capfd):
 
 
 def test_ranks_that_disagree_about_the_world_size(script):
-    ended = by_hand(script, ["0", "--world-size", "2"], ["1", "--world-size", "3"])
-    assert [e.returncode for e in ended] == [1, 1]
-    for e in ended:
-        assert e.stderr.startswith("error: the ranks disagree about the world size: rank ")
-        assert len(e.stderr.splitlines()) == 1
+    for rank in by_hand(script, ["0", "--world-size", "2"], ["1", "--world-size", "3"]):
+        assert rank.returncode == 1
+        assert rank.stderr.startswith("error: the ranks disagree about the world size: rank ")
+        assert len(rank.stderr.splitlines()) == 1
 
 
 def test_a_port_in_use(script):
@@ -114,10 +94,10 @@ def test_a_port_in_use(script):
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        (ended,) = by_hand(script, ["0"], port=port)
-    assert ended.returncode == 1
-    assert f"error: port {port} is in use by another program" in ended.stderr
-    assert "MASTER_PORT" in ended.stderr
+        (zero,) = by_hand(script, ["0"], port=port)
+    assert zero.returncode == 1
+    assert f"error: port {port} is in use by another program" in zero.stderr
+    assert "MASTER_PORT" in zero.stderr
 
 
 def test_a_rank_that_never_comes(script):
