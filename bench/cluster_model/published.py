@@ -5,8 +5,8 @@ The rows of arXiv 2205.05198 are in `helpers.cluster.validate`, because a lesson
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
-from bench.cluster_model.measured_a100 import ROWS
 from helpers.cluster.layout import Layout
 from helpers.cluster.validate import Measurement
 from helpers.cost import ModelConfig, flops, gpt
@@ -24,7 +24,7 @@ LLAMA_8B, LLAMA_70B, LLAMA_405B = (  # Llama 3
 
 
 def read_rows(lines: Iterable[str]) -> list[Measurement]:
-    """Read rows of ten numbers, as in `measured_a100`, separated by spaces or commas.
+    """Read rows of ten numbers, as in `measured_a100.csv`, separated by spaces or commas.
 
     A leading column with the number of GPUs, as in the published table, is allowed; lines that do
     not begin with a digit are skipped.
@@ -51,7 +51,8 @@ def read_rows(lines: Iterable[str]) -> list[Measurement]:
 
 def vtrain() -> list[Measurement]:
     """Return the 140 rows on which the constants are fitted."""
-    return read_rows(ROWS.splitlines())
+    rows = Path(__file__).with_name("measured_a100.csv").read_text(encoding="utf-8")
+    return read_rows(rows.splitlines())
 
 
 # Billions of parameters, heads, hidden, layers, TP, PP, GPUs, batch, micro-batch, chunks, and
