@@ -10,6 +10,7 @@ both results after its end, so that the rank computes on while they travel.
 
 from collections.abc import Container
 from functools import cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from helpers.schedules.schedule import Action, Schedule
@@ -146,11 +147,8 @@ def in_flight(schedule: Schedule, until: str = "backward") -> list[int]:
     """
     if until not in UNTIL:
         raise ValueError(f"in_flight(until={until!r}): choose 'backward' or 'weights'")
-    most = []
-    for actions in schedule.ranks:
-        kept = highest = 0
-        for kind, _, _ in actions:
-            kept += (kind == "F") - (kind in UNTIL[until])
-            highest = max(highest, kept)
-        most.append(highest)
-    return most
+    steps = {"F": 1} | dict.fromkeys(UNTIL[until], -1)
+    return [
+        max(accumulate(steps.get(action.kind, 0) for action in actions), default=0)
+        for actions in schedule.ranks
+    ]

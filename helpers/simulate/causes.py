@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from typing import NamedTuple
 
 from helpers.schedules import Action, Schedule, Times, needed_stage, source_of
@@ -54,17 +55,14 @@ def idle_times(schedule: Schedule, costs: Costs, times: Times) -> list[Idle]:
                 given = min(max(before, _come(schedule, times.given, action)), start)
                 normal = min(before + usual[rank][position], given) if usual else given
                 blocked = max(before, full[position]) if full else start
-                # What lasts no time is left out: most waits have one cause.
-                if min(normal, blocked) > before:
-                    found.append(
-                        Idle(rank, before, min(normal, blocked), "dependency", action, until)
-                    )
-                if min(given, blocked) > normal:
-                    found.append(
-                        Idle(rank, normal, min(given, blocked), "imbalance", action, until)
-                    )
-                if min(start, blocked) > given:
-                    found.append(Idle(rank, given, min(start, blocked), "message", action, until))
+                for cause, begin, edge in (
+                    ("dependency", before, normal),
+                    ("imbalance", normal, given),
+                    ("message", given, start),
+                ):
+                    stop = min(edge, blocked)
+                    if stop > begin:  # most waits have one cause
+                        found.append(Idle(rank, begin, stop, cause, action, until))
                 if blocked < start:
                     found.append(Idle(rank, blocked, start, "memory", action, until))
             before = end
@@ -82,15 +80,6 @@ def closing_times(last: Sequence[float], closing: Iterable[Event], end: float) -
             found.append(Idle(event.rank, event.start, event.end, "all-reduce"))
         done[event.rank] = max(done[event.rank], event.end)
     return found + [Idle(rank, t, end, "finished") for rank, t in enumerate(done) if t < end]
-
-
-def wait_event(idle: Idle) -> Event:
-    """Return the event of a trace that shows an idle moment."""
-    facts: dict = {"cause": idle.cause}
-    if idle.action is not None:
-        facts |= {"stage": idle.action.stage, "micro_batch": idle.action.micro_batch}
-        facts |= {"for": str(idle.action), "until": idle.until}
-    return Event(idle.rank, "wait", idle.start, idle.end, "communication", idle.cause, facts)
 
 
 def changes(schedule: Schedule, costs: Costs, rank: int) -> list[float]:
@@ -147,10 +136,7 @@ def _full_from(schedule: Schedule, costs: Costs, times: Times, rank: int) -> lis
     if costs.memory_limit is None:
         return []
     actions, m = schedule.ranks[rank], schedule.micro_batches
-    held, before = 0.0, []
-    for change in changes(schedule, costs, rank):
-        before.append(held)
-        held += change
+    before = list(accumulate(changes(schedule, costs, rank), initial=0.0))
     rows, later = [float("inf")] * len(actions), None
     for position in reversed(range(len(actions))):
         kind, stage, i = actions[position]

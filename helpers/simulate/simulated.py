@@ -1,11 +1,14 @@
 """A simulated step: its numbers, what it keeps in memory, and its trace."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
-from helpers.schedules import Action, Schedule, Times, facts_of, messages, tag_of, target_of
-from helpers.simulate.causes import CAUSES, Idle, changes, closing_times, idle_times, wait_event
+from helpers.schedules import Schedule, Times, messages
+from helpers.simulate.causes import CAUSES, Idle, changes, closing_times, idle_times
 from helpers.simulate.costs import Costs, seconds_of
+from helpers.simulate.events import Columns, actions_and_messages, in_order, waits
 from helpers.trace import Counter, Event, Trace, idle_share
 from helpers.words import bytes_text
 
@@ -72,11 +75,20 @@ class Simulated:
     @cached_property
     def peak_memory(self) -> list[float]:
         """The most bytes of activations that each rank keeps at one time."""
-        return peaks(self.schedule, self.costs)
+        ranks = range(self.schedule.size)
+        return [
+            max(accumulate(changes(self.schedule, self.costs, rank)), default=0.0) for rank in ranks
+        ]
 
     def memory(self, rank: int) -> list[tuple[float, float]]:
         """(seconds, bytes of activations from then on) of one rank."""
-        return over_time(self.schedule, self.costs, self.times, rank)
+        starts, ends = self.times.starts[rank], self.times.ends[rank]
+        each = changes(self.schedule, self.costs, rank)
+        return [
+            (starts[position] if change > 0 else ends[position], held)
+            for position, (change, held) in enumerate(zip(each, accumulate(each), strict=True))
+            if change
+        ]
 
     @cached_property
     def messages(self) -> int:
@@ -97,7 +109,21 @@ class Simulated:
     @cached_property
     def trace(self) -> Trace:
         """The step as events: open it in a timeline, or lay it over a measured one."""
-        return to_trace(self.schedule, self.costs, self.times, self._closing, self.idle)
+        events = list(self._closing)
+        for some in self.columns():
+            events += some.events()
+        counters = [
+            Counter(rank, "memory", time, held)
+            for rank in range(self.schedule.size)
+            for time, held in self.memory(rank)
+        ]
+        meta = {"title": repr(self.schedule), "schedule": self.schedule.name, "simulated": True}
+        return Trace(sorted(events, key=in_order), meta, counters)
+
+    def columns(self) -> Iterator[Columns]:
+        """Yield the events of the trace, all but those that close the step, as columns."""
+        yield from actions_and_messages(self.schedule, self.costs, self.times)
+        yield from waits(self.idle)
 
     def _last(self, rank: int) -> float:
         ends = self.times.ends[rank]
@@ -141,34 +167,6 @@ class OutOfMemory(ValueError):
     """The error for a schedule that keeps more activations than a rank has room for."""
 
 
-def peaks(schedule: Schedule, costs: Costs) -> list[float]:
-    """Return the most bytes that each rank keeps at one time.
-
-    A rank computes one action at a time, so they follow from the order alone.
-    """
-    highest = []
-    for rank in range(schedule.size):
-        held = most = 0.0
-        for change in changes(schedule, costs, rank):
-            held += change
-            most = max(most, held)
-        highest.append(most)
-    return highest
-
-
-def over_time(
-    schedule: Schedule, costs: Costs, times: Times, rank: int
-) -> list[tuple[float, float]]:
-    """(seconds, bytes kept from then on) of one rank."""
-    held, steps = 0.0, []
-    starts, ends = times.starts[rank], times.ends[rank]
-    for position, change in enumerate(changes(schedule, costs, rank)):
-        if change:
-            held += change
-            steps.append((starts[position] if change > 0 else ends[position], held))
-    return steps
-
-
 def require_room(schedule: Schedule, costs: Costs) -> None:
     """Raise `OutOfMemory` at the first action that finds no room.
 
@@ -178,58 +176,10 @@ def require_room(schedule: Schedule, costs: Costs) -> None:
     if limit is None:
         return
     for rank, actions in enumerate(schedule.ranks):
-        held = 0.0
-        for position, change in enumerate(changes(schedule, costs, rank)):
-            held += change
+        for position, held in enumerate(accumulate(changes(schedule, costs, rank))):
             if held > limit * (1 + 1e-12):
                 raise OutOfMemory(
                     f"rank {rank}, position {position}: {actions[position]} needs "
                     f"{bytes_text(held)} of activations, and the limit is {bytes_text(limit)}: "
                     "choose a schedule that keeps fewer micro-batches, or smaller micro-batches"
                 )
-
-
-def to_trace(
-    schedule: Schedule, costs: Costs, times: Times, closing: list[Event], idle: list[Idle]
-) -> Trace:
-    """Computing, messages, the events that close the step, waits with their cause, memory."""
-    events = list(closing)
-    for rank in range(schedule.size):
-        starts, ends = times.starts[rank], times.ends[rank]
-        for first, turn in schedule.turns(rank):
-            for n, action in enumerate(turn, first):
-                facts = facts_of(action, turn)
-                events.append(Event(rank, action.kind, starts[n], ends[n], "compute", "", facts))
-                target = target_of(schedule, action)
-                if target is not None and target != rank:
-                    events += _message(schedule, costs, times, action, rank, target)
-    events += [wait_event(each) for each in idle if each.cause != "all-reduce"]
-    counters = [
-        Counter(rank, "memory", time, held)
-        for rank in range(schedule.size)
-        for time, held in over_time(schedule, costs, times, rank)
-    ]
-    meta = {"title": repr(schedule), "schedule": schedule.name, "simulated": True}
-    return Trace(sorted(events, key=lambda e: (e.start, e.rank)), meta, counters)
-
-
-def _message(
-    schedule: Schedule, costs: Costs, times: Times, action: Action, rank: int, target: int
-) -> tuple[Event, Event]:
-    """Return both ends of a message, from when it leaves until it arrives."""
-    kind, stage, i = action
-    back = kind != "F"
-    receiver = Action(kind, stage - 1 if back else stage + 1, i)
-    pair = min(stage, receiver.stage)
-    key = stage * schedule.micro_batches + i
-    end = times.arrived[back][key]
-    size = costs.message_bytes[pair]
-    on_the_way = size / costs.bandwidth[pair] + costs.latency[pair]
-    start = max(times.given[back][key], end - on_the_way)  # later where the link was taken
-    facts = {"micro_batch": i, "tag": tag_of(schedule, receiver), "bytes": int(size)}
-    send = {"stage": stage, "peer": target} | facts
-    receive = {"stage": receiver.stage, "peer": rank} | facts
-    return (
-        Event(rank, "send", start, end, "communication", "", send),
-        Event(target, "recv", start, end, "communication", "", receive),
-    )
