@@ -1,13 +1,17 @@
-"""Right steps are right; what Adam hides; arguments. The planted mistakes stand in mistakes/."""
+"""Right steps are right; what Adam hides; arguments; what a person sees of a verdict; the example
+at the top of the package runs as it stands. The planted mistakes stand in mistakes/."""
 
+import textwrap
 from dataclasses import replace
 
 import pytest
 import torch
 
-from helpers.oracle import judge
+from helpers import oracle
+from helpers.oracle import Comparison, Judgment, judge
+from helpers.oracle.__main__ import first_difference
 
-from .simulated import UNEQUAL, Lab, adam, sgd
+from .simulated import UNEQUAL, Lab, adam, make_batches, make_model, sgd
 
 # Where a right step is judged, nothing may be off by more than other orders of additions give.
 ALLOWED = {torch.float32: 1e-5, torch.float64: 1e-12}
@@ -92,3 +96,77 @@ def test_facts_of_two_plain_dicts_are_enough():
     steps = [replace(s, gradients={n: g if g is None else 3 * g for n, g in s.gradients.items()})
              for s in Lab().train()]  # fmt: skip
     assert "3 ranks were summed" in judge(bare, steps).mistake
+
+
+def row(name, error=0.0, ok=True, kind="gradient"):
+    return Comparison(kind, name, 0, error, 2.0, 1e-5, ok, "" if ok else "differs")
+
+
+def test_a_right_verdict_says_how_far_off():
+    verdict = Judgment(None, (), "", (row("a", 4e-7), row("b", 2e-6)), 3)
+    assert verdict.ok and verdict.worst.name == "b"
+    first = str(verdict).splitlines()[0]
+    assert (
+        first
+        == "RIGHT: 2 tensors on 3 ranks are those of one device; the largest difference is 1.0e-06"
+    )
+    assert "right  gradient  a       0     2e-07       1e-05" in str(verdict)
+
+
+def test_a_wrong_verdict_puts_the_wrong_first_and_names_the_mistake():
+    verdict = Judgment(
+        "all is <lost>", ("it rained",), "Note.", (row("a"), row("b", 1.0, False)), 1
+    )
+    text, html = str(verdict), verdict._repr_html_()
+    assert text.startswith("WRONG: 1 of 2 tensors are not those of one device\n  Mistake: all is")
+    assert "  Or: it rained." in text and "  Note." in text
+    assert text.index("WRONG  gradient  b") < text.index("right  gradient  a")
+    assert "all is &lt;lost&gt;" in html
+    assert "<svg" not in html and "<style" not in html  # shown before a notebook is trusted, too
+    assert verdict.worst.name == "b"
+
+
+def test_a_long_table_is_cut_and_says_so():
+    rows = tuple(row(f"r{n}") for n in range(40)) + tuple(row(f"w{n}", 1, False) for n in range(25))
+    verdict = Judgment("no", (), "", rows, 1)
+    assert "… and 45 more tensors, 5 wrong" in str(verdict)
+    assert "… and 45 more tensors, 5 wrong" in verdict._repr_html_()
+    assert "w19 " in str(verdict) and "w20 " not in str(verdict)
+    assert "more tensors" not in verdict.table(most=65)
+    assert "… and 3 more tensors, all right" in verdict.table(most=62)
+
+
+def test_the_first_difference_is_the_gradient_nearest_to_the_output():
+    right, weight = row("a"), row("b", ok=False, kind="weight")
+    first, last = row("c", ok=False), row("d", ok=False)
+    assert first_difference(Judgment(None, (), "", (weight, first, last, right), 3)) is last
+    assert first_difference(Judgment(None, (), "", (right, weight), 3)) is weight
+    assert first_difference(Judgment(None, (), "", (right,), 3)) is None
+
+
+def test_the_example_runs():
+    text = oracle.__doc__.split("and judge:\n\n")[1].split("\n\nWhat to call:")[0]
+    model = make_model()
+    optimizer = sgd(list(model.parameters()))
+    batches = [(ids[:-1], ids[1:]) for ids in make_batches((3, 9, 4))]
+
+    def train_one_step(model, optimizer):
+        for inputs, targets in batches:
+            loss = torch.nn.functional.cross_entropy(model(inputs), targets, reduction="sum")
+            (loss / 16).backward()
+        optimizer.step()
+
+    names = {name: getattr(oracle, name) for name in oracle.__all__}
+    names |= {
+        "torch": torch,
+        "cross_entropy": torch.nn.functional.cross_entropy,
+        "micro_batches": batches,
+        "model": model,
+        "optimizer": optimizer,
+        "train_one_step": train_one_step,
+    }
+    lines = textwrap.dedent(text).splitlines()
+    assert lines[-1].startswith("judge(right, steps)")
+    exec("\n".join(lines[:-1]), names)  # noqa: S102
+    verdict = oracle.judge(names["right"], [names["step"]])
+    assert verdict.ok and len(verdict.rows) == 8 + 9  # gradients and weights
