@@ -7,7 +7,7 @@ to each node that has some of them, and pass it on over the network inside that 
 from math import comb
 
 from helpers.cluster.layout import Layout
-from helpers.cluster.machine import Machine, all_to_all_seconds
+from helpers.cluster.machine import Machine
 from helpers.cost import ModelConfig
 from helpers.cost.config import MoE
 
@@ -60,25 +60,21 @@ def experts_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> flo
     """
     if model.moe is None or layout.ep == 1:
         return 0.0
-    near = layout.on_a_node("ep", machine.node)
-    if not layout.dedup:
-        sizes = [
-            size * layout.tokens * model.moe.chosen * model.hidden
-            for size in (layout.dispatch_bytes, 2)
-        ]
-        cut = layout.tp if layout.sequence_parallel else 1
-        return sum(all_to_all_seconds(machine, size / cut, layout.ep, near) for size in sizes)
+    share = DEDUP_SHARE if layout.dedup else machine.between.share
     ways = experts_messages(model, layout, machine)
-    return sum(one_way_seconds(machine, stays, leaves) for stays, leaves in ways)
+    return sum(one_way_seconds(machine, stays, leaves, share) for stays, leaves in ways)
 
 
-def one_way_seconds(machine: Machine, stays: float, leaves: float) -> float:
-    """Return the seconds of a dispatch that sends a token once to a node, or of its results.
+def one_way_seconds(
+    machine: Machine, stays: float, leaves: float, share: float = DEDUP_SHARE
+) -> float:
+    """Return the seconds of a dispatch, or of its results.
 
-    stays, leaves: bytes of one device inside the node, and between nodes.
+    stays, leaves: bytes of one device inside the node, and between nodes. share: of the cards'
+    bandwidth; by default that of a dispatch that sends a token once to a node.
     """
     inside, between = machine.inside, machine.between
     near = stays / inside.speed + inside.latency
     if not leaves:
         return near
-    return max(near, leaves / (between.bandwidth * DEDUP_SHARE) + between.latency)
+    return max(near, leaves / (between.bandwidth * share) + between.latency)

@@ -123,20 +123,6 @@ def all_reduce_seconds(machine: Machine, size: float, ranks: int, on_a_node: int
     return 2 * all_gather_seconds(machine, size, ranks, on_a_node)
 
 
-def all_to_all_seconds(machine: Machine, size: float, ranks: int, on_a_node: int) -> float:
-    """Until each of `ranks` has sent every other one its part of `size` bytes.
-
-    What stays on the node and what leaves it travel side by side, over networks of their own.
-    """
-    if ranks == 1:
-        return 0.0
-    inside, between = machine.inside, machine.between
-    near = size * (on_a_node - 1) / ranks / inside.speed + inside.latency
-    if ranks == on_a_node:
-        return near
-    return max(near, size * (ranks - on_a_node) / ranks / between.speed + between.latency)
-
-
 def message_seconds(machine: Machine, size: float, inside: bool) -> float:
     """Of one message between two devices on one node (`inside`), or on two."""
     link = machine.inside if inside else machine.between

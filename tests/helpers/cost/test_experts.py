@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from helpers.cluster import Layout, estimate, memory, preset
 from helpers.cluster.experts import experts_messages, experts_seconds, nodes_reached
 from helpers.cluster.layer import layer_seconds
-from helpers.cluster.machine import all_gather_seconds, all_to_all_seconds
+from helpers.cluster.machine import all_gather_seconds
 from helpers.cluster.parts import parts, stage_parameters
 from helpers.cost import (
     MoE,
@@ -66,11 +66,14 @@ def test_it_counts_our_own():
 
 
 def test_all_to_all():
-    inside = all_to_all_seconds(H100, 1e9, 8, 8)
-    assert inside == pytest.approx(7 / 8 * 1e9 / H100.inside.speed, rel=0.01)
-    across = all_to_all_seconds(H100, 1e9, 16, 8)
-    assert across == pytest.approx(0.5 * 1e9 / H100.between.speed, rel=0.01)
-    assert all_to_all_seconds(H100, 1e9, 1, 1) == 0
+    links = {link: replace(getattr(H100, link), latency=0.0) for link in ("inside", "between")}
+    model, free = replace(MIXTRAL, moe=MoE(16, 2, 1024)), replace(H100, **links)
+    alone, *layouts = (Layout(64, 4096, dp=16, ep=ep) for ep in (1, 8, 16))
+    inside, across = (experts_seconds(model, layout, free) for layout in layouts)
+    size = 2 * 2 * 2 * 4096 * model.hidden  # bytes of a device's tokens, to two experts and back
+    assert inside == pytest.approx(7 / 8 * size / H100.inside.speed)
+    assert across == pytest.approx(0.5 * size / H100.between.speed)
+    assert experts_seconds(model, alone, H100) == 0
 
 
 def test_shared_experts_take_less_memory_and_send_more():
