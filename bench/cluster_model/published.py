@@ -8,19 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from helpers.cluster.layout import Layout
+from helpers.cluster.settings import MODELS
 from helpers.cluster.validate import Measurement
 from helpers.cost import ModelConfig, flops, gpt
 
 # Software of today: fused attention, a sharded optimizer, collectives beside computing.
 NEWEST = {"flash": True, "zero": 1, "overlap_tp": True, "overlap_dp": True}
-LLAMA_8B, LLAMA_70B, LLAMA_405B = (  # Llama 3
-    ModelConfig("llama", hidden, layers, heads, 8, 128, intermediate, 128256, 8192)
-    for hidden, layers, heads, intermediate in (
-        (4096, 32, 32, 14336),
-        (8192, 80, 64, 28672),
-        (16384, 126, 128, 53248),
-    )
-)
+LLAMA_8B, LLAMA_70B = MODELS["Llama 3 8B"], MODELS["Llama 3 70B"]
+LLAMA_405B = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)
 
 
 def read_rows(lines: Iterable[str]) -> list[Measurement]:

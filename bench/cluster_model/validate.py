@@ -17,11 +17,12 @@ from bench.cluster_model.experts import Published, eight_bits, experts, long_con
 from bench.cluster_model.fit import EXPECTED, constants, fit, held_out
 from bench.cluster_model.h100 import judged_apart, judged_llama3, newer_constants
 from bench.cluster_model.newer import (
+    EIGHT,
+    FSDP,
     assumptions,
-    eight_bits_text,
     experts_text,
-    fsdp_text,
     long_context_text,
+    section,
 )
 from bench.cluster_model.page import Table, page
 from bench.cluster_model.published import megatron, read_rows, vtrain
@@ -87,9 +88,9 @@ def tables() -> tuple[list[Table], float, float]:
         Table("arXiv 2205.05198, table 5", "those constants, and the factor of table 4", newer),
         Table("arXiv 2104.04473, table 1", "those constants, and the factor of other rows", older),
         Table("Llama 3 405B on H100", "H100, without the row judged", judged_llama3()[:2]),
-        Table("torchtitan, FSDP on H100", held, out(titan), fsdp_text(titan)),
+        Table("torchtitan, FSDP on H100", held, out(titan), section(FSDP, titan)),
         Table("Experts", held, out(mixtures), experts_text(mixtures)),
-        Table("Dense models in 8 bits", held, out(eight), eight_bits_text(eight)),
+        Table("Dense models in 8 bits", held, out(eight), section(EIGHT, eight)),
         Table("Long context", held, out(long), long_context_text(long)),
     ]
     return entries, newer_factor, older_factor

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from bench.cluster_model.published import LLAMA_8B, LLAMA_70B, LLAMA_405B
 from helpers.cluster.presets import H100
-from helpers.cluster.settings import MODELS as KNOWN
-from helpers.cost import ModelConfig, parameters, read_config
+from helpers.cost import parameters, read_config
 from helpers.cost.rooflines import (
     data_parallel_tokens,
     expert_width,
@@ -23,9 +23,9 @@ from helpers.plain_errors import plain_errors
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "rooflines.md"
 MODELS = {
-    "Llama 3 8B": KNOWN["Llama 3 8B"],
-    "Llama 3 70B": KNOWN["Llama 3 70B"],
-    "Llama 3 405B": ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192),
+    "Llama 3 8B": LLAMA_8B,
+    "Llama 3 70B": LLAMA_70B,
+    "Llama 3 405B": LLAMA_405B,
     "Mixtral 8x7B": read_config(ROOT / "EP/configs/mixtral_8x7b.json"),
     "DeepSeek-V3": read_config(ROOT / "EP/configs/deepseek_v3.json"),
 }

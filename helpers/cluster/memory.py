@@ -32,13 +32,7 @@ class Memory:
 
     def named(self) -> dict[str, float]:
         """{component: bytes}."""
-        return {
-            "weights": self.weights,
-            "gradients": self.gradients,
-            "optimizer": self.optimizer,
-            "activations": self.activations,
-            "working": self.working,
-        }
+        return dict(vars(self))
 
 
 def memory(model: ModelConfig, layout: Layout) -> Memory:

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from bench.cluster_model.published import LLAMA_405B
 from helpers.cluster import PRESETS, Layout, estimate, memory, preset
 from helpers.cluster.memory import rank_memories
 from helpers.cluster.parts import stage_parameters
 from helpers.cluster.settings import MODELS
 from helpers.cluster.uneven import interleaved_seconds, one_f_one_b_seconds
-from helpers.cost import RECOMPUTE, ModelConfig, gpt, layer_activations, parameters
+from helpers.cost import RECOMPUTE, gpt, layer_activations, parameters
 from helpers.schedules import interleaved, one_f_one_b
 from helpers.simulate import Costs, simulate
 
 H100 = preset("H100")
-LLAMA = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)
 REAL = Layout(
     *(2048, 8192, 128, 16, 8, 8, 1, "none"),
     **{"sequence_parallel": True, "flash": True, "zero": 2, "fp32_gradients": True},
@@ -59,19 +59,19 @@ def test_a_vocabulary_that_tp_does_not_divide_is_padded_as_megatron_does():
 def test_llama_405b_needs_the_80_gb_that_it_had():
     """Without recomputation, as the paper says; within 5 % on 8,192 and 16,384 GPUs."""
     for dp in (64, 128):
-        found = memory(LLAMA, replace(REAL, dp=dp))
+        found = memory(LLAMA_405B, replace(REAL, dp=dp))
         assert found.total == pytest.approx(80e9, rel=0.05)
-    assert estimate(LLAMA, REAL, H100).fits
-    a_layer = layer_activations(LLAMA, 1, 8192, 8, True, "none", fused=True)
+    assert estimate(LLAMA_405B, REAL, H100).fits
+    a_layer = layer_activations(LLAMA_405B, 1, 8192, 8, True, "none", fused=True)
     assert a_layer == 31.75 * 8192 * 16384 / 8
     assert found.activations == 16 * 8 * a_layer  # all micro-batches, all eight layers of a rank
-    plain = memory(LLAMA, replace(REAL, flash=False, zero=1))
+    plain = memory(LLAMA_405B, replace(REAL, flash=False, zero=1))
     assert plain.total > 2 * found.total  # scores, the SiLU, and gradients that stay whole
 
 
 @pytest.mark.parametrize("layers, pp, chunks", [(61, 16, 1), (126, 16, 8), (13, 4, 2), (27, 4, 4)])
 def test_each_rank_keeps_what_it_keeps_on_the_clock(layers, pp, chunks):
-    model = replace(LLAMA, layers=layers)
+    model = replace(LLAMA_405B, layers=layers)
     for m in (1, pp - 1, pp, pp + 1, 2 * pp, 3 * pp):
         layout = replace(REAL, batch=m, dp=1, zero=0, pp=pp, chunks=chunks)
         clock = estimate(model, layout, H100).simulated.peak_memory
@@ -152,4 +152,4 @@ def test_any_accepted_layout_is_priced_as_on_the_clock():
 )
 def test_stages_that_do_not_go(layers, fields, words):
     with pytest.raises(ValueError, match=words):
-        estimate(replace(LLAMA, layers=layers), Layout(16, tp=8, **fields), H100)
+        estimate(replace(LLAMA_405B, layers=layers), Layout(16, tp=8, **fields), H100)
