@@ -37,11 +37,6 @@ def machine_without(name: str = "") -> Machine:
     return _set([row for row in rows_that_set()[MATMUL] if row.name != name])
 
 
-def machine_of(row: Measurement) -> Machine:
-    """Return the H100 as it would be if this row alone set `matmul`."""
-    return _set([row])
-
-
 def _set(given: Sequence[Measurement]) -> Machine:
     """Return the H100 with `matmul` set on these rows, and the other constants on theirs."""
     machine, rows = H100, rows_that_set()
@@ -116,7 +111,7 @@ def newer_constants() -> str:
     """Return the section on the constants that runs on H100s have set."""
     rows = rows_that_set()
     apart = [machine_without(row.name).matmul for row in rows["matmul"]]
-    alone = sorted(f"{machine_of(row).matmul:.2f}" for row in rows["matmul"])
+    alone = sorted(f"{_set([row]).matmul:.2f}" for row in rows["matmul"])
     text = NEWER.format(least=min(apart), most=max(apart), alone=f"{alone[0]} to {alone[-1]}")
     for name, some in rows.items():
         on = "; ".join(_run(row) for row in some)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import geometric_mean
+from statistics import fmean, geometric_mean
 
 from bench.cluster_model.published import llama3
 from bench.cluster_model.torchtitan import torchtitan
@@ -167,7 +167,7 @@ def _room(rows: Sequence[Measurement]) -> str:
 def _summary(table: Table) -> str:
     errors = [abs(j.error) for j in table.rows]
     simple = f"{_simple(table.rows):.1%}" if len(table.rows) > 1 else ""
-    cells = (table.name, len(errors), f"{_mean(errors):.1%}", f"{max(errors):.1%}")
+    cells = (table.name, len(errors), f"{fmean(errors):.1%}", f"{max(errors):.1%}")
     cells += (table.judged_by, simple, PUBLISHED.get(table.name, ""))
     return f"| {' | '.join(map(str, cells))} |\n"
 
@@ -185,22 +185,18 @@ def _scaled(rows: Sequence[Judged], works: Sequence[float]) -> float:
     """Mean error of what is in proportion to works: each row is judged by the others' factor."""
     rates = [j.row.seconds / work for j, work in zip(rows, works, strict=True)]
     factors = [geometric_mean(rates[:i] + rates[i + 1 :]) for i in range(len(rates))]
-    return _mean([abs(f / rate - 1) for f, rate in zip(factors, rates, strict=True)])
+    return fmean([abs(f / rate - 1) for f, rate in zip(factors, rates, strict=True)])
 
 
 def better(tables: Sequence[Table]) -> str:
     """Where the simplest rival does better than the model, and whether one factor would help."""
     text, scaled = [], []
     for table in (table for table in tables if len(table.rows) > 1):
-        simple, mean = _simple(table.rows), _mean([abs(j.error) for j in table.rows])
+        simple, mean = _simple(table.rows), fmean([abs(j.error) for j in table.rows])
         if simple < mean:
             text.append(f'"{table.name}" ({simple:.1%} against {mean:.1%})')
             scaled.append(f"{_scaled(table.rows, [j.predicted for j in table.rows]):.1%}")
     return BETTER.format(";\n  ".join(text), ", ".join(scaled))
-
-
-def _mean(numbers: Sequence[float]) -> float:
-    return sum(numbers) / len(numbers)
 
 
 def _rows(rows: Sequence[Judged]) -> str:
