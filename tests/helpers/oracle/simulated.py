@@ -1,11 +1,12 @@
 """A real training step on ranks that are simulated by loops, each part of which can be spoiled."""
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from helpers.oracle import between, judge, one_step, snapshot
+from helpers.oracle.step import KINDS
 
 WORDS, WIDTH = 11, 5
 UNEQUAL = (3, 9, 4, 7, 12, 5)  # tokens of six micro-batches
@@ -69,6 +70,11 @@ def mean_over_ranks(models, group=None, divide=True):
             total = sum(p.grad for p in parameters)
             for p in parameters:
                 p.grad.copy_(total / len(group) if divide else total)
+
+
+def changed(step, change):
+    """The step with other weights and gradients: `change` of each of its dicts."""
+    return replace(step, **{kind: change(getattr(step, kind)) for kind in KINDS})
 
 
 @dataclass

@@ -7,19 +7,16 @@ import torch
 
 from helpers.oracle import GatherError, gather, judge
 
-from .simulated import Lab
+from .simulated import Lab, changed
 
 
 def stages(step, cut=("layers.1", "layers.2", "head")):
     """The step of the whole model as two ranks hold it."""
 
     def of(last):
-        return {
-            kind: {n: t for n, t in getattr(step, kind).items() if n.startswith(cut) == last}
-            for kind in ("before", "gradients", "after")
-        }
+        return changed(step, lambda held: {n: held[n] for n in held if n.startswith(cut) == last})
 
-    return [replace(step, **of(last), ties={}) for last in (False, True)]
+    return [replace(of(last), ties={}) for last in (False, True)]
 
 
 def test_stages_make_up_the_model_in_the_models_order():

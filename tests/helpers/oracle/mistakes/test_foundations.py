@@ -1,13 +1,11 @@
 """Facts that cannot be compared, and weights that differ from the start."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 from helpers.oracle import judge
 
-from ..simulated import Lab
+from ..simulated import Lab, changed
 
 
 def test_different_weights_at_the_start():
@@ -54,9 +52,7 @@ def test_not_a_number():
 )
 def test_facts_that_cannot_be_compared(change, words):
     here = Lab()
-    kinds = ("before", "gradients", "after")
-    steps = [replace(s, **{k: change(getattr(s, k)) for k in kinds}) for s in here.train()]
-    verdict = judge(here.right, steps)
+    verdict = judge(here.right, [changed(step, change) for step in here.train()])
     assert words in verdict.mistake and "\n" not in verdict.mistake
     assert "WRONG" in str(verdict)
 
@@ -64,17 +60,15 @@ def test_facts_that_cannot_be_compared(change, words):
 def test_a_rank_without_facts():
     here = Lab()
     steps = here.train()
-    steps[1] = replace(steps[1], before={}, gradients={}, after={})
+    steps[1] = changed(steps[1], lambda tensors: {})
     assert judge(here.right, steps).mistake.startswith("rank 1 says nothing: its step has no w")
 
 
 def test_a_tied_tensor_that_is_nowhere():
     here = Lab(tied=True)
-    kinds = ("before", "gradients", "after")
-    steps = [
-        replace(
-            s, **{k: {n: t for n, t in getattr(s, k).items() if "embed" not in n} for k in kinds}
-        )
-        for s in here.train()
-    ]
+
+    def without(tensors):
+        return {name: tensor for name, tensor in tensors.items() if "embed" not in name}
+
+    steps = [changed(step, without) for step in here.train()]
     assert "'embed.weight' is nowhere on rank 0 (1 of 8 names" in judge(here.right, steps).mistake
