@@ -54,6 +54,8 @@ def test_all_reduce_and_update_follow_the_last_action_of_each_rank():
         (1, "all-reduce", 7, 8),
         (1, "update", 8, 8.5),
     ]
+    waits = {e.name for e in done.trace.events if e.kind == "wait"}
+    assert waits == {"dependency", "finished"}  # an all-reduce is an event of its own
     assert done.busy == [6.5, 6.5]
 
 
