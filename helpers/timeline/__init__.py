@@ -11,7 +11,7 @@ The widget is plain JavaScript on a canvas, in `assets/`. Nothing is fetched fro
     table, simulated      a trace as columns and bytes; the same of a simulated step, faster
     settings              what the sliders of a schedule say, and what is drawn for it
     widget, explorer      the widget; the same under sliders
-    clicks                a picture in which a click on a part leads to another picture
+    clicks                pictures that lead to each other, step by step or by a click on a part
 """
 
 from importlib import import_module

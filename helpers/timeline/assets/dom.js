@@ -38,6 +38,17 @@ export function button(label, key, act, ...content) {
   return element("button", { type: "button", title: hint, "aria-label": label, onclick: act }, ...content);
 }
 
+/** Keep keys from the notebook around the widget: it takes the focus back to a cell on every key
+    that it hears, and some letters are its shortcuts. Keys with Ctrl or Cmd are for the page. */
+export function keepKeys(root) {
+  root.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (!event.ctrlKey && !event.metaKey) return;
+    const taken = !document.body.dispatchEvent(new KeyboardEvent("keydown", event));
+    if (taken) event.preventDefault();
+  });
+}
+
 export const KEYS = [
   ["← →", "move"], ["+ −", "zoom"], ["0", "all of it"], ["Home End", "start, end"],
   [". ,", "next, previous action of the rank"], ["↑ ↓", "the rank above, below"],

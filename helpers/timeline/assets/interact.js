@@ -93,17 +93,6 @@ export function listenToOverview(canvas, view) {
   canvas.addEventListener("pointercancel", () => (grip = null));
 }
 
-/** Keep keys from the notebook around the widget: it takes the focus back to a cell on every key
-    that it hears, and some letters are its shortcuts. Keys with Ctrl or Cmd are for the page. */
-export function keepKeys(root) {
-  root.addEventListener("keydown", (event) => {
-    event.stopPropagation();
-    if (!event.ctrlKey && !event.metaKey) return;
-    const taken = !document.body.dispatchEvent(new KeyboardEvent("keydown", event));
-    if (taken) event.preventDefault();
-  });
-}
-
 /** What each key does. */
 export function listenToKeys(stage, view) {
   const share = (part) => part * (view.axis().to - view.axis().from);

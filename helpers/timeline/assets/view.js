@@ -7,11 +7,11 @@ import { drawAxis, drawRows } from "./draw.js";
 import { OVERVIEW, drawOverview } from "./overview.js";
 import { drawMarks } from "./marks.js";
 import { showNumbers } from "./numbers.js";
-import { button, element } from "./dom.js";
+import { button, element, keepKeys } from "./dom.js";
 import { legendKey, legendOf } from "./legend.js";
 import { ARROW_WORDS, buildPage } from "./page.js";
 import { Player } from "./player.js";
-import { keepKeys, listenToKeys, listenToOverview, listenToRows } from "./interact.js";
+import { listenToKeys, listenToOverview, listenToRows } from "./interact.js";
 import { NAMES, download, pngOf } from "./save.js";
 
 // The view: what is in sight, selected, followed, measured and played, and when it is drawn again.

@@ -63,18 +63,21 @@ NAMES = re.compile(
 IMPORTS = re.compile(r'^import \{([^}]*)\} from "\./([\w.]+)";$', re.M)
 
 
-def test_every_script_is_joined_or_belongs_to_the_saved_page():
-    assert {path.name for path in ASSETS.glob("*.js")} == {*FILES, "standalone.js"}
+ALONE = ("standalone.js", "steps.js")  # for the saved page, and for pictures without a timeline
+
+
+def test_every_script_is_joined_or_stands_alone():
+    assert {path.name for path in ASSETS.glob("*.js")} == {*FILES, *ALONE}
 
 
 def test_no_name_is_given_twice():
-    names = [name for file in (*FILES, "standalone.js") for name in NAMES.findall(asset(file))]
+    names = [name for file in (*FILES, *ALONE) for name in NAMES.findall(asset(file))]
     twice = {name for name in names if names.count(name) > 1}
     assert not twice and len(names) > 60
 
 
 def test_a_file_imports_only_what_a_file_before_it_exports():
-    for place, file in enumerate(FILES):
+    for place, file in enumerate((*FILES, "steps.js")):
         found = IMPORTS.findall(asset(file))
         assert asset(file).count("\nimport ") + asset(file).startswith("import ") == len(found), (
             file
@@ -128,8 +131,8 @@ def test_of_a_profile_it_draws_three_lanes_where_asked(tmp_path, capsys):
 def test_every_picture_has_a_shape_for_every_other_one():
     names = {"all": None} | {f"rank {rank}": rank for rank in range(4)}
     shown = Clickable({name: process_grid(2, 2, rank) for name, rank in names.items()})
-    assert list(shown.pictures) == list(names)
-    for svg in shown.pictures.values():
+    assert list(shown.pages) == list(names)
+    for (svg,) in shown.pages.values():
         assert all(f"<title>{name}</title>" in svg for name in list(names)[1:])
     assert shown.alt.startswith("2 x 2") and "2 x 2" in repr(shown)
     assert [(name, len(kept)) for name, kept in shown.recorded()["series"]] == [
