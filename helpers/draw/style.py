@@ -232,23 +232,12 @@ def _channels(color: str) -> list[int]:
     return [int(color[i : i + 2], 16) for i in (1, 3, 5)]
 
 
-PALETTE = {
-    "black": BLACK,
-    "white": WHITE,
-    "ink": INK,
-    "orange": ORANGE,
-    "sky": SKY,
-    "green": GREEN,
-    "yellow": YELLOW,
-    "blue": BLUE,
-    "vermillion": VERMILLION,
-    "purple": PURPLE,
-    "gray": GRAY,
-    "light-gray": LIGHT_GRAY,
-    "dark-gray": DARK_GRAY,
-    "navy": NAVY,
-    "brown": BROWN,
-    "pale": PALE,
+PALETTE = {  # every color above by its name: LIGHT_GRAY is "light-gray"
+    **{
+        name.lower().replace("_", "-"): each
+        for name, each in globals().items()
+        if isinstance(each, str) and each.startswith("#")
+    },
     **{f"{t.name}-{part}": each for t in THEMES.values() for part, each in asdict(t).items()},
     **{kind: each.color for kind, each in LOOKS.items()},
     **{f"on-{kind}": ink_on(each.color) for kind, each in LOOKS.items()},

@@ -96,7 +96,8 @@ def _draw_part(
         middle = (axis.left + axis.right) / 2
         canvas.text(middle, y + 13, "nothing was recorded", 12, theme.muted, "middle")
         return y + 40
-    rows, lanes = _rows(trace)
+    lanes, joined = lanes_to_draw(trace, MAX_LANES)
+    rows = _rows(trace, joined)
     heights = _heights(len(rows), lanes)
     memory = memory_name(trace)
     highest = max(peak(trace, memory).values(), default=0) if len(rows) <= 24 else 0
@@ -135,24 +136,30 @@ def _name_lane(canvas: Canvas, name: str, y: float, axis: TimeAxis) -> None:
     canvas.text(axis.left - 10, y, name, 10, canvas.theme.muted, "end")
 
 
-def _rows(trace: Trace) -> tuple[dict[int, dict[str, list[Event]]], list[str]]:
-    """Return the events of each rank and lane, in order, and the lanes to draw.
+def lanes_to_draw(trace: Trace, most: int) -> tuple[list[str], dict[str, str]]:
+    """Return the lanes of every rank, at most so many, and {lane: the one it is drawn in instead}.
 
     If a rank never reads input while it computes, input is drawn in the compute lane: it takes no
     lane of its own to show that they take turns.
     """
+    taking_turns = not any(
+        _overlap([e for e in row if e.lane == "input"], [e for e in row if e.lane == "compute"])
+        for row in trace.by_rank().values()
+    )
+    joined = {"input": "compute"} if taking_turns else {}
+    used = {joined.get(lane, lane) for lane in {e.lane for e in trace.events}}
+    others = sorted(used - set(LANES))
+    return ["compute", *(lane for lane in LANES[1:] if lane in used), *others][:most], joined
+
+
+def _rows(trace: Trace, joined: dict[str, str]) -> dict[int, dict[str, list[Event]]]:
+    """Return the events of each rank and lane, in order."""
     rows: dict[int, dict[str, list[Event]]] = {}
     for rank, events in trace.by_rank().items():
         rows[rank] = {}
         for event in events:
-            rows[rank].setdefault(event.lane, []).append(event)
-    if not any(_overlap(row.get("input", []), row.get("compute", [])) for row in rows.values()):
-        for row in rows.values():
-            joined = [*row.pop("input", []), *row.get("compute", [])]
-            row["compute"] = sorted(joined, key=lambda e: e.start)
-    others = sorted({lane for row in rows.values() for lane in row} - set(LANES))
-    used = [lane for lane in LANES[1:] if any(row.get(lane) for row in rows.values())]
-    return rows, ["compute", *used, *others][:MAX_LANES]
+            rows[rank].setdefault(joined.get(event.lane, event.lane), []).append(event)
+    return rows
 
 
 def _overlap(some: list[Event], others: list[Event]) -> bool:

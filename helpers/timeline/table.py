@@ -14,9 +14,9 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from helpers.draw.traces import lanes_to_draw
 from helpers.timeline.page import look_of
 from helpers.trace import LANES, Trace, is_pipeline, matched_messages
-from helpers.trace.measure import length, union
 
 MAX_LANES = 8  # rows of one rank; a trace of another program may have hundreds of threads
 END = "\0"  # between two words of a text column
@@ -98,37 +98,15 @@ def table_of(trace: Trace) -> Table:
     table.pairs = [(number_of[id(s)], number_of[id(r)]) for s, r in matched_messages(trace)]
     table.kinds, table.lanes = list(kinds), list(lanes)
     table.pipeline = is_pipeline(trace)
-    table.drawn, table.goes_to = _lanes_to_draw(trace, table.lanes, set(table.lane))
+    table.drawn, joined = lanes_to_draw(trace, MAX_LANES)
+    places = [joined.get(lane, lane) for lane in table.lanes]
+    table.goes_to = [table.drawn.index(lane) if lane in table.drawn else -1 for lane in places]
     counters = [c for c in trace.counters if c.name == "memory"]
     for c in sorted(counters, key=lambda c: c.rank):  # stable: the times of a rank keep their order
         table.memory.rank.append(row_of[c.rank])
         table.memory.time.append(c.time)
         table.memory.value.append(c.value)
     return table
-
-
-def _lanes_to_draw(trace: Trace, lanes: list[str], used: set[int]) -> tuple[list[str], list[int]]:
-    """Return the lanes of every rank, and where each lane's events are drawn.
-
-    If a rank never reads input while it computes, input is drawn in the compute lane, as in the
-    static picture.
-    """
-    taking_turns = not any(
-        _overlap([e for e in row if e.lane == "input"], [e for e in row if e.lane == "compute"])
-        for row in trace.by_rank().values()
-    )
-    joined = {"input": "compute"} if taking_turns else {}
-    wanted = {joined.get(lanes[number], lanes[number]) for number in used}
-    others = sorted(wanted - set(LANES))
-    drawn = ["compute", *(lane for lane in LANES[1:] if lane in wanted), *others][:MAX_LANES]
-    places = [joined.get(lane, lane) for lane in lanes]
-    return drawn, [drawn.index(place) if place in drawn else -1 for place in places]
-
-
-def _overlap(some: list, others: list) -> bool:
-    """Return whether an event of each list overlap, by more than a nanosecond."""
-    together = length(union([*some, *others]))
-    return length(union(some)) + length(union(others)) > together + 1e-9
 
 
 @dataclass

@@ -67,7 +67,7 @@ def test_css_gets_its_colors_from_the_palette():
     assert painted("a { color: var(--palette-vermillion); b: var(--own) }") == (
         f"a {{ color: {VERMILLION}; b: var(--own) }}"
     )
-    assert painted("var(--palette-dark-band)") == DARK.band
+    assert painted("var(--palette-dark-band) var(--palette-light-gray)") == f"{DARK.band} #B4B9C0"
     assert painted("var(--palette-F) var(--palette-on-F)") == f"{look('F').color} #FFFFFF"
     assert see_through(VERMILLION, 0.2) == "rgba(213, 94, 0, 0.20)"
     with pytest.raises(ValueError, match=r"no color for var\(--palette-red\): choose from black, "):
