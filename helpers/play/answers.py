@@ -13,7 +13,7 @@ from functools import lru_cache
 from helpers.play import finish, links
 from helpers.play.board import ROUNDING, Board, Level, Refused
 from helpers.play.levels import LEVELS, OWN, level_of
-from helpers.schedules import Action, parse
+from helpers.schedules import Action, parse, to_csv
 from helpers.schedules.schedule import cells_of, read_action
 from helpers.syllabus import LESSONS
 
@@ -23,6 +23,7 @@ WHY = {
     "message": "what {action} needs is on its way from rank {until}",
     "memory": "there's no room for the next forward until {action} is done",
 }
+SHOWN = ("hint", "cap", "aim", "target", "kinds", "steps", "micro_batches", "least")  # of a level
 
 
 def answer(question: dict) -> dict:
@@ -54,7 +55,7 @@ def _answered(question: dict) -> dict:
         return {"par": best_of(level)}
     if do == "save":
         linked = question["as"] == "link"
-        return {"text": links.to_link(board, costs) if linked else links.to_torch(board)}
+        return {"text": links.to_link(board, costs) if linked else to_csv(board.schedule)}
     if do in ("place", "move", "remove"):
         action, at = _action(question["action"], level), question.get("position")
         if do == "place":
@@ -131,17 +132,8 @@ def view(board: Board, costs: dict) -> dict:
     return {
         "plan": "_".join(" ".join(cells) for _, cells in cells_of(board.schedule)),
         "level": _listed(level)
-        | {
-            "hint": level.hint,
-            "cap": level.cap,
-            "aim": level.aim,
-            "target": level.target,
-            "kinds": level.kinds,
-            "steps": level.steps,
-            "micro_batches": level.micro_batches,
-            "chunks": len(level.places) // level.ranks,
-            "least": level.least,
-        },
+        | {key: getattr(level, key) for key in SHOWN}
+        | {"chunks": len(level.places) // level.ranks},
         "costs": costs,
         "rows": rows,
         "score": {

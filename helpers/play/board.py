@@ -26,7 +26,8 @@ class Level:
     forward, input_grad, weight_grad: seconds, for each stage if they differ; B takes I + W.
     latency: seconds of a message. cap: how many micro-batches of a stage a rank has room for.
     steps: the micro-batches come in so many training steps. aim: "step" or "span". target: seconds
-    that win, None: any complete plan does. par: the best known seconds, None: to be worked out.
+    that win, None: any complete plan does. par: the best known seconds, left out: the target;
+    where there's none either, they are to be worked out.
     """
 
     id: str
@@ -46,6 +47,9 @@ class Level:
     target: float | None = None
     par: float | None = None
     lesson: str = "beyond_1f1b"
+
+    def __post_init__(self):
+        object.__setattr__(self, "par", self.target if self.par is None else self.par)
 
     @property
     def ranks(self) -> int:

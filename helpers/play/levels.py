@@ -26,7 +26,6 @@ LEVELS = (
         places=(0, 1, 2, 3),
         micro_batches=4,
         target=14.0,
-        par=14.0,
         lesson="micro_batches",
     ),
     Level(
@@ -39,7 +38,6 @@ LEVELS = (
         micro_batches=6,
         cap=3,
         target=16.0,
-        par=16.0,
         lesson="micro_batches",
     ),
     Level(
@@ -52,7 +50,6 @@ LEVELS = (
         micro_batches=8,
         cap=4,
         target=22.0,
-        par=22.0,
         lesson="micro_batches",
     ),
     Level(
@@ -67,7 +64,6 @@ LEVELS = (
         weight_grad=1.0,
         cap=3,
         target=24.0,
-        par=24.0,
         lesson="micro_batches",
     ),
     Level(
@@ -83,7 +79,6 @@ LEVELS = (
         weight_grad=(1.0, 1.0, 1.5),
         cap=4,
         target=33.0,
-        par=33.0,
         lesson="micro_batches",
     ),
     Level(
@@ -97,7 +92,6 @@ LEVELS = (
         input_grad=1.0,
         weight_grad=1.0,
         target=24.0,
-        par=24.0,
     ),
     Level(
         "slow",
@@ -112,7 +106,6 @@ LEVELS = (
         latency=1.0,
         cap=5,
         target=28.0,
-        par=28.0,
     ),
     Level(
         "h1",
@@ -128,7 +121,6 @@ LEVELS = (
         weight_grad=1.0,
         cap=3,
         target=20.0,
-        par=20.0,
     ),
     Level(
         "h2",
@@ -144,7 +136,6 @@ LEVELS = (
         cap=5,
         aim="span",
         target=18.0,
-        par=18.0,
     ),
     Level(
         "v",
@@ -161,7 +152,6 @@ LEVELS = (
         cap=4,
         aim="span",
         target=24.0,
-        par=24.0,
     ),
     Level(
         "two",
@@ -178,7 +168,6 @@ LEVELS = (
         cap=3,
         steps=2,
         target=19.0,
-        par=19.0,
     ),
     Level(
         "own",

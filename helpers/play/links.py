@@ -10,8 +10,9 @@ from urllib.parse import parse_qsl, urlencode
 
 from helpers.play.board import Board, Level, Refused
 from helpers.play.levels import OWN, level_of
-from helpers.schedules import Action, Schedule, from_csv, parse, to_csv
+from helpers.schedules import Action, Schedule, from_csv, parse
 from helpers.schedules.schedule import cells_of
+from helpers.words import many
 
 MOST = 200_000  # characters of a file or a link
 
@@ -56,11 +57,6 @@ def read(text: str, level: Level) -> tuple[Board, dict | None]:
     return on_board(schedule, level, "the file"), None
 
 
-def to_torch(board: Board) -> str:
-    """Return torch's CSV of a plan."""
-    return to_csv(board.schedule)
-
-
 def on_board(plan: Schedule, level: Level, where: str) -> Board:
     """Return the plan as a board of this level.
 
@@ -69,7 +65,7 @@ def on_board(plan: Schedule, level: Level, where: str) -> Board:
     """
     if plan.size != level.ranks:
         raise ValueError(
-            f"{where} is a plan for {_many(plan.size, 'rank')}, and this level has {level.ranks}: "
+            f"{where} is a plan for {many(plan.size, 'rank')}, and this level has {level.ranks}: "
             "choose a level with as many, or your own costs"
         )
     known = {
@@ -98,7 +94,3 @@ def _short(text: str) -> str:
     if len(text) > MOST:
         raise ValueError(f"that's {len(text):,} characters: a plan has {MOST:,} at most")
     return text
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
