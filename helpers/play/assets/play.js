@@ -1,4 +1,4 @@
-import { element } from "./dom.js";
+import { element, followTheme } from "./dom.js";
 import { laneRow, legendOfPlay, readable, short, timeAxis } from "./lanes_of_play.js";
 import { SCORE, drawMap, drawOwn, furnish } from "./furniture.js";
 
@@ -28,12 +28,7 @@ class PlayView {
     this.busy = this.turn = Promise.resolve();
     furnish(this);
     el.append(this.root);
-    this.setTheme();
-    this.dark = matchMedia("(prefers-color-scheme: dark)");
-    this.onTheme = () => this.setTheme();
-    this.dark.addEventListener("change", this.onTheme);
-    this.watch = new MutationObserver(this.onTheme);
-    this.watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+    this.unfollow = followTheme((dark) => { this.root.dataset.theme = dark ? "dark" : "light"; });
     this.sizes = new ResizeObserver(() => this.view && this.draw());
     this.sizes.observe(this.board);
     this.begin(start).catch((error) => this.say(`No answer: ${error.message ?? error}`, true));
@@ -41,15 +36,8 @@ class PlayView {
 
   destroy() {
     this.sizes.disconnect();
-    this.watch.disconnect();
-    this.dark.removeEventListener("change", this.onTheme);
+    this.unfollow();
     this.root.remove();
-  }
-
-  setTheme() {
-    const said = document.body.dataset.jpThemeLight;
-    const dark = said === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : said === "false";
-    this.root.dataset.theme = dark ? "dark" : "light";
   }
 
   async begin({ level, costs, link, held, history = [], at = -1 }) {

@@ -49,6 +49,24 @@ export function keepKeys(root) {
   });
 }
 
+/** Call act(dark) now, and whenever the theme changes: JupyterLab's, or else the system's. Gives a
+    function that ends it. */
+export function followTheme(act) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const tell = () => {
+    const said = document.body.dataset.jpThemeLight;
+    act(said === undefined ? system.matches : said === "false");
+  };
+  const themes = new MutationObserver(tell);
+  themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  system.addEventListener("change", tell);
+  tell();
+  return () => {
+    themes.disconnect();
+    system.removeEventListener("change", tell);
+  };
+}
+
 export const KEYS = [
   ["← →", "move"], ["+ −", "zoom"], ["0", "all of it"], ["Home End", "start, end"],
   [". ,", "next, previous action of the rank"], ["↑ ↓", "the rank above, below"],

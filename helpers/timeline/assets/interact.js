@@ -17,80 +17,77 @@ export function found(layout, axis, x, y) {
   return { ...place, time, event };
 }
 
+/** What a press on a canvas becomes: drag(grip, event), or click(grip, event) where it hasn't moved.
+    take(event) gives the grip; hover(event): the pointer moves over it and holds nothing. */
+function listenToHand(canvas, { take, drag, click, hover }) {
+  let grip = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    grip = { ...take(event), pressed: event.clientX, moved: false };
+    canvas.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!grip) return hover?.(event);
+    grip.moved ||= Math.abs(event.clientX - grip.pressed) >= MOVED;
+    if (grip.moved) drag(grip, event);
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (grip && !grip.moved) click(grip, event);
+    grip = null;
+  });
+  canvas.addEventListener("pointercancel", () => (grip = null));
+}
+
 /** Drag to move, with Shift to measure; click to follow; wheel to zoom once the rows are in use. */
 export function listenToRows(canvas, view) {
-  let grip = null;
   const at = (event) => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
-  canvas.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
-    const [x] = at(event);
-    grip = { x, from: view.axis().from, time: view.axis().time(x), measure: event.shiftKey, moved: false };
-    canvas.setPointerCapture(event.pointerId);
-    view.focus();
-    event.preventDefault();
+  const under = (event) => found(view.layout, view.axis(), ...at(event));
+  const timeAt = (event) => view.axis().time(at(event)[0]);
+  listenToHand(canvas, {
+    take(event) {
+      view.focus();
+      return { from: view.axis().from, time: timeAt(event), measure: event.shiftKey };
+    },
+    hover: (event) => view.hover(under(event), event),
+    drag({ measure, time, from, pressed }, event) {
+      if (measure) view.measure(time, timeAt(event));
+      else view.moveTo(from - (event.clientX - pressed) / view.axis().scale);
+      view.hover(null);
+    },
+    click: ({ measure }, event) => (measure ? view.measure(null) : view.pick(under(event))),
   });
-  canvas.addEventListener("pointermove", (event) => {
-    const [x, y] = at(event);
-    if (!grip) return view.hover(found(view.layout, view.axis(), x, y), event);
-    grip.moved ||= Math.abs(x - grip.x) >= MOVED;
-    if (!grip.moved) return;
-    if (grip.measure) view.measure(grip.time, view.axis().time(x));
-    else view.moveTo(grip.from - (x - grip.x) / view.axis().scale);
-    view.hover(null);
-  });
-  const release = (event) => {
-    if (grip && !grip.moved && event.type === "pointerup") {
-      const [x, y] = at(event);
-      if (grip.measure) view.measure(null);
-      else view.pick(found(view.layout, view.axis(), x, y));
-    }
-    grip = null;
-  };
-  canvas.addEventListener("pointerup", release);
-  canvas.addEventListener("pointercancel", release);
   canvas.addEventListener("pointerleave", () => view.hover(null));
   canvas.addEventListener("wheel", (event) => {
-    const [x] = at(event), sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
+    const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
     // A page scrolls over the rows as over text, until someone has clicked into them.
     if (!view.focused() && !event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     const delta = sideways ? event.deltaX || event.deltaY : event.deltaY;
     const pixels = event.deltaMode === 1 ? 16 * delta : delta;
     if (sideways) view.moveTo(view.axis().from + pixels / view.axis().scale);
-    else view.zoom(Math.exp(-pixels / 300), view.axis().time(x));
+    else view.zoom(Math.exp(-pixels / 300), timeAt(event));
   }, { passive: false });
 }
 
 /** The strip above: drag to measure a range, click to look there. */
 export function listenToOverview(canvas, view) {
-  let grip = null;
   const timeAt = (event) => {
     const { left, right } = view.layout, x = event.clientX - canvas.getBoundingClientRect().left;
     return view.model.duration * Math.min(Math.max((x - left) / (right - left), 0), 1);
   };
-  canvas.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
-    grip = { x: event.clientX, time: timeAt(event), moved: false };
-    canvas.setPointerCapture(event.pointerId);
-    event.preventDefault();
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    if (!grip) return;
-    grip.moved ||= Math.abs(event.clientX - grip.x) >= MOVED;
-    if (grip.moved) view.measure(grip.time, timeAt(event));
-  });
-  canvas.addEventListener("pointerup", (event) => {
-    if (grip && !grip.moved) {
+  listenToHand(canvas, {
+    take: (event) => ({ time: timeAt(event) }),
+    drag: ({ time }, event) => view.measure(time, timeAt(event)),
+    click(_, event) {
       view.measure(null);
       const { from, to } = view.axis();
       view.moveTo(timeAt(event) - (to - from) / 2);
-    }
-    grip = null;
+    },
   });
-  canvas.addEventListener("pointercancel", () => (grip = null));
 }
 
 /** What each key does. */

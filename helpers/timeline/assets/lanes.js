@@ -138,16 +138,19 @@ function summed(sums, { axis, followed }, part, run) {
     if (part.hasFinished(i)) continue; // it stays empty
     if (followed !== null && factOf(part, "micro_batch", i) !== followed) continue;
     const color = part.isWait(i) ? "" : part.kinds[part.kind[i]].color;
-    let sum = sums.get(color);
-    if (!sum) sums.set(color, (sum = new Float32Array(columns)));
-    const left = Math.max(axis.x(part.start[i]) - axis.left, 0);
     const right = Math.min(axis.x(part.end[i]) - axis.left, columns - 1);
-    for (let c = Math.floor(left); c <= right; c++) {
-      const covered = Math.min(right, c + 1) - Math.max(left, c);
-      if (covered > 0) sum[c] += covered;
-    }
+    cover(sums, color, columns, axis.x(part.start[i]) - axis.left, right);
   }
   return sums;
+}
+
+/** Add what lies between two places, in pixels, to the columns of its color. */
+export function cover(sums, color, columns, left, right, share = 1) {
+  if (!sums.has(color)) sums.set(color, new Float32Array(columns));
+  const sum = sums.get(color), from = Math.max(left, 0), to = Math.min(right, columns);
+  for (let c = Math.floor(from); c < to; c++) {
+    sum[c] += share * (Math.min(to, c + 1) - Math.max(from, c));
+  }
 }
 
 /** Stacked columns: each color fills as much of the height as its kind took of the time. */

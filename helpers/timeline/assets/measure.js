@@ -3,28 +3,19 @@ import { between, factOf } from "./model.js";
 // Numbers of a range of time, by the definitions of helpers.trace: "busy" is computing, overlap
 // counts once, and a rank's time is the whole range.
 
-/** Seconds between a and b in which a row computes. */
-export function busyIn(part, row, a, b) {
-  return covered(part, part.slices[row].slice(0, 1), a, b, part.isWork);
-}
-
-/** Seconds between a and b in which a row waits and doesn't compute, even if a message of its own
-    is in transit: the "wait" of helpers.trace.idle_by_cause. A rank that has finished doesn't. */
-export function waitingIn(part, row, a, b) {
-  const taken = part.isWork;
-  const all = part.slices[row], without = covered(part, all, a, b, taken);
-  return covered(part, all, a, b, (i) => taken(i) || (part.isWait(i) && !part.hasFinished(i))) - without;
-}
-
-/** Seconds between a and b in which a row has nothing left to do. */
-export function finishedIn(part, row, a, b) {
-  return covered(part, part.slices[row], a, b, part.hasFinished);
-}
-
-/** Seconds between a and b in which a row is in a collective and computes nothing. */
-export function communicatingIn(part, row, a, b) {
-  const all = part.slices[row], work = covered(part, all, a, b, part.isWork);
-  return covered(part, all, a, b, (i) => part.isWork(i) || part.isCollective(i)) - work;
+/** Seconds of a row between a and b. busy: it computes. waiting: it waits and doesn't compute, even
+    if a message of its own is in transit: the "wait" of helpers.trace.idle_by_cause.
+    communicating: it is in a collective and computes nothing. finished: nothing is left to do. */
+function secondsIn(part, row, a, b) {
+  const seconds = (counts) => covered(part, part.slices[row], a, b, counts);
+  const busy = seconds(part.isWork);
+  const besides = (counts) => seconds((i) => part.isWork(i) || counts(i)) - busy;
+  return {
+    busy,
+    waiting: besides((i) => part.isWait(i) && !part.hasFinished(i)),
+    communicating: besides(part.isCollective),
+    finished: seconds(part.hasFinished),
+  };
 }
 
 /** Seconds between a and b in which at least one of the events that count goes on. The events of
@@ -64,10 +55,10 @@ export function numbersIn(part, a, b) {
   b = Math.min(b, part.duration);
   const duration = Math.max(0, b - a), ranks = part.ranks.length, room = ranks * duration;
   const rows = part.ranks.map((_, row) => row);
-  const busy = rows.map((row) => busyIn(part, row, a, b));
-  const waiting = rows.map((row) => waitingIn(part, row, a, b));
-  const communicating = rows.map((row) => communicatingIn(part, row, a, b));
-  const work = sum(busy);
+  const all = rows.map((row) => secondsIn(part, row, a, b));
+  const of = (what) => all.map((one) => one[what]);
+  const share = (what) => (room ? sum(of(what)) / room : null);
+  const work = sum(of("busy"));
   const peaks = rows.map((row) => peakIn(part, row, a, b));
   let messages = 0, bytes = null;
   for (const i of part.send) {
@@ -77,13 +68,13 @@ export function numbersIn(part, a, b) {
     if (size !== undefined) bytes += size;
   }
   return {
-    duration, busy, waiting, communicating, peaks, messages, bytes,
-    utilisation: room ? work / room : null,
+    duration, busy: of("busy"), peaks, messages, bytes,
+    utilisation: share("busy"),
     bubbleTotal: room ? 1 - work / room : null,
     bubbleIdeal: work ? (room - work) / work : null,
-    communicates: room ? sum(communicating) / room : null,
-    waits: room ? sum(waiting) / room : null,
-    finished: room ? sum(rows.map((row) => finishedIn(part, row, a, b))) / room : null,
+    communicates: share("communicating"),
+    waits: share("waiting"),
+    finished: share("finished"),
     peak: peaks.some((peak) => peak !== null) ? Math.max(...peaks.map((peak) => peak ?? 0)) : null,
   };
 }

@@ -1,3 +1,5 @@
+import { cover } from "./lanes.js";
+
 // The strip above the rows: the whole time, what is in sight of it, and the range that is measured.
 
 export const OVERVIEW = 34;
@@ -44,13 +46,7 @@ function sums(part, { model, layout }) {
   for (const steps of part.steps) {
     for (const i of steps) {
       const { color } = part.kinds[part.kind[i]];
-      let sum = found.get(color);
-      if (!sum) found.set(color, (sum = new Float32Array(columns)));
-      const a = part.start[i] * scale, b = part.end[i] * scale;
-      for (let c = Math.floor(a); c <= b && c < columns; c++) {
-        const covered = Math.min(b, c + 1) - Math.max(a, c);
-        if (covered > 0) sum[c] += covered / part.ranks.length;
-      }
+      cover(found, color, columns, part.start[i] * scale, part.end[i] * scale, 1 / part.ranks.length);
     }
   }
   return found;

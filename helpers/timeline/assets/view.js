@@ -7,7 +7,7 @@ import { drawAxis, drawRows } from "./draw.js";
 import { OVERVIEW, drawOverview } from "./overview.js";
 import { drawMarks } from "./marks.js";
 import { showNumbers } from "./numbers.js";
-import { button, element, keepKeys } from "./dom.js";
+import { button, element, followTheme, keepKeys } from "./dom.js";
 import { legendKey, legendOf } from "./legend.js";
 import { ARROW_WORDS, buildPage } from "./page.js";
 import { Player } from "./player.js";
@@ -54,29 +54,18 @@ export class TimelineView {
       this.resize();
     });
     this.observer.observe(this.root);
-    this.themes = new MutationObserver(() => this.setTheme());
-    this.themes.observe(document.body, {
-      attributes: true, attributeFilter: ["data-jp-theme-light", "data-theme", "class"],
-    });
-    this.dark = window.matchMedia("(prefers-color-scheme: dark)");
-    this.darkChanged = () => this.setTheme();
-    this.dark.addEventListener("change", this.darkChanged);
-    this.setTheme();
+    this.unfollow = followTheme((dark) => this.setTheme(dark));
   }
 
   destroy() {
     this.observer.disconnect();
-    this.themes.disconnect();
-    this.dark.removeEventListener("change", this.darkChanged);
+    this.unfollow();
     cancelAnimationFrame(this.frame);
     this.player.stop();
     this.root.remove();
   }
 
-  /** Light or dark: as JupyterLab says, or else as the system does. */
-  setTheme() {
-    const said = document.body.dataset.jpThemeLight;
-    const dark = said === undefined ? this.dark.matches : said === "false";
+  setTheme(dark) {
     this.theme = this.look.themes[dark ? "dark" : "light"];
     this.root.dataset.theme = this.theme.name;
     for (const name of ["background", "text", "muted", "grid", "band"]) {
