@@ -1,18 +1,10 @@
 """The lessons' scripts, as tests use them: their modules, and what they train to."""
 
-import importlib
 import sys
 
 from helpers.grade.task import ROOT, load_module
 from helpers.ranks import find_place
 from simplellm.slicing import whole_name
-
-
-def imported(folder, name):
-    """A module of a folder of scripts, as a script in that folder imports it."""
-    if str(ROOT / folder) not in sys.path:
-        sys.path.insert(0, str(ROOT / folder))
-    return importlib.import_module(name)
 
 
 def on_rank(path, flags):

@@ -1,13 +1,15 @@
 """Ring, Ulysses and gather are one device's attention: float64, forward and backward, any shape."""
 
 import random
-import sys
 
 import pytest
 import torch
 import torch.distributed as dist
+from heads import gathered_attention, ulysses_attention
+from online import Recomputed
+from ring_attention import Ring, ring_attention
+from zigzag import LAYOUTS
 
-from helpers.grade.task import ROOT
 from helpers.parallel.context import token_loss, visible
 from helpers.ranks import launch
 from helpers.trace import Recorder
@@ -46,11 +48,6 @@ def one_device(q, k, v, documents, gradient):
 
 def on_a_rank(seeds):
     """The largest relative difference of each case, way and result, and the sizes of messages."""
-    sys.path[:0] = [str(ROOT / "CP/ring"), str(ROOT / "CP/ulysses")]
-    from heads import gathered_attention, ulysses_attention
-    from ring_attention import Ring, ring_attention
-    from zigzag import LAYOUTS
-
     rank, ranks, found = dist.get_rank(), dist.get_world_size(), {}
     ring = Ring(recorder=Recorder(rank, enabled=False))
     for seed in seeds:
@@ -88,11 +85,6 @@ def test_every_way_is_one_device(ranks):
 def in_half_precision(dtype):
     """On a rank: of each way and result, the error against one device in float64, and SDPA's; what
     is told about dropout and a past; and whether the loss of many tokens adds up."""
-    sys.path[:0] = [str(ROOT / "CP/ring"), str(ROOT / "CP/ulysses")]
-    from heads import gathered_attention, ulysses_attention
-    from online import Recomputed
-    from ring_attention import Ring, ring_attention
-
     rank, ranks, length = dist.get_rank(), dist.get_world_size(), 512
     values = torch.Generator().manual_seed(3)
     drawn = [torch.randn(1, 4, length, 16, generator=values).to(dtype) for _ in range(4)]

@@ -1,13 +1,15 @@
 """Both scripts train the LLaMA as one device does, in float64; the bytes that each way sends."""
 
-import sys
-
 import pytest
 import torch
+import torch.distributed as dist
+from heads import gathered_attention, ulysses_attention
+from ring_attention import Ring, ring_attention
+from zigzag import zigzag
 
 from helpers.cost import ModelConfig, context_parallel_bytes
-from helpers.grade.task import ROOT
 from helpers.ranks import launch
+from helpers.trace import Recorder
 from tests.scripts import alone, on_rank
 
 SIZES = ["--dmodel", "16", "--heads", "4", "--layers", "2", "--seq-l", "16", "--steps", "3"]
@@ -56,15 +58,6 @@ def test_a_grid_of_context_and_data_parallel_ranks_is_one_device():
 
 def count_bytes(ways):
     """On a rank: the bytes that it sends for one attention, forward and backward, of each way."""
-    import torch.distributed as dist
-
-    sys.path[:0] = [str(ROOT / "CP/ring"), str(ROOT / "CP/ulysses")]
-    from heads import gathered_attention, ulysses_attention
-    from ring_attention import Ring, ring_attention
-    from zigzag import zigzag
-
-    from helpers.trace import Recorder
-
     sent, rank, ranks = [], dist.get_rank(), dist.get_world_size()
     batch, exchange, gather, scatter = (
         getattr(dist, name)

@@ -1,18 +1,13 @@
 """The recorded chaos is what the lesson says of it, and a short one leaves nothing running."""
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
-import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "DP/weight_aggr"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "DP/never_stops"))
 import chaos
 import late
 import local_steps
+import numpy as np
+import pytest
 from learner import Part
 from rules import merge
 from syncer import Syncer, cut

@@ -1,18 +1,18 @@
 """Four ways to average gradients: each is one device, whatever the model and the buckets."""
 
-import importlib.util
-import sys
 from functools import partial
-from pathlib import Path
 
+import intro_DDP
 import pytest
 import torch
+from buckets import Buckets
+from flat import Flat
+from hooks import Hooks
 from torch import nn
 
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
 
-FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
 RANKS, STEPS = 3, 3
 TOLERANCE = 1e-12  # float64; only the order of adding differs
 
@@ -56,21 +56,11 @@ def loss_of(model, ids, rank):
     return nn.functional.cross_entropy(logits.flatten(0, 1), ids.roll(1, 1).flatten())
 
 
-def load(name):
-    if str(FOLDER) not in sys.path:
-        sys.path.insert(0, str(FOLDER))
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def ways():
-    flat, hooks, buckets = (load(name) for name in ("flat", "hooks", "buckets"))
     sizes = {"one for each": 1e-9, "two or three": 400 / 2**20, "all in one": 25}
-    made = {"flat": flat.Flat, "hooks": hooks.Hooks}
+    made = {"flat": Flat, "hooks": Hooks}
     for name, size in sizes.items():
-        made[f"buckets, {name}"] = partial(buckets.Buckets, megabytes=size, first=size)
+        made[f"buckets, {name}"] = partial(Buckets, megabytes=size, first=size)
     return made
 
 
@@ -155,11 +145,10 @@ def test_gradients_add_up_where_it_is_told_to_wait_and_tied_weights_come_last():
 
 
 def train(flags):
-    script = load("intro_DDP")
     answers = {}
-    for way in script.WAYS:
-        options = script.read_flags([*flags, "--average", way])
-        losses, net, trace = script.train(options, find_place(), "cpu", lambda step, loss: None)
+    for way in intro_DDP.WAYS:
+        options = intro_DDP.read_flags([*flags, "--average", way])
+        losses, net, trace = intro_DDP.train(options, find_place(), "cpu", lambda step, loss: None)
         answers[way] = losses, net.state_dict(), trace
     return answers
 

@@ -1,12 +1,7 @@
 """The recorded runs are those that the script makes, and its outer step is what lesson 04 says."""
 
-import sys
-from pathlib import Path
-
-import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "DP/weight_aggr"))
 import local_steps
+import torch
 from local_steps import METHODS, RATES, SEEDS, average, best, recorded, torchs_nesterov, weights
 
 

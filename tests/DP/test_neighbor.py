@@ -1,13 +1,8 @@
 """A rank's part comes back from its neighbor's memory, and never half of a copy."""
 
-import sys
-from pathlib import Path
-
+import neighbor
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "DP/never_stops"))
-import neighbor
 from rules import State
 
 

@@ -4,13 +4,10 @@ Nothing here measures time: each fault waits until the one that it needs has hap
 """
 
 import sys
-from pathlib import Path
 
+import cut_off
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "DP/never_stops"))
-import cut_off
 from crew import Crew
 from lighthouse import Lighthouse
 from never_stops import Outcome, distance, survive

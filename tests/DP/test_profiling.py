@@ -4,28 +4,27 @@ import subprocess
 import sys
 from pathlib import Path
 
+import loading
+import profile_ddp as script
+import profile_flags
 import pytest
 import torch
+import transformer
 
 from helpers.ranks import Place, find_place, launch
 from helpers.trace import Trace, in_lanes, shares
-from tests.scripts import imported
 
 FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
 RANKS = 2
 
 
-def lab(name="profile_ddp"):
-    return imported("DP/ddp", name)
-
-
 def flags(*arguments):
-    return lab("profile_flags").read_flags("", [str(a) for a in ("--epochs", 1, *arguments)])
+    return profile_flags.read_flags("", [str(a) for a in ("--epochs", 1, *arguments)])
 
 
 def prepared(*arguments):
     """What training takes on one device."""
-    return lab().prepare(flags(*arguments), Place(0, 1, 0, 1), torch.device("cpu"))
+    return script.prepare(flags(*arguments), Place(0, 1, 0, 1), torch.device("cpu"))
 
 
 TINY = ("--src-shape", 64, 2, 16, "--tgt-shape", 64, 5, 16, "--batch_size", 8)
@@ -33,7 +32,7 @@ TINY = ("--src-shape", 64, 2, 16, "--tgt-shape", 64, 5, 16, "--batch_size", 8)
 
 def sgd_step(arguments):
     """On a rank: its items, its weights before and after a step of SGD, and what it dropped."""
-    script, place = lab(), find_place()
+    place = find_place()
     options = flags(*arguments)
     training = script.prepare(options, place, torch.device("cpu"))
     dropped = torch.rand(3)  # what dropout would draw next
@@ -60,7 +59,7 @@ def test_a_step_of_ddp_is_a_step_of_one_device(ranks):
     items = [i for part, *_ in ranks for i in part[:8]]
     source, target = (torch.stack(x) for x in zip(*(data[i] for i in items), strict=True))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
-    lab().train_step(net, optimizer, training.scaler, source, target, torch.float32)
+    script.train_step(net, optimizer, training.scaler, source, target, torch.float32)
     moved = 0.0
     for name, weight in net.state_dict().items():
         moved = max(moved, (weight - ranks[0][1][name]).abs().max().item())
@@ -78,9 +77,9 @@ def test_each_item_is_read_by_one_rank_and_each_rank_drops_others(ranks):
 def test_items_that_are_left_over_wait_for_another_epoch():
     def part(rank, epoch):
         options = flags("--src-shape", 7, 1, 16, "--batch-size", 2)
-        data = lab("loading").make_data(options, Place(0, 1, 0, 1))
+        data = loading.make_data(options, Place(0, 1, 0, 1))
         place = Place(rank, 3, rank, 3)
-        loader = lab("loading").make_loader(options, place, data, torch.device("cpu"))
+        loader = loading.make_loader(options, place, data, torch.device("cpu"))
         loader.sampler.set_epoch(epoch)
         return list(loader.sampler)
 
@@ -93,7 +92,6 @@ def test_items_that_are_left_over_wait_for_another_epoch():
 
 
 def test_the_model_has_the_parameters_of_the_closed_form():
-    transformer = lab("transformer")
     for size, count in transformer.SIZES.items():
         with torch.device("meta"):
             net = transformer.Forecaster(count)
@@ -107,7 +105,7 @@ def test_the_model_has_the_parameters_of_the_closed_form():
 def test_each_epoch_has_its_own_order():
     training, orders = prepared(*TINY), []
     options = flags(*TINY, "--epochs", 2)
-    lab().train(
+    script.train(
         options,
         training,
         torch.device("cpu"),
@@ -119,9 +117,9 @@ def test_each_epoch_has_its_own_order():
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 def test_each_type_of_numbers_trains_with_weights_that_are_not_half(dtype):
     options = flags(*TINY, "--dtype", dtype)
-    training = lab().prepare(options, Place(0, 1, 0, 1), torch.device("cpu"))
+    training = script.prepare(options, Place(0, 1, 0, 1), torch.device("cpu"))
     before = [p.clone() for p in training.net.parameters()]
-    (loss,) = lab().train(options, training, torch.device("cpu"), lambda *_: None)
+    (loss,) = script.train(options, training, torch.device("cpu"), lambda *_: None)
     wide = torch.float64 if dtype == "float64" else torch.float32
     assert 0 < loss < 3 and {p.dtype for p in training.net.parameters()} == {wide}
     moved = [(p - q).abs().max() for p, q in zip(before, training.net.parameters(), strict=True)]
@@ -131,7 +129,7 @@ def test_each_type_of_numbers_trains_with_weights_that_are_not_half(dtype):
 @pytest.mark.parametrize("rule, factor", [("none", 1), ("sqrt", 2), ("linear", 4)])
 def test_the_learning_rate_follows_the_rule(rule, factor):
     options = flags(*TINY, "--lr-rule", rule, "--lr", 0.01)
-    training = lab().prepare(options, Place(1, 4, 1, 4), torch.device("cpu"))
+    training = script.prepare(options, Place(1, 4, 1, 4), torch.device("cpu"))
     assert training.optimizer.param_groups[0]["lr"] == pytest.approx(0.01 * factor)
 
 

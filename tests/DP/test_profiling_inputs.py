@@ -5,13 +5,16 @@ import shutil
 import sys
 
 import h5py
+import loading
 import numpy as np
+import profile_ddp
 import pytest
 import torch
+from compiling import compiled
+from devices import choose_device as choose
 
 from helpers.ranks import Place
 from tests.DP.test_profiling import flags as flags_of
-from tests.DP.test_profiling import lab
 
 SHAPE = ("--src-shape", 12, 2, 8, "--tgt-shape", 12, 3, 8)
 ALONE = Place(0, 1, 0, 1)
@@ -23,7 +26,7 @@ def flags(*arguments):
 
 
 def data_of(*arguments, place=ALONE):
-    return lab("loading").make_data(flags(*arguments), place)
+    return loading.make_data(flags(*arguments), place)
 
 
 def equal(one, other):
@@ -111,11 +114,10 @@ def test_a_rank_with_no_data():
     place = Place(12, 13, 12, 13)
     sentence = "12 item.* cannot be shared by 13 ranks: rank 12 has no data"
     with pytest.raises(ValueError, match=sentence):
-        lab("loading").make_loader(options, place, data_of(), torch.device("cpu"))
+        loading.make_loader(options, place, data_of(), torch.device("cpu"))
 
 
 def test_local_rank_beyond_the_gpus():
-    choose = lab("devices").choose_device
     assert [choose(r, 2, "nccl") for r in (None, 0, "1")] == ["cuda:0", "cuda:0", "cuda:1"]
     assert [choose(r, 2, "gloo") for r in range(4)] == ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]
     assert choose(3, 0, "gloo") == choose(None, 0, "gloo") == "cpu"
@@ -135,11 +137,11 @@ def test_nccl_where_it_cannot_work(gpus, place, sentence, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
     with pytest.raises(ValueError, match=sentence):
-        lab().join(flags("--backend", "nccl"), place)
+        profile_ddp.join(flags("--backend", "nccl"), place)
 
 
 def test_without_a_compiler_there_is_one_line_and_the_model_as_it_was(monkeypatch, capsys):
-    compiled, net = lab("compiling").compiled, torch.nn.Linear(2, 2)
+    net = torch.nn.Linear(2, 2)
     monkeypatch.setenv("CXX", "no-such-compiler")
     assert compiled(net, torch.device("cpu")) is net
     assert capsys.readouterr().out.count("\n") == 1

@@ -1,12 +1,7 @@
 """Five minutes on a slow link: the clock charges computing and bytes, and stops in time."""
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "DP/weight_aggr"))
 from slow_link import BANDWIDTH, LATENCY, Group, TimeIsUp, score
 
 

@@ -1,20 +1,15 @@
 """Both halves of the all-reduce, each behind computing: the weights are those of one device."""
 
-import sys
-from pathlib import Path
-
+import gaps as gaps_of_steps
 import pytest
+import sweep
 import torch
+from split import Split
 from torch import nn
 
 from helpers.network import Link, slow_link
 from helpers.ranks import find_place, launch
 from helpers.trace import Event, Recorder, Trace
-
-FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
-sys.path.insert(0, str(FOLDER))
-import gaps as gaps_of_steps  # noqa: E402
-import sweep  # noqa: E402
 
 RATE, STEPS, TOLERANCE = 0.5, 3, 1e-12
 SIZES = {"one for each": 1e-9, "two or three": 400 / 2**20, "all in one": 25}
@@ -32,9 +27,6 @@ def batch(rank, step):
 
 
 def split_training():
-    sys.path.insert(0, str(FOLDER))
-    from split import Split
-
     found, rank = {}, find_place().rank
     with slow_link(Link(1000, 1.0)):  # late messages: who doesn't wait for weights uses old ones
         for name, megabytes in SIZES.items():

@@ -1,15 +1,10 @@
 """Buckets on a link: the prediction, by hand."""
 
-import sys
-from pathlib import Path
-
 import pytest
+import sweep
 import torch
 
 from helpers.network import Link, slow_link
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "DP/ddp"))
-import sweep  # noqa: E402
 
 MB = 2**20
 GRADIENTS = [(1.0, MB), (2.0, MB), (3.0, MB)]

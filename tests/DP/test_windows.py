@@ -1,14 +1,10 @@
 """Which window is read when: once in each epoch, the same on any number of ranks; and the mask."""
 
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "DP/ddp"))
-from windows import document_mask, documents_of, places_of  # noqa: E402
+from windows import document_mask, documents_of, places_of
 
 COUNT, BATCH = 50, 8  # a batch that doesn't divide an epoch
 

@@ -1,28 +1,24 @@
 """ZeRO by hand: one device's weights, FSDP2's weights, and the memory that the formulas say."""
 
-import importlib
-import sys
-from pathlib import Path
-
+import intro_ZeRO
+import memory
 import pytest
 import torch
+from intro_ZeRO import Zero0, units_of
 from torch import nn
+from zero1 import Zero1
+from zero2 import Zero2
+from zero3 import Zero3
 
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
 from simplellm.llama import CausalLLama, LLama
 
-FOLDER = Path(__file__).resolve().parents[2] / "DP/zero"
+TRAINERS = Zero0, Zero1, Zero2, Zero3
 RANKS, STEPS = 3, 3
 TOLERANCE = 1e-11  # float64, relative to weights below 1; Adam divides by small gradients
 KINDS = ("plain", "tied", "a weight that is not used")
 OPTIMIZERS = {"sgd": (torch.optim.SGD, 0.5), "adam": (torch.optim.Adam, 1e-2)}
-
-
-def script(name):
-    if str(FOLDER) not in sys.path:
-        sys.path.insert(0, str(FOLDER))
-    return importlib.import_module(name)
 
 
 def make(kind):
@@ -46,19 +42,17 @@ def zero_all():
     """On a rank: for each stage, model and optimizer: the weights, the bytes, what was sent."""
     rank, answers = find_place().rank, {}
     for stage in (0, 1, 2, 3):
-        module = script(f"zero{stage}" if stage else "intro_ZeRO")
-        trainer_of = getattr(module, f"Zero{stage}")
         for kind in KINDS:
             for name, (optimizer, lr) in OPTIMIZERS.items():
                 net, recorder = make(kind), Recorder(rank)
-                units = script("intro_ZeRO").units_of(net)
-                trainer = trainer_of(
+                units = units_of(net)
+                trainer = TRAINERS[stage](
                     units, lambda parts, o=optimizer, lr=lr: o(parts, lr=lr), recorder
                 )
                 for step in range(STEPS):
                     trainer.zero_grad()
                     loss_of(net, rank, step).backward()
-                    kept = script("memory").kept(net, [trainer.optimizer])
+                    kept = memory.kept(net, [trainer.optimizer])
                     trainer.step()
                 sent = [(e.kind, e.info["bytes"]) for e in recorder.trace().events]
                 for unit in trainer.units if stage else ():
@@ -118,7 +112,7 @@ def test_each_stage_is_one_device(stage, kind, name, answers):
 @pytest.mark.parametrize("kind", ["plain", "tied"])
 def test_a_rank_keeps_what_the_formula_says(stage, kind, answers):
     count = sum(p.numel() for p in make(kind).parameters())
-    expected = script("memory").expected(count, stage, RANKS, bytes_each=8)
+    expected = memory.expected(count, stage, RANKS, bytes_each=8)
     for rank in answers:
         kept = rank[stage, kind, "adam"][1]
         for name, size in expected.items():
@@ -142,10 +136,10 @@ def test_torchs_own_gives_the_same_weights(answers):
 
 
 def train(flags):
-    intro, found = script("intro_ZeRO"), []
+    found = []
     for stage in ("0", "1", "2", "3"):
-        options = intro.read_flags([*flags, "--stage", stage])
-        losses, count, kept, trace = intro.train(options, find_place(), "cpu", lambda *_: None)
+        options = intro_ZeRO.read_flags([*flags, "--stage", stage])
+        losses, count, kept, trace = intro_ZeRO.train(options, find_place(), "cpu", lambda *_: None)
         found.append((losses, kept, {e.kind for e in trace.events}))
     return found
 
@@ -165,9 +159,8 @@ def two_backwards():
     said = []
     for stage in (2, 3):
         net, recorder = make("plain"), Recorder(find_place().rank)
-        units = script("intro_ZeRO").units_of(net)
-        kind = getattr(script(f"zero{stage}"), f"Zero{stage}")
-        kind(units, lambda parts: torch.optim.SGD(parts, lr=0.1), recorder)
+        units = units_of(net)
+        TRAINERS[stage](units, lambda parts: torch.optim.SGD(parts, lr=0.1), recorder)
         loss_of(net, 0, 0).backward()
         try:
             loss_of(net, 0, 1).backward()

@@ -1,13 +1,16 @@
 """ZeRO's peak memory, hybrid shards, and Muon's matrices owned by ranks, beside one device."""
 
+import memory
+import muon
+import peak
 import pytest
 import torch
+import torchs_own
 from torch import nn
 
 from helpers.network import Link
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
-from tests.DP.test_zero import script
 
 SHAPES = [(12, 12)] * 5 + [(32, 12), (12, 32)] * 3
 FAST = Link(100_000)
@@ -20,7 +23,7 @@ def matrices(seed):
 
 def by_muon(ranks, steps=3):
     """On a rank: the weights of one device and of ranks that own them, bytes sent, the states."""
-    muon, rank = script("muon"), find_place().rank
+    rank = find_place().rank
     one, cut = matrices(0), matrices(0)
     optimizer, recorder = muon.Muon(one), Recorder(rank)
     trainer = muon.ZeroMuon(cut, muon.Muon, recorder)
@@ -46,7 +49,7 @@ def test_matrices_owned_by_ranks_are_one_device(ranks):
 
 def test_muon_is_torchs():
     ours, theirs, start = matrices(0), matrices(0), matrices(0)
-    one = script("muon").Muon(ours, lr=0.02, momentum=0.9)
+    one = muon.Muon(ours, lr=0.02, momentum=0.9)
     other = torch.optim.Muon(theirs, lr=0.02, momentum=0.9, weight_decay=0.0)
     for step in range(3):
         for a, b, g in zip(ours, theirs, matrices(step + 1), strict=True):
@@ -61,14 +64,13 @@ def test_muon_is_torchs():
 def test_orthogonal_keeps_the_singular_vectors(shape):
     g = torch.randn(shape, generator=torch.Generator().manual_seed(1), dtype=torch.double)
     u, _, v = torch.linalg.svd(g, full_matrices=False)
-    turned = u.T @ script("muon").orthogonal(g) @ v.T
+    turned = u.T @ muon.orthogonal(g) @ v.T
     values = turned.diagonal()
     assert (turned - values.diag()).abs().max() < 1e-9
     assert 0.2 < values.min() and values.max() < 1.3
 
 
 def small_peaks():
-    peak = script("peak")
     peak.model.__defaults__ = (96, 5)
     return [max(max(v) for v in peak.watched(stage).values()) for stage in range(4)], peak.sizes()
 
@@ -82,7 +84,6 @@ def test_the_peak_is_what_is_kept_and_the_largest_unit():
 
 
 def test_watch_forgets_what_is_freed():
-    memory = script("memory")
     x = torch.zeros(1000)
     with memory.Watch([x]) as watch:
         y = x + 1
@@ -93,7 +94,7 @@ def test_watch_forgets_what_is_freed():
 
 
 def hybrid(shape):
-    return script("torchs_own").hybrid_step(shape, FAST, FAST)
+    return torchs_own.hybrid_step(shape, FAST, FAST)
 
 
 def test_hybrid_shards_are_one_device_and_send_two_volumes():

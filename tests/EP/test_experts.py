@@ -1,13 +1,16 @@
 """Experts on several ranks are experts on one device: losses, gradients and weights, in float64."""
 
 import random
-import sys
 
+import intro_EP
 import pytest
 import torch
 import torch.distributed as dist
+from balance import balance_loss
+from dispatch import Dispatch, require_own_tokens
+from ring_attention import Ring, ring_attention
+from zero1 import Zero1
 
-from helpers.grade.task import ROOT, load_module
 from helpers.grid import Grid, make_groups
 from helpers.parallel.context import equal_chunks, following, token_loss
 from helpers.ranks import find_place, launch
@@ -16,16 +19,8 @@ from simplellm.llama import CausalLLama, LLama
 from simplellm.losses import causalLLMLoss
 from simplellm.moe import Experts, give_experts, moe_layers
 
-FOLDER = ROOT / "EP/experts"
 TOLERANCE = 1e-12  # float64, relative to the largest entry of a tensor
 VOCABULARY, LENGTH = 40, 6
-
-
-def script(name="intro_EP"):
-    for folder in (FOLDER, ROOT / "DP/zero"):
-        if str(folder) not in sys.path:
-            sys.path.insert(0, str(folder))
-    return load_module(FOLDER / f"{name}.py", name)
 
 
 def cases(ranks):
@@ -71,7 +66,7 @@ def loss_of(net, case, rank):
     if case["way"] == "loss":
         for layer in moe_layers(net):
             routing = layer.routing
-            loss = loss + script("balance").balance_loss(routing.probabilities, routing.wanted)
+            loss = loss + balance_loss(routing.probabilities, routing.wanted)
     return loss
 
 
@@ -81,14 +76,14 @@ def gradients(net):
 
 def on_ranks(drawn):
     """On a rank: for each case the loss, the gradients, and what the experts had to do."""
-    ep, found = script(), []
+    found = []
     for case in drawn:
         net = make(case)
-        shared, replicas = ep.make_groups(case["ep"])
-        ep.spread(net, shared)
+        shared, replicas = intro_EP.make_groups(case["ep"])
+        intro_EP.spread(net, shared)
         loss = loss_of(net, case, dist.get_rank())
         loss.backward()
-        ep.average_gradients(net, replicas)
+        intro_EP.average_gradients(net, replicas)
         counts = [layer.routing.counts for layer in moe_layers(net)]
         found.append((loss.item(), gradients(net), torch.stack(counts)))
     return found
@@ -96,12 +91,9 @@ def on_ranks(drawn):
 
 def on_ranks_that_share_sequences(case):
     """On a rank of Grid(dp=2, cp=2): the gradients; replicas share experts, and a ring attends."""
-    sys.path.insert(0, str(ROOT / "CP/ring"))
-    from ring_attention import Ring, ring_attention
-
-    ep, grid, net = script(), Grid(dp=2, cp=2), make(case)
+    grid, net = Grid(dp=2, cp=2), make(case)
     here, groups = grid.coordinates(dist.get_rank()), make_groups(grid)
-    ep.spread(net, groups.dp)
+    intro_EP.spread(net, groups.dp)
     positions = equal_chunks(LENGTH, grid.cp)
     for block in net.model.layers:
         block.self_attn.mix = ring_attention(Ring(groups.cp, Recorder(0)), positions)
@@ -110,7 +102,7 @@ def on_ranks_that_share_sequences(case):
     # A mean over all ranks is due, and each has a term of a sum over the ranks of a sequence.
     loss = grid.cp * token_loss(logits, following(ids)[:, mine], ids[:, 1:].numel())
     loss.backward()
-    ep.average_gradients(net, groups.cp)
+    intro_EP.average_gradients(net, groups.cp)
     return gradients(net)
 
 
@@ -157,11 +149,10 @@ def test_ranks_are_one_device():
 def zero_1(steps=3):
     """On a rank: the weights after steps of ZeRO-1, and the largest state that was kept."""
     case = next(case for case in cases(4) if case["ep"] == 2)
-    ep, zero = script(), __import__("zero1")
     net = make(case)
-    shared, replicas = ep.make_groups(case["ep"])
-    ep.spread(net, shared)
-    trainers = ep.zero_1(net, replicas, zero.Zero1, sgd, Recorder(0))
+    shared, replicas = intro_EP.make_groups(case["ep"])
+    intro_EP.spread(net, shared)
+    trainers = intro_EP.zero_1(net, replicas, Zero1, sgd, Recorder(0))
     for _ in range(steps):
         for trainer in trainers:
             trainer.zero_grad()
@@ -193,7 +184,7 @@ def test_zero_1_is_one_device():
 
 def biases_of_two_forwards():
     """On a rank: the bias after a step of two forwards, and by all its counts at once."""
-    ep, rank = script(), dist.get_rank()
+    rank = dist.get_rank()
     case = {"ep": 1, "way": "as drawn", "seed": 2, "rows": 1, "sizes": Experts(6, 2)}
     net = make(case)
     counts = 0
@@ -203,7 +194,7 @@ def biases_of_two_forwards():
     last = torch.stack([layer.routing.wanted for layer in moe_layers(net)])
     for sums in (counts, last):
         dist.all_reduce(sums)
-    ep.balance_after(net, rate=1.0)
+    intro_EP.balance_after(net, rate=1.0)
     found = torch.stack([layer.router.bias for layer in moe_layers(net)])
 
     def moves(sums):
@@ -219,17 +210,17 @@ def test_the_bias_follows_all_forwards_of_a_step():
 
 
 def train_and_send_what_does_not_fit(runs):
-    ep = script()
     losses = [
-        ep.train(ep.read_flags(flags), find_place(), "cpu", lambda *_: None)[0] for flags in runs
+        intro_EP.train(intro_EP.read_flags(flags), find_place(), "cpu", lambda *_: None)[0]
+        for flags in runs
     ]
     ids = torch.arange(6).view(1, 6)
     with pytest.raises(ValueError, match="ranks 0 and 1 read the same tokens"):
-        script("dispatch").require_own_tokens(ids)
-    script("dispatch").require_own_tokens(ids + dist.get_rank())
+        require_own_tokens(ids)
+    require_own_tokens(ids + dist.get_rank())
     take = [1, 1 + (dist.get_rank() == 0)]  # rank 0 expects a row more than rank 1 sends
     with pytest.raises(RuntimeError, match="the parts of a collective have different sizes"):
-        script("dispatch").Dispatch().send(torch.ones(2, 3), [1, 1], take)
+        Dispatch().send(torch.ones(2, 3), [1, 1], take)
     return losses
 
 
@@ -241,7 +232,7 @@ def test_the_script_learns_and_refuses_what_cannot_be():
     ranks = launch(train_and_send_what_does_not_fit, 2, (runs,), quiet=True, timeout=400)
     for losses in zip(*ranks, strict=True):
         assert sum(rank[-1] for rank in losses) < sum(rank[0] for rank in losses) - 0.2
-    check, read = script().check_ranks, script().read_flags
+    check, read = intro_EP.check_ranks, intro_EP.read_flags
     for flags, ranks, said in (
         (["--experts", "6"], 4, "6 experts cannot be divided among 4 ranks"),
         (["--ep", "3"], 4, "--ep 3 does not divide 4 ranks"),

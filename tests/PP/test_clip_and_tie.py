@@ -1,9 +1,5 @@
 """Clipping and tying on a grid are one device's, and each way to do them wrong shows."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "DP_PP"))
 import clip_and_tie
 
 

@@ -1,14 +1,9 @@
 """What the script of schedules takes: proven orders, names, files; test_scripts.py trains it."""
 
-import sys
-
+import intro_PP_schedule as script
 import pytest
 
-from helpers.grade.task import ROOT, load_module
 from helpers.schedules import SCHEDULES, check, interleaved, one_f_one_b, save_csv
-
-sys.path.insert(0, str(ROOT / "PP/schedules"))
-script = load_module(ROOT / "PP/schedules/intro_PP_schedule.py", "intro_PP_schedule")
 
 
 def test_the_orders_of_the_file_are_proven():

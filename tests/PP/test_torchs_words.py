@@ -3,12 +3,12 @@
 import functools
 import importlib
 import re
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
+import torchs_words as script
 from torch import nn
 
 from helpers.grid import Grid
@@ -27,12 +27,6 @@ GRID = Grid(dp=2, pp=2, tp=2)
 PLANS = ("1F1B", "zero-bubble")
 
 
-def words():
-    """The script, imported by the path that ranks know too."""
-    sys.path.insert(0, str(ROOT / "DP_PP"))
-    return importlib.import_module("torchs_words")
-
-
 @pytest.fixture
 def doubles():
     torch.set_default_dtype(torch.float64)
@@ -45,9 +39,9 @@ def doubles():
 
 def step_on_a_rank(folder):
     torch.set_default_dtype(torch.float64)
-    script, steps = words(), []
+    steps = []
     mesh = script.make_mesh(script.read_flags(["--tp", "2"]), 8)
-    groups = {name: tuple(mesh[name].mesh.tolist()) for name in words().MESH}
+    groups = {name: tuple(mesh[name].mesh.tolist()) for name in script.MESH}
     for plan in PLANS:
         flags = [*FLAGS, "--tp", "2", "--schedule", plan, "--clip", "1e-3", "--save", folder]
         options = script.read_flags(flags)
@@ -68,8 +62,8 @@ def test_eight_ranks_are_one_device(tmp_path, doubles):
     folder = str(tmp_path / "saved")
     found = launch(step_on_a_rank, 8, (folder,), quiet=True, checked=False)
     for rank, (groups, _) in enumerate(found):
-        assert groups == {name: GRID.group(rank, name) for name in words().MESH}
-    options = words().read_flags(FLAGS)
+        assert groups == {name: GRID.group(rank, name) for name in script.MESH}
+    options = script.read_flags(FLAGS)
     tokenizer, model = prepare(options, "cpu")
     ids = [next(iter(make_stories(options, tokenizer, d, 2, quiet=True))) for d in range(2)]
 
@@ -139,7 +133,7 @@ def disagreements(folder, csv_files):
 
     for name, shard in (("freed", {}), ("kept", {"reshard_after_forward": False})):
         stage, part = stage_and_part(shard)
-        run(words().SCHEDULES["zero-bubble"](part, 4, loss_fn=loss), part, x)
+        run(script.SCHEDULES["zero-bubble"](part, 4, loss_fn=loss), part, x)
         seen[f"gradients, {name}"] = sum(p.grad is not None for p in stage.parameters())
     stage, part = stage_and_part()
     schedule = Schedule1F1B(part, 4, loss_fn=loss)
@@ -149,7 +143,7 @@ def disagreements(folder, csv_files):
     run(schedule, part, x)
     seen["twice"] = (stage[0].weight.grad / first).nanmean().item()
     seen["own norm"] = nn.utils.clip_grad_norm_(stage.parameters(), 1e9).item()
-    seen["norm"] = words().clip(stage, 1e9, mesh["pp"]).item()
+    seen["norm"] = script.clip(stage, 1e9, mesh["pp"]).item()
 
     uneven = x.clone()
     uneven[0] = torch.nan

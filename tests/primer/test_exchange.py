@@ -1,27 +1,21 @@
 """The exchange: the deadlock says so, and three ways bring the tensor of the left neighbor."""
 
-from pathlib import Path
-
+import exchange
 import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.grade.task import load_module
+from helpers.grade.task import ROOT
 from helpers.ranks import launch, run_script
 
-PRIMER = Path(__file__).resolve().parents[2] / "primer"
 TYPES = ("float32", "float64", "int64", "bfloat16")
-
-
-def the_script():
-    return load_module(PRIMER / "exchange.py", "the_exchange")
 
 
 def by_all_ways():
     """For each way and each tensor: what came, and whether the own tensor stayed."""
-    script, rank, ranks = the_script(), dist.get_rank(), dist.get_world_size()
+    rank, ranks = dist.get_rank(), dist.get_world_size()
     found = {}
-    for name, way in script.ways().items():
+    for name, way in exchange.ways().items():
         for number, dtype in enumerate(TYPES if name != "deadlock" else ()):
             mine = torch.full((2, number), 10 * number + rank, dtype=getattr(torch, dtype))
             before = mine.clone()
@@ -44,7 +38,7 @@ def test_three_ways_bring_the_tensor_of_the_left_neighbor(ranks):
 def test_the_deadlock_ends_in_words():
     def stuck():
         mine = torch.ones(4)
-        the_script().exchange_deadlock(mine, dist.get_rank(), dist.get_world_size())
+        exchange.exchange_deadlock(mine, dist.get_rank(), dist.get_world_size())
 
     report = launch(stuck, 3, timeout=400, on_error="report", quiet=True)
     said = str(report)
@@ -62,10 +56,10 @@ def test_the_deadlock_ends_in_words():
 )
 def test_no_such_neighbors(rank, world_size, sentence):
     with pytest.raises(ValueError, match=sentence):
-        the_script().neighbours(rank, world_size)
+        exchange.neighbours(rank, world_size)
 
 
 def test_the_script_shows_each_way():
-    report = run_script(PRIMER / "exchange.py", ranks=2, quiet=True, timeout=400)
+    report = run_script(ROOT / "primer/exchange.py", ranks=2, quiet=True, timeout=400)
     said = [f"{way}: rank 1 got [0.0, 0.0, 0.0, 0.0]" for way in ("order", "no-wait", "batch")]
     assert report.ok and report.texts[1].splitlines() == said, report

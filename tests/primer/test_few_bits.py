@@ -1,12 +1,7 @@
 """Few bits: torch's own types and products agree, and no error is larger than its bound."""
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "primer/few_bits"))
 import train
 from blocks import MX, ROW, SQUARE, quantize, restore
 from formats import BF16, E2M1, E4M3, E5M2, FP16, FP32, rounded

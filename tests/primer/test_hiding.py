@@ -2,21 +2,17 @@
 on paper takes as long as its formula says."""
 
 import copy
-import sys
-from pathlib import Path
 
-import pytest
-import torch
-import torch.distributed as dist
-
-from helpers.network import Link
-from helpers.ranks import launch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "primer/hiding"))
 import async_tp
 import halves
 import prefetch
+import pytest
+import torch
+import torch.distributed as dist
 from rank import Paper, Rank, hidden
+
+from helpers.network import Link
+from helpers.ranks import launch
 
 
 def differences(pairs):

@@ -1,15 +1,10 @@
 """Two ranks train and two generate: weights arrive whole, and nothing else is learned."""
 
-import sys
-from pathlib import Path
-
+import rollouts
 import torch
 from torch.distributed.tensor import DTensor
 
 from helpers.ranks import launch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "primer"))
-import rollouts
 
 LEARNING_RATE = 0.1
 
