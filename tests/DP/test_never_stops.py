@@ -150,23 +150,6 @@ def test_a_mean_is_weighted_by_tokens(lighthouse):
     assert answer["mean"] == [4.0] and lighthouse.losses == [1.75]
 
 
-def test_a_gradient_for_a_closed_step_is_not_counted(lighthouse):
-    a = beating(lighthouse, 0)
-    lighthouse.closed, lighthouse.counted = 1, [{1: 0}]
-    lighthouse.past.append((np.array([2.0]), {1: 0}))
-    late = {"tokens": 9, "gradient": np.array([100.0])}
-    answer = ask(lighthouse.address, verb="mean", replica=0, ticket=a, step=0, **late)
-    assert answer["mean"] == [2.0] and answer["counted"] == {"1": 0} and lighthouse.open == {}
-
-
-def test_one_that_was_away_for_too_long_has_to_heal(lighthouse):
-    beating(lighthouse, 0)
-    lighthouse.closed = 5
-    lighthouse.past.append((np.array([2.0]), {1: 0}))
-    answer = ask(lighthouse.address, verb="mean", replica=0, ticket=0, step=3)
-    assert answer["heal"] and "mean" not in answer
-
-
 def test_a_replica_whose_place_has_been_taken_is_refused(lighthouse):
     beating(lighthouse, 0)
     with pytest.raises(Refused, match="another process has taken the place of this replica 0"):
