@@ -1,19 +1,55 @@
 """Ranks with uneven data and uneven tokens train as one device does."""
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
+import torch.distributed as dist
+from data_parallel.dataset import partition_dataset
 from project import utils
 from project.models import make_config, make_model
+from project.run_data_parallel import average_gradients
+from torch.utils.data import DataLoader
 from transformers import GPT2LMHeadModel
 from wrong_input import WrongInput
 
-sys.path.insert(0, str(Path(__file__).parent))
-import ranks_of_it
+from helpers.ranks import launch
 
-GPT2 = str(Path(__file__).resolve().parents[2] / "gpt2")
+LONG, SHORT = "Der alte Mann hat ein Pferd gesucht, weil die Kinder rufen.", "Die Uhr."
+
+
+def rows(count):
+    """Sentences of very different lengths, so that ranks have different numbers of tokens."""
+    texts = [f"{LONG if n % 2 else SHORT} {'a' * (3 * n)}" for n in range(count)]
+    return [{"de": text, "en": text.lower()} for text in texts]
+
+
+def steps(samples, world, batch, longest=64):
+    """On a rank: train one pass; the weights after it, and the tokens of each step."""
+    torch.set_num_threads(1)
+    rank = dist.get_rank() if dist.is_initialized() else 0
+    data = rows(samples)
+    tokenizer = utils.get_tokenizer(data, 300, "de", "en")
+    model = make_model(make_config("tiny", len(tokenizer), longest))
+    collate = utils.german_to_english(tokenizer, longest)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if world:
+        batches = partition_dataset(rank, world, data, batch, collate)
+        _, counts = utils.train(
+            model, optimizer, batches, batch, collate, "", rank, average_gradients
+        )
+    else:  # one device: the batches that `batch` ranks have together, step by step
+        loaders = [list(partition_dataset(r, batch, data, batch, list)) for r in range(batch)]
+        together = [
+            collate([row for loader in loaders if step < len(loader) for row in loader[step]])
+            for step in range(max(map(len, loaders)))
+        ]
+        batches = DataLoader(together, batch_size=None)
+        _, counts = utils.train(model, optimizer, batches, batch, collate, "")
+    return {n: p.detach().clone() for n, p in model.named_parameters()}, counts
+
+
+def several(sizes):
+    """On one of three ranks: what `steps` gives for each number of samples and longest row."""
+    return [steps(samples, 3, 3, longest) for samples, longest in sizes]
 
 
 def test_weights_after_several_uneven_steps_are_one_devices():
@@ -21,9 +57,9 @@ def test_weights_after_several_uneven_steps_are_one_devices():
     # 10 samples on 3 ranks, one at a time: 3, 4 and 3 steps, and rows of very different lengths.
     # At 16 tokens the long sentences are cut off before their translation begins.
     uneven, cut_off = (10, 64), (3, 16)
-    ranks = ranks_of_it.on_ranks(ranks_of_it.several, 3, GPT2, (uneven, cut_off))
+    ranks = launch(several, 3, ((uneven, cut_off),), quiet=True)
     for (samples, longest), *answers in zip((uneven, cut_off), *ranks, strict=True):
-        expected, _ = ranks_of_it.steps(GPT2, samples, 0, 3, longest)
+        expected, _ = steps(samples, 0, 3, longest)
         if samples == 10:
             assert [len(counts) for _, counts in answers] == [4, 4, 4]
             assert [sum(n == 0 for n in counts) for _, counts in answers] == [1, 0, 1]
@@ -34,7 +70,7 @@ def test_weights_after_several_uneven_steps_are_one_devices():
 
 @pytest.fixture(scope="module")
 def small():
-    data = ranks_of_it.rows(12)
+    data = rows(12)
     tokenizer = utils.get_tokenizer(data, 300, "de", "en")
     model = make_model(make_config("tiny", len(tokenizer), 64))
     return data, tokenizer, model
