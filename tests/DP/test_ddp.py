@@ -12,9 +12,11 @@ from torch import nn
 
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
+from tests.scripts import on_rank
 
 RANKS, STEPS = 3, 3
-TOLERANCE = 1e-12  # float64; only the order of adding differs
+# float64; only the order of adding differs.
+assert_same = partial(torch.testing.assert_close, rtol=0, atol=1e-12)
 
 
 class Tied(nn.Module):
@@ -56,29 +58,21 @@ def loss_of(model, ids, rank):
     return nn.functional.cross_entropy(logits.flatten(0, 1), ids.roll(1, 1).flatten())
 
 
-def ways():
-    sizes = {"one for each": 1e-9, "two or three": 400 / 2**20, "all in one": 25}
-    made = {"flat": Flat, "hooks": Hooks}
-    for name, size in sizes.items():
-        made[f"buckets, {name}"] = partial(Buckets, megabytes=size, first=size)
-    return made
-
-
-NAMES = [
-    "flat",
-    "hooks",
-    *(f"buckets, {n}" for n in ("one for each", "two or three", "all in one")),
-]
+BUCKETS = {
+    f"buckets, {name}": partial(Buckets, megabytes=size, first=size)
+    for name, size in (("one for each", 1e-9), ("two or three", 400 / 2**20), ("all in one", 25))
+}
+WAYS = {"flat": Flat, "hooks": Hooks} | BUCKETS
 # Where ranks use different layers, only buckets know what to do: the others average what is there.
-CASES = [(name, Tied) for name in NAMES] + [(name, Skipping) for name in NAMES[2:]]
+CASES = [(name, Tied) for name in WAYS] + [(name, Skipping) for name in BUCKETS]
 
 
 def step_all(set_to_none):
     """On a rank: the weights after some steps of SGD, by way and model; two windows a step."""
-    rank, made, answers = find_place().rank, ways(), {}
+    rank, answers = find_place().rank, {}
     for name, kind in CASES:
         model = make(kind)
-        averager = made[name](model, Recorder(rank))
+        averager = WAYS[name](model, Recorder(rank))
         for step in range(STEPS):
             model.zero_grad(set_to_none=set_to_none)
             loss_of(model, batch(rank, step), rank).backward()
@@ -114,14 +108,13 @@ def one_device(kind):
 def test_each_way_is_one_device(name, kind, set_to_none, answers):
     expected = one_device(kind)
     for rank in answers[set_to_none]:
-        for key, weight in rank[name, kind.__name__].items():
-            assert (weight - expected[key]).abs().max() < TOLERANCE, key
+        assert_same(rank[name, kind.__name__], expected)
 
 
 def accumulate():
     """On a rank: two backwards before one averaging."""
     rank, model = find_place().rank, make(Tied)
-    averager = ways()["buckets, two or three"](model, Recorder(rank))
+    averager = WAYS["buckets, two or three"](model, Recorder(rank))
     for step in range(2):
         model.zero_grad()
         for part in range(2):
@@ -137,20 +130,16 @@ def test_gradients_add_up_where_it_is_told_to_wait_and_tied_weights_come_last():
     model = make(Tied)
     losses = [loss_of(model, batch(r, s), r) for s in (2, 3) for r in range(RANKS)]
     (sum(losses) / RANKS).backward()
+    right = {name: p.grad for name, p in model.named_parameters()}
     for gradients, order in launch(accumulate, RANKS, quiet=True):
-        for name, p in model.named_parameters():
-            assert (gradients[name] - p.grad).abs().max() < TOLERANCE, name
+        assert_same(gradients, right)
         # head.weight is parameter 0; reversed it came last, and so it does in the graph.
         assert sum(order, [])[-1] == 0
 
 
 def train(flags):
-    answers = {}
-    for way in intro_DDP.WAYS:
-        options = intro_DDP.read_flags([*flags, "--average", way])
-        losses, net, trace = intro_DDP.train(options, find_place(), "cpu", lambda step, loss: None)
-        answers[way] = losses, net.state_dict(), trace
-    return answers
+    script = "DP/ddp/intro_DDP.py"
+    return {way: on_rank(script, [*flags, "--average", way]) for way in intro_DDP.WAYS}
 
 
 def test_the_script_trains_alike_in_all_four_ways_and_shows_its_buckets():
@@ -161,8 +150,7 @@ def test_the_script_trains_alike_in_all_four_ways_and_shows_its_buckets():
         losses, weights, trace = rank["flat"]
         for way in ("hooks", "buckets", "ddp"):
             assert rank[way][0] == pytest.approx(losses, abs=1e-6)
-            for key, weight in weights.items():
-                assert (rank[way][1][key] - weight).abs().max() < 1e-6, (way, key)
+            assert_same(rank[way][1], weights, atol=1e-6)
         assert sum(e.kind == "all-reduce" for e in trace.events) == 3
         for way in ("buckets", "ddp"):
             events = [e for e in rank[way][2].events if e.kind == "all-reduce"]
