@@ -10,7 +10,6 @@ import functools
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 from never_stops import distance, survive
 from replica import run

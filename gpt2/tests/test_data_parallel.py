@@ -7,7 +7,6 @@ python -m pytest -l -v -k "a4_1_2"
 """
 
 import json
-import os
 import shutil
 import subprocess
 import sys
