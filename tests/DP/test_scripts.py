@@ -1,4 +1,4 @@
-"""Three ranks that average are one device with the whole batch; and how every script is started."""
+"""How every script of several ranks is started."""
 
 import os
 import re
@@ -9,45 +9,10 @@ import sys
 import pytest
 
 from helpers.grade.task import ROOT
-from helpers.ranks import launch
-from tests.scripts import alone, on_rank
 
 SMALL = ["--dmodel", "12", "--heads", "2", "--layers", "1", "--seq-l", "16", "--steps", "4"]
-SGD = [*SMALL, "--optimizer", "sgd", "--lr", "0.5"]
-ADAM = [*SMALL, "--optimizer", "adam", "--lr", "0.01"]
-GRADIENTS, WEIGHTS = "DP/gradient_aggr/intro_DP_GA.py", "DP/weight_aggr/intro_DP_WA.py"
-# Four steps of SGD; only the order of adding three float32 numbers differs.
-TOLERANCE = 1e-6
 BUILT = (ROOT / ".venv", ROOT / "build")
 SHELLS = [path for path in ROOT.glob("*/**/run.sh") if not set(BUILT) & set(path.parents)]
-
-
-def train(runs):
-    """On a rank: the weights after each script's own training."""
-    return [on_rank(path, flags)[1] for path, flags in runs]
-
-
-def one_device(*flags):
-    return alone([*flags, "--batch-size", "3", "--like-ranks", "3"])[1]
-
-
-def largest_difference(a, b):
-    assert a.keys() == b.keys()
-    return max((a[name] - b[name]).abs().max().item() for name in a)
-
-
-def test_three_ranks_are_one_device_with_the_whole_batch():
-    with_sgd, with_adam = one_device(*SGD), one_device(*ADAM)
-    untrained = one_device(*SGD, "--steps", "0")
-    assert largest_difference(with_sgd, untrained) > 1e-3  # so that the next lines say something
-    ranks = launch(train, 3, ([(GRADIENTS, SGD), (WEIGHTS, SGD), (WEIGHTS, ADAM)],), quiet=True)
-    for gradients, weights, weights_with_adam in ranks:
-        assert largest_difference(with_sgd, gradients) < TOLERANCE
-        assert largest_difference(with_sgd, weights) < TOLERANCE
-        assert largest_difference(ranks[0][0], gradients) == 0
-        assert largest_difference(ranks[0][1], weights) == 0
-        # The mean of Adam's steps is not Adam's step of the mean.
-        assert largest_difference(with_adam, weights_with_adam) > 1e-3
 
 
 @pytest.mark.skipif(os.name != "posix", reason="run.sh is for POSIX; run.bat is its twin")

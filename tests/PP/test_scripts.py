@@ -1,4 +1,4 @@
-"""Every pipeline script is one device: losses and weights compared, with SGD."""
+"""Scripts of replicas and of pipelines are one device: losses and weights compared, with SGD."""
 
 import functools
 import gc
@@ -20,9 +20,12 @@ NAIVE = "PP/naive/intro_PP_naive.py"
 GPIPE = "PP/microbatches/intro_PP_microbatches.py"
 ONE_F_ONE_B = "PP/1F1B/intro_PP_1F1B.py"
 DP_PP = "DP_PP/intro_DP_PP.py"
+GRADIENTS, WEIGHTS = "DP/gradient_aggr/intro_DP_GA.py", "DP/weight_aggr/intro_DP_WA.py"
 SCHEDULE = "PP/schedules/intro_PP_schedule.py"
 # A script, its ranks, the stages of a pipeline, the batch that one device reads, and flags.
 RUNS = {
+    "gradients averaged": (GRADIENTS, 3, 1, 3, ""),
+    "weights averaged": (WEIGHTS, 3, 1, 3, ""),
     "naive, alone": (NAIVE, 1, 1, 3, "--batch-size 3"),
     "naive": (NAIVE, 3, 3, 3, "--batch-size 3"),
     "naive, a layer each": (NAIVE, 4, 4, 3, "--batch-size 3"),
@@ -71,12 +74,12 @@ def test_a_pipeline_is_one_device(name):
     replicas = ranks // stages
     losses, expected = one_device(batch, replicas, "6" if "--layers 6" in flags else "4")
     found = [rank[name] for rank in trained(ranks)]
-    for pipeline in (found[n : n + stages] for n in range(0, ranks, stages)):
-        held = [key for _, weights, _ in pipeline for key in weights]
-        assert len(held) == len(set(held)) == len(expected), "a weight lies in one stage"
-    for _, weights, _ in found:
-        for key, weight in weights.items():
-            assert (weight - expected[key]).abs().max().item() < TOLERANCE, key
+    pipelines = [found[n : n + stages] for n in range(0, ranks, stages)]
+    wholes = [dict(pair for _, part, _ in each for pair in part.items()) for each in pipelines]
+    for pipeline, whole in zip(pipelines, wholes, strict=True):
+        assert sum(len(part) for _, part, _ in pipeline) == len(whole), "a weight lies in one stage"
+        torch.testing.assert_close(whole, expected, rtol=0, atol=TOLERANCE)
+        torch.testing.assert_close(whole, wholes[0], rtol=0, atol=0)
     ends = [losses for losses, _, _ in found if losses]
     assert len(ends) == replicas
     if "waves" not in flags:  # of several waves, the last one's loss is said
@@ -102,6 +105,13 @@ def test_the_order_of_actions_is_the_schedule(name, right):
     first, *others = (rank[name][2] for rank in trained(right.size))
     four_steps = [4 * actions for actions in planned(right)]
     assert recorded(first.merged(*others)) == four_steps
+
+
+def test_the_mean_of_adams_steps_is_not_adams_step_of_the_mean():
+    flags = [*SIZES, "--steps", "4", "--optimizer", "adam", "--lr", "0.01"]
+    right = alone([*flags, "--batch-size", "3", "--like-ranks", "3"])[1]
+    for _, weights, _ in launch(on_rank, 3, (WEIGHTS, flags), quiet=True):
+        assert max((weights[name] - right[name]).abs().max() for name in right) > 1e-3
 
 
 def test_1f1b_lets_go_of_what_it_has_sent():
