@@ -222,17 +222,8 @@ def tell(found: Iterable[Callable[[], Row]], about: str, path: Path) -> bool:
         print(f"{'right' if good else 'WRONG'}  {name}: {said}", flush=True)
         lines.append(f"| {name} | {'right' if good else '**wrong**'} | {said} |")
     verdict = "Everything is right." if right else "Something is wrong."
-    head = [
-        "# What this machine's GPUs show",
-        "",
-        about,
-        "",
-        verdict,
-        "",
-        "| | | |",
-        "|---|---|---|",
-    ]
-    write_whole(path, "\n".join([*head, *lines]) + "\n")
+    head = f"# What this machine's GPUs show\n\n{about}\n\n{verdict}\n\n| | | |\n|---|---|---|\n"
+    write_whole(path, head + "\n".join(lines) + "\n")
     print(f"{verdict} The report: {path}")
     return right
 

@@ -14,20 +14,7 @@ from pathlib import Path
 from helpers.syllabus import LESSONS
 
 ROOT = Path(__file__).resolve().parents[1]
-KINDS = {
-    ".py",
-    ".md",
-    ".ipynb",
-    ".js",
-    ".html",
-    ".toml",
-    ".yml",
-    ".css",
-    ".csv",
-    ".json",
-    ".sh",
-    "",
-}
+KINDS = {*".py .md .ipynb .js .html .toml .yml .css .csv .json .sh".split(), ""}
 NUMBERS = re.compile(
     r"\b([Ll]essons?\]?[ _-])(\d\d)((?:(?:, (?:and )?| and | or | to |-|–)\d\d)*)\b"
 )

@@ -8,16 +8,7 @@ from helpers.simulate import simulate
 from helpers.timeline import timeline
 from helpers.timeline.__main__ import main
 from helpers.timeline.settings import Settings
-from helpers.trace import (
-    Event,
-    Trace,
-    bubble,
-    busy,
-    idle_by_cause,
-    in_lanes,
-    peak,
-    with_waits,
-)
+from helpers.trace import Event, Trace, bubble, busy, idle_by_cause, in_lanes, peak, with_waits
 from helpers.trace.examples import pipeline
 
 pytestmark = pytest.mark.timeout(600)

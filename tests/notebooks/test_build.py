@@ -136,11 +136,7 @@ def test_the_digest_follows_the_lessons_own_files_alone(book, name):
 @pytest.mark.parametrize(
     "old, new, said",
     [
-        (
-            "len(halves(8))",
-            "1 / 0",
-            "cell 3 failed at `1 / 0`: ZeroDivisionError: division",
-        ),
+        ("len(halves(8))", "1 / 0", "cell 3 failed at `1 / 0`: ZeroDivisionError: division"),
         ("len(halves(8))", "halves('x')", "cell 3 failed at `halves('x')`: TypeError: '<='"),
         ("len(halves(8))", "import os; os._exit(1)", "cell 3 ended its kernel"),
         ("print(halves(8))", "import sys; print(1, file=sys.stderr)", "writes to standard error"),

@@ -41,12 +41,7 @@ def test_a_source_that_breaks_a_rule(book, old, new, said):
         ("lesson", "predict(", "print(", "no prediction: call predict('micro_batches-1'"),
         ("lesson", "halving-1", "halving-2", "its questions are halving-2: number them halving-1"),
         ("lesson", 'reveal("halving-1")', "1", "halving-1 needs both predict('halving-1', …) and"),
-        (
-            "lesson",
-            '"twice", ',
-            '"once", "twice", ',
-            "halving-1: give a reason for each of A, C",
-        ),
+        ("lesson", '"twice", ', '"once", "twice", ', "halving-1: give a reason for each of A, C"),
         ("lesson", "tasks 0", "tasks 5", "the first cell says 'tasks 5', and its tasks take 0"),
         ("lesson", "Reading 5", "Reading 50", "'Reading 50', and reading it takes 5 minutes"),
         ("truth", '"A":', '"C":', "halving-1: give a reason for each of A"),

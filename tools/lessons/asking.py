@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from helpers.grade.task import ANSWERS, TaskError, load_packed, load_task, task_ids
 from lessons.book import CHECK, Book
 from lessons.rules import TIMES
-from lessons.sight import FOLDED
+from lessons.sight import FOLDED, MAGIC
 
 TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
 CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.MULTILINE)
@@ -124,9 +124,7 @@ def _place(question: str) -> tuple[str, int]:
 def _calls(source: str) -> Iterator[ast.Call]:
     """The calls of predict, reveal and answer in a cell."""
     try:
-        tree = ast.parse(
-            re.sub(r"^(\s*)([%!].*|\w+ = [%!].*)$", r"\1pass", source, flags=re.MULTILINE)
-        )
+        tree = ast.parse(MAGIC.sub(r"\1pass", source))
     except SyntaxError:
         return  # running it says where
     for node in ast.walk(tree):

@@ -74,9 +74,7 @@ def colored(code: str, language: str = "python") -> str:
 
 
 def html_of(
-    text: str,
-    where: Callable[[str, str], str],
-    lesson: Callable[[str], str | None] | None = None,
+    text: str, where: Callable[[str, str], str], lesson: Callable[[str], str | None] | None = None
 ) -> str:
     """Return Markdown as HTML; the arguments are those of `Renderer`."""
     text = re.sub(r"\b([Ll]essons?)\n(?=\d\d\b)", r"\1 ", text)  # one line, one mention
