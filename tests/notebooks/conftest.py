@@ -1,15 +1,12 @@
 """A small repository of one lesson in a temporary folder, for the tests of the builder."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
+from lessons.book import Book
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.append(str(REPOSITORY / "tools"))  # where the builder finds its parts when it is run
-
-from lessons.book import Book  # noqa: E402
-
 LESSON = """\
 # %% [markdown]
 # # Halving

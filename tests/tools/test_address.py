@@ -1,13 +1,12 @@
 """The repository's address stands in one place, and pages follow from it."""
 
 import shutil
-import sys
 from pathlib import Path
 
+import address
+import links
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import address  # noqa: E402
-import links  # noqa: E402
 
 
 def copy(to: Path, url: str) -> None:

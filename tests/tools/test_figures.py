@@ -1,14 +1,10 @@
 """imgs/ holds what the code draws today, each with its alternative text, and nothing else."""
 
 import re
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import figures  # noqa: E402
+import figures
 
 
 @pytest.mark.parametrize("name", figures.FIGURES)

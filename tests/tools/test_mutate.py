@@ -2,15 +2,13 @@
 
 import ast
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+import mutate
 
-import mutate  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 CODE = """\
 def larger(a: int, b: int) -> int:

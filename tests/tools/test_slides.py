@@ -1,15 +1,13 @@
 """Slides are made of what lessons say: question, prediction, result, picture, what to remember."""
 
-import sys
 from pathlib import Path
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-import slides  # noqa: E402
+import slides
 
+ROOT = Path(__file__).resolve().parents[2]
 PNG = "iVBORw0KGgo="
 
 
