@@ -10,7 +10,6 @@ The server runs on a copy of the project, with settings of its own, on a port th
 chose. The browser is the one of this machine; it reaches nothing but 127.0.0.1.
 """
 
-import functools
 import json
 import os
 import secrets
@@ -19,12 +18,10 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -33,9 +30,9 @@ import pytest
 
 from bench.timeline import program
 from tests.browser.playing import game  # noqa: F401  (a fixture)
+from tests.browser.serving import Server
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tools"))
 SCREENSHOTS = ROOT / "build/screenshots"
 NOT_COPIED = ("build", "tests", "__pycache__", "*.egg-info", ".*")
 PATIENCE = 120  # seconds for any one thing: the first start after an installation is slow
@@ -177,24 +174,15 @@ def browser():
         started.close()
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """(address, the server) of the site, as any web server would serve it."""
+    """The site's (address, folder)."""
     from pages.write import write_site
 
     folder = tmp_path_factory.mktemp("site")
     write_site(ROOT, folder / "lab")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    server.folder = folder / "lab"
-    yield f"http://127.0.0.1:{server.server_address[1]}/lab/", server
-    server.shutdown()
-    server.server_close()
+    with Server(folder) as server:
+        yield f"{server.address}lab/", folder / "lab"
 
 
 @pytest.fixture

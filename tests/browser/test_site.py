@@ -35,12 +35,11 @@ def test_a_lesson_is_read_predicted_and_its_timelines_live(site, page):
 
 
 def test_a_level_is_played_and_a_slider_moved_then_again_without_a_network(site, page):
-    address, server = site
-    page.goto(address + "play.html")
+    page.goto(site[0] + "play.html")
     page.wait_for_function("document.querySelectorAll('#play .play-map li').length > 3")
     choose(page, "finish it for me")
     page.get_by_text("8 of 8").wait_for()
-    page.goto(address + "explore.html")
+    page.goto(site[0] + "explore.html")
     page.locator("#view canvas").first.wait_for()
     page.locator("[data-key=ranks]").focus()
     page.keyboard.press("ArrowRight")
@@ -51,9 +50,9 @@ def test_a_level_is_played_and_a_slider_moved_then_again_without_a_network(site,
         while (!(await caches.match("lessons/06_micro_batches.html"))) await soon();
     }""")
     page.context.set_offline(True)
-    page.goto(address + "play.html")
+    page.goto(site[0] + "play.html")
     page.wait_for_function("document.querySelectorAll('#play .play-map li').length > 3")
-    page.goto(address + LESSON)
+    page.goto(site[0] + LESSON)
     page.locator("h1").wait_for()
     page.context.set_offline(False)
 
@@ -63,20 +62,14 @@ def test_a_puzzle_that_never_ends_is_stopped_and_the_page_lives(site, page):
     editor, said = page.locator("textarea"), page.locator("pre[role=status]")
     editor.fill(WRONG)
     page.get_by_text("Run it", exact=True).click()
-    page.wait_for_function(
-        "document.querySelector('pre[role=status]').textContent.includes('line 2')"
-    )
+    page.locator("pre[role=status]", has_text="line 2").wait_for()
     assert "load_weights" in said.inner_text()
     editor.fill(LOOP)
     page.keyboard.press("Control+Enter")
-    page.wait_for_function(
-        "document.querySelector('pre[role=status]').textContent.includes('never ends')"
-    )
+    page.locator("pre[role=status]", has_text="never ends").wait_for()
     editor.fill(WRONG)
     page.get_by_text("Run it", exact=True).click()  # by a Python that was started anew
-    page.wait_for_function(
-        "document.querySelector('pre[role=status]').textContent.includes('line 2')"
-    )
+    page.locator("pre[role=status]", has_text="line 2").wait_for()
 
 
 def test_the_editor_numbers_its_lines(site, page):

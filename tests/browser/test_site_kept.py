@@ -1,16 +1,14 @@
 """What a visitor of the site has done stays done: in two tabs, after a reload, after an update."""
 
-import functools
 import os
 import re
-import threading
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from helpers.lesson.asked import Number, asked
 from tests.browser.playing import choose
+from tests.browser.serving import Files, Server
 
 ASSETS = Path(__file__).resolve().parents[2] / "tools/pages/assets"
 WRONG = "async def basic(model):\n    model.load_weights(7)\n    return model\n"
@@ -205,15 +203,12 @@ def test_a_phone_keeps_what_it_has_seen(site, page):
     page.context.set_offline(False)
 
 
-class Cached(SimpleHTTPRequestHandler):
+class Cached(Files):
     """A server whose pages a browser may keep for ten minutes."""
 
     def end_headers(self):
         self.send_header("cache-control", "max-age=600")
         super().end_headers()
-
-    def log_message(self, *_):
-        pass
 
 
 def test_an_update_is_seen_at_the_next_visit(page, tmp_path):
@@ -230,20 +225,16 @@ def test_an_update_is_seen_at_the_next_visit(page, tmp_path):
             os.utime(tmp_path / name, (day, day))  # a server tells versions apart by it
 
     publish("before", 1e9)
-    handler = functools.partial(Cached, directory=tmp_path)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_address[1]}/"
     until = """async (old) => {
         const soon = () => new Promise((done) => setTimeout(done, 100));
         while ((await caches.keys()).includes(old) || !(await caches.match("./"))) await soon();
         return caches.keys();
     }"""
-    try:
-        page.goto(address)
+    with Server(tmp_path, Cached) as server:
+        page.goto(server.address)
         names = page.evaluate(until, "")
         publish("after", 1.1e9)
-        page.goto(address)  # the browser sees that there's another version, and fetches it
+        page.goto(server.address)  # the browser sees that there's another version, and fetches it
         page.evaluate(until, names[0])
         stored = page.evaluate("async () => (await caches.match('./')).text()")
         assert stored.endswith("after")  # under the new version, and so at every later visit
@@ -263,6 +254,3 @@ def test_an_update_is_seen_at_the_next_visit(page, tmp_path):
         }""")
         assert refused == "redundant"  # what is kept is still the whole version before
         assert page.evaluate("async () => (await caches.match('./')).text()").endswith("after")
-    finally:
-        server.shutdown()
-        server.server_close()

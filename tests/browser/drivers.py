@@ -1,11 +1,11 @@
-"""Windows of Chromium, Firefox and WebKit for tools/browsers.py, and a server of the site.
+"""Windows of Chromium, Firefox and WebKitGTK that can do the same few things.
 
-Chromium through Playwright, Firefox (firefox-esr) through WebDriver BiDi, WebKitGTK
-(webkit2gtk-driver and xvfb) through WebDriver.
+Playwright drives the Chromium of this machine, but no Firefox and no WebKit that it hasn't brought
+itself: Firefox (firefox-esr) is driven by WebDriver BiDi, WebKitGTK (webkit2gtk-driver and xvfb) by
+WebDriver.
 """
 
 import contextlib
-import functools
 import json
 import os
 import shutil
@@ -15,7 +15,6 @@ import tempfile
 import threading
 import time
 import urllib.request
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 PATIENCE = 120  # seconds for any one thing
@@ -55,17 +54,17 @@ class Browser:
 
 
 class Chromium(Browser):
-    name, program = "chromium", ("chromium", "chromium-browser", "google-chrome")
+    """A page of the tests' own Chromium: a program has one Playwright."""
 
-    def __init__(self, mode: str = ""):
-        from playwright.sync_api import sync_playwright
+    name = "chromium"
+    LOOKS = {
+        "dark": {"color_scheme": "dark"},
+        "still": {"reduced_motion": "reduce"},
+        "forced": {"forced_colors": "active"},
+    }
 
-        self.play = sync_playwright().start()
-        path = next(filter(None, map(shutil.which, self.program)))
-        self.browser = self.play.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        looks = {"dark": {"color_scheme": "dark"}, "still": {"reduced_motion": "reduce"}}
-        looks["forced"] = {"forced_colors": "active"}
-        self.page = self.browser.new_page(has_touch=True, **looks.get(mode, {}))
+    def __init__(self, mode: str, browser):
+        self.page = browser.new_page(has_touch=True, **self.LOOKS.get(mode, {}))
 
     def goto(self, address: str) -> None:
         self.page.goto(address)
@@ -81,19 +80,15 @@ class Chromium(Browser):
     def size(self, width: int, height: int) -> None:
         self.page.set_viewport_size({"width": width, "height": height})
 
-    def act(self, actions: dict) -> None:
-        first = actions["actions"][0]
-        if actions["id"] == "touch":
-            self.page.touchscreen.tap(first["x"], first["y"])
-        elif actions["type"] == "pointer":
-            self.page.mouse.click(first["x"], first["y"])
-        else:
-            named = {code: name for name, code in KEYS.items()}
-            self.page.keyboard.press(named.get(first["value"], first["value"]))
+    def press(self, selector: str, kind: str = "mouse") -> None:
+        one = self.page.locator(selector).first
+        one.tap() if kind == "touch" else one.click()
+
+    def key(self, name: str) -> None:
+        self.page.keyboard.press(name)
 
     def close(self) -> None:
-        self.browser.close()
-        self.play.stop()
+        self.page.close()
 
 
 class Firefox(Browser):
@@ -104,7 +99,7 @@ class Firefox(Browser):
         "forced": {"browser.display.document_color_use": 2, "ui.useAccessibilityTheme": 1},
     }
 
-    def __init__(self, mode: str = ""):
+    def __init__(self, mode: str):
         from websocket import create_connection
 
         self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -165,7 +160,7 @@ class Firefox(Browser):
 class WebKit(Browser):
     name, program = "webkit", ("WebKitWebDriver",)
 
-    def __init__(self, mode: str = ""):
+    def __init__(self, mode: str):
         self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         settings = Path(self.home.name) / "gtk-3.0/settings.ini"
         settings.parent.mkdir()
@@ -226,30 +221,7 @@ class WebKit(Browser):
         self.home.cleanup()
 
 
-ALL = (Chromium, Firefox, WebKit)
-
-
 def installed() -> list[type[Browser]]:
-    """Return the browsers that this machine has."""
-    found = [each for each in ALL if any(map(shutil.which, each.program))]
-    return [each for each in found if each is not WebKit or shutil.which("Xvfb")]
-
-
-class Server(ThreadingHTTPServer):
-    """The site of a folder, on this machine alone."""
-
-    def __init__(self, folder: Path):
-        class Quiet(SimpleHTTPRequestHandler):
-            def log_message(self, *_: object) -> None:
-                pass
-
-        super().__init__(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
-        self.address = f"http://127.0.0.1:{self.server_address[1]}/"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def handle_error(self, *_: object) -> None:
-        """Say nothing: a page that is left breaks off what it loads."""
-
-    def end(self) -> None:
-        self.shutdown()
-        self.server_close()
+    """Return Chromium, without which no test here runs, and which others this machine has."""
+    others = [each for each in (Firefox, WebKit) if any(map(shutil.which, each.program))]
+    return [Chromium, *(each for each in others if each is not WebKit or shutil.which("Xvfb"))]
