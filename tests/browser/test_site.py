@@ -62,14 +62,20 @@ def test_a_puzzle_that_never_ends_is_stopped_and_the_page_lives(site, page):
     editor, said = page.locator("textarea"), page.locator("pre[role=status]")
     editor.fill(WRONG)
     page.get_by_text("Run it", exact=True).click()
-    page.locator("pre[role=status]", has_text="line 2").wait_for()
+    page.wait_for_function(
+        "document.querySelector('pre[role=status]').textContent.includes('line 2')"
+    )
     assert "load_weights" in said.inner_text()
     editor.fill(LOOP)
     page.keyboard.press("Control+Enter")
-    page.locator("pre[role=status]", has_text="never ends").wait_for()
+    page.wait_for_function(
+        "document.querySelector('pre[role=status]').textContent.includes('never ends')"
+    )
     editor.fill(WRONG)
     page.get_by_text("Run it", exact=True).click()  # by a Python that was started anew
-    page.locator("pre[role=status]", has_text="line 2").wait_for()
+    page.wait_for_function(
+        "document.querySelector('pre[role=status]').textContent.includes('line 2')"
+    )
 
 
 def test_the_editor_numbers_its_lines(site, page):
