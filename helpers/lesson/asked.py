@@ -20,24 +20,30 @@ class UnknownQuestion(ValueError):
     """There is no such question; the message says which there are."""
 
 
-@dataclass(frozen=True)
 class Prediction:
-    """The right choice of a prediction.
+    """The right choice of a prediction, and a reason for each choice.
 
     Args:
         right: its letter, or a function that returns it from values the lesson has measured.
-        because: why it's right. May hold measured values: "{ratio:.1f} times".
-        wrong: for each other letter, why one might think so and what that misses.
+        because: why it's right, where it's measured; else its own letter's reason says so. Reasons
+            may hold measured values: "{ratio:.1f} times".
         here: where a clock measures what was asked, the letter that this run measured. The reader
             is judged by the argument all the same, which a busy machine doesn't change.
         unless: what to say where the two differ. May hold measured values.
+        reasons: for each other letter, why one might think so and what that misses.
     """
 
-    right: str | Callable[..., str]
-    because: str
-    wrong: Mapping[str, str]
-    here: Callable[..., str] | None = None
-    unless: str = ""
+    def __init__(
+        self,
+        right: str | Callable[..., str],
+        because: str = "",
+        here: Callable[..., str] | None = None,
+        unless: str = "",
+        **reasons: str,
+    ):
+        self.right, self.here, self.unless = right, here, unless
+        self.because = because or reasons.pop(right)
+        self.wrong = reasons
 
 
 @dataclass(frozen=True)

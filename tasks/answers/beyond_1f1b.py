@@ -34,69 +34,57 @@ def _less_ahead(latency: float) -> float:
 
 PREDICTIONS = {
     "beyond_1f1b-1": Prediction(
-        right="B",
-        because="the pipeline fills and empties in steps of half the length, so the idle time at "
-        "both ends is halved: 3 / (2 x 8 + 3).",
-        wrong={
-            "A": "The work is the same, but idle time isn't work. It comes from waiting for the "
-            "first chunk to arrive, and a chunk is now half as long.",
-            "C": "The first micro-batch still has to pass three ranks before the last one can "
-            "start. It only passes them faster.",
-        },
+        "B",
+        A="The work is the same, but idle time isn't work. It comes from waiting for the first "
+        "chunk to arrive, and a chunk is now half as long.",
+        B="the pipeline fills and empties in steps of half the length, so the idle time at both "
+        "ends is halved: 3 / (2 x 8 + 3).",
+        C="The first micro-batch still has to pass three ranks before the last one can start. It "
+        "only passes them faster.",
     ),
     "beyond_1f1b-2": Prediction(
-        right="B",
-        because="rank 0 keeps p + (p - 1) / v stages' worth from v = 2 on: the jump comes with the "
+        "B",
+        A="A rank does keep more chunks with each further cut. But each of them is a smaller part "
+        "of a stage, and that wins.",
+        B="rank 0 keeps p + (p - 1) / v stages' worth from v = 2 on: the jump comes with the "
         "second chunk, and finer chunks make it smaller.",
-        wrong={
-            "A": "A rank does keep more chunks with each further cut. But each of them is a "
-            "smaller part of a stage, and that wins.",
-            "C": "It holds as many weights as before. Activations are another matter: they depend "
-            "on how far a rank runs ahead before its first backward.",
-        },
+        C="It holds as many weights as before. Activations are another matter: they depend on how "
+        "far a rank runs ahead before its first backward.",
     ),
     "beyond_1f1b-3": Prediction(
-        right="B",
-        because="two chunks run further ahead than 1F1B, so more of the waiting for messages hides "
+        "B",
+        A="It sends the fewest messages, but it also keeps the fewest micro-batches in flight, so "
+        "it stalls on each of them.",
+        B="two chunks run further ahead than 1F1B, so more of the waiting for messages hides "
         "behind work; with four, a chunk is too short to hide anything.",
-        wrong={
-            "A": "It sends the fewest messages, but it also keeps the fewest micro-batches in "
-            "flight, so it stalls on each of them.",
-            "C": "It has the smallest bubble while messages are free. But a micro-batch crosses "
-            "fifteen borders here, and a chunk of 250 ms can't hide a message of 500 ms.",
-        },
+        C="It has the smallest bubble while messages are free. But a micro-batch crosses fifteen "
+        "borders here, and a chunk of 250 ms can't hide a message of 500 ms.",
     ),
     "beyond_1f1b-6": Prediction(
-        right="B",
-        because="rank 0 begins first and also ends first, so the next step fits behind this one "
-        "without a gap: 24 s for each further step in place of 27.",
-        wrong={
-            "A": "That's right for a single step with free messages. But a training has thousands "
-            "of steps, one behind the other.",
-            "C": "Both send one activation and one gradient per micro-batch across each border.",
-        },
+        "B",
+        A="That's right for a single step with free messages. But a training has thousands of "
+        "steps, one behind the other.",
+        B="rank 0 begins first and also ends first, so the next step fits behind this one without "
+        "a gap: 24 s for each further step in place of 27.",
+        C="Both send one activation and one gradient per micro-batch across each border.",
     ),
     "beyond_1f1b-7": Prediction(
-        right="B",
-        because="no rank can begin its second step before the slowest has ended its first, so each "
-        "step takes its full 27 s again.",
-        wrong={
-            "A": "The message is small, but it can't leave before the last gradient of the last "
-            "rank is there. The waiting for it is what costs.",
-            "C": "Within a step ZB-H2 still beats 1F1B: 27 s against 33. Only the sliding of one "
-            "step into the next is lost.",
-        },
+        "B",
+        A="The message is small, but it can't leave before the last gradient of the last rank is "
+        "there. The waiting for it is what costs.",
+        B="no rank can begin its second step before the slowest has ended its first, so each step "
+        "takes its full 27 s again.",
+        C="Within a step ZB-H2 still beats 1F1B: 27 s against 33. Only the sliding of one step "
+        "into the next is lost.",
     ),
     "beyond_1f1b-8": Prediction(
-        right="B",
-        because="48.8 s against 52.6 s. It uses the room for two more micro-batches to run ahead, "
-        "so it waits less for messages; but the seconds of work are what they are.",
-        wrong={
-            "A": "ZB-H1 keeps four micro-batches, and there's room for six. Room to run ahead buys "
-            "tolerance of latency, and it was made for W as long as I.",
-            "C": "ZB-H1 idles for 24 % of its step. A quarter less would leave no idle time at "
-            "all, and the first micro-batch still has to reach the last rank.",
-        },
+        "B",
+        A="ZB-H1 keeps four micro-batches, and there's room for six. Room to run ahead buys "
+        "tolerance of latency, and it was made for W as long as I.",
+        B="48.8 s against 52.6 s. It uses the room for two more micro-batches to run ahead, so it "
+        "waits less for messages; but the seconds of work are what they are.",
+        C="ZB-H1 idles for 24 % of its step. A quarter less would leave no idle time at all, and "
+        "the first micro-batch still has to reach the last rank.",
     ),
 }
 

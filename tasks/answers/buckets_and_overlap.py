@@ -4,59 +4,46 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "buckets_and_overlap-1": Prediction(
-        right="C",
-        because="57 messages of two ring steps each pay 57 ms of latency, on top of 44 ms for the "
-        "bytes.",
-        wrong={
-            "A": "Bandwidth isn't the only price: every message waits for its latency, however "
-            "small it is.",
-            "B": "That's what a single message takes. Each of the 57 pays a latency of its own.",
-            "D": "Each message carries only a 57th of the bytes, so the bytes don't count 57 "
-            "times.",
-        },
+        "C",
+        A="Bandwidth isn't the only price: every message waits for its latency, however small it "
+        "is.",
+        B="That's what a single message takes. Each of the 57 pays a latency of its own.",
+        C="57 messages of two ring steps each pay 57 ms of latency, on top of 44 ms for the bytes.",
+        D="Each message carries only a 57th of the bytes, so the bytes don't count 57 times.",
     ),
     "buckets_and_overlap-2": Prediction(
-        right="B",
-        because="The link is idle during the forward, T/3, and until the first bucket is complete; "
-        "then it's busy for T. Eight buckets add T/12 for the first of them and 0.08 T of latency, "
+        "B",
+        A="Nothing can be sent during the forward, because there's no gradient yet.",
+        B="The link is idle during the forward, T/3, and until the first bucket is complete; then "
+        "it's busy for T. Eight buckets add T/12 for the first of them and 0.08 T of latency, "
         "which makes 1.5 T.",
-        wrong={
-            "A": "Nothing can be sent during the forward, because there's no gradient yet.",
-            "C": "That's one message after backward. Buckets leave while backward is running.",
-        },
+        C="That's one message after backward. Buckets leave while backward is running.",
     ),
     "buckets_and_overlap-3": Prediction(
-        right="B",
-        because="Half of the bytes travel in the forward and half in the backward: T/2 each, next "
-        "to T/3 and 2T/3 of computing. So the forward takes as long as its messages, and the "
-        "backward hides its own, all but a bucket. That's 1.17 T; latencies and the ends add 0.15.",
-        wrong={
-            "A": "The link is still idle in parts of backward, which takes longer than its half of "
-            "the messages, and the forward is shorter than its half.",
-            "C": "The same bytes travel, but the link is no longer idle during the forward.",
-        },
+        "B",
+        A="The link is still idle in parts of backward, which takes longer than its half of the "
+        "messages, and the forward is shorter than its half.",
+        B="Half of the bytes travel in the forward and half in the backward: T/2 each, next to T/3 "
+        "and 2T/3 of computing. So the forward takes as long as its messages, and the backward "
+        "hides its own, all but a bucket. That's 1.17 T; latencies and the ends add 0.15.",
+        C="The same bytes travel, but the link is no longer idle during the forward.",
     ),
     "buckets_and_overlap-4": Prediction(
-        right="B",
-        because="The embedding's part of the gradient comes last of all, so the tied weight is "
-        "complete last, and the buckets behind it have to keep the order.",
-        wrong={
-            "A": "The hook of a parameter fires once, when all parts of its gradient have been "
-            "added.",
-            "C": "Then the ranks would have to agree on what to skip. They avoid that by keeping "
-            "one order on all ranks.",
-        },
+        "B",
+        A="The hook of a parameter fires once, when all parts of its gradient have been added.",
+        B="The embedding's part of the gradient comes last of all, so the tied weight is complete "
+        "last, and the buckets behind it have to keep the order.",
+        C="Then the ranks would have to agree on what to skip. They avoid that by keeping one "
+        "order on all ranks.",
     ),
     "buckets_and_overlap-5": Prediction(
-        right="B",
-        because="Of the loss that dropping costs, {sgd:.0%} comes back with SGD and {adam:.0%} "
-        "with Adam, in the median of the seeds. To SGD a late gradient is worth as much as an "
-        "early one.",
-        wrong={
-            "A": "Adam divides a gradient by its usual size. Sums that arrive only every hundred "
-            "steps make that size ten times as large, so the weight covers a tenth of the way.",
-            "C": "What is late isn't lost: SGD moves the weights by the same sum.",
-        },
+        "B",
+        A="Adam divides a gradient by its usual size. Sums that arrive only every hundred steps "
+        "make that size ten times as large, so the weight covers a tenth of the way.",
+        B="Of the loss that dropping costs, {sgd:.0%} comes back with SGD and {adam:.0%} with "
+        "Adam, in the median of the seeds. To SGD a late gradient is worth as much as an early "
+        "one.",
+        C="What is late isn't lost: SGD moves the weights by the same sum.",
     ),
 }
 NUMBERS = {

@@ -4,58 +4,47 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "data_parallel_gradients-1": Prediction(
-        right="C",
-        because="the loss of the batch is the mean of the three losses, and the gradient of a "
-        "mean is the mean of the gradients. Only the order of the additions differs.",
-        wrong={
-            "A": "The sum would be three times as large. The ranks divided it by three.",
-            "B": "They don't have to see each other's text: a token's contribution to the gradient "
-            "depends on its own sequence and on the weights, which are the same everywhere.",
-        },
+        "C",
+        A="The sum would be three times as large. The ranks divided it by three.",
+        B="They don't have to see each other's text: a token's contribution to the gradient "
+        "depends on its own sequence and on the weights, which are the same everywhere.",
+        C="the loss of the batch is the mean of the three losses, and the gradient of a mean is "
+        "the mean of the gradients. Only the order of the additions differs.",
     ),
     "data_parallel_gradients-3": Prediction(
-        right="B",
-        because="Adam divides each gradient by a running average of its own size, so a constant "
-        "factor cancels. SGD takes a step that is three times too long.",
-        wrong={
-            "A": "That would be true if both used the gradient as it is. Adam rescales it first.",
-            "C": "It's the other way round: SGD uses the gradient as it is, Adam rescales it.",
-        },
+        "B",
+        A="That would be true if both used the gradient as it is. Adam rescales it first.",
+        B="Adam divides each gradient by a running average of its own size, so a constant factor "
+        "cancels. SGD takes a step that is three times too long.",
+        C="It's the other way round: SGD uses the gradient as it is, Adam rescales it.",
     ),
     "data_parallel_gradients-4": Prediction(
-        right="A",
-        because="in a ring every rank sends one quarter in each step. After three steps of adding, "
-        "each holds one finished quarter, and three steps of passing them on bring all "
-        "four to everybody: 6 messages of 1 MB.",
-        wrong={
-            "B": "That's rank 0 in the star. It does all the adding and sends all the results, "
-            "while the links of the others lie idle.",
-            "C": "After sending its tensor once, a rank hasn't helped to distribute the result "
-            "yet, and every finished part still has to reach every rank.",
-        },
+        "A",
+        A="in a ring every rank sends one quarter in each step. After three steps of adding, each "
+        "holds one finished quarter, and three steps of passing them on bring all four to "
+        "everybody: 6 messages of 1 MB.",
+        B="That's rank 0 in the star. It does all the adding and sends all the results, while the "
+        "links of the others lie idle.",
+        C="After sending its tensor once, a rank hasn't helped to distribute the result yet, and "
+        "every finished part still has to reach every rank.",
     ),
     "data_parallel_gradients-6": Prediction(
-        right="C",
-        because="at 400 bytes only the number of messages in a row counts, and the tree has the "
-        "fewest. At 1 MB the bytes count: the ring sends only parts, star and tree whole tensors.",
-        wrong={
-            "A": "Bytes don't matter for 400 bytes: each of the ring's 14 steps costs a latency of "
-            "50 ms, however little it carries.",
-            "B": "The star has as many messages in a row as the ring, 14, because rank 0 handles "
-            "them one after the other. And at 1 MB the tree moves whole tensors in "
-            "each of its steps.",
-        },
+        "C",
+        A="Bytes don't matter for 400 bytes: each of the ring's 14 steps costs a latency of 50 ms, "
+        "however little it carries.",
+        B="The star has as many messages in a row as the ring, 14, because rank 0 handles them one "
+        "after the other. And at 1 MB the tree moves whole tensors in each of its steps.",
+        C="at 400 bytes only the number of messages in a row counts, and the tree has the fewest. "
+        "At 1 MB the bytes count: the ring sends only parts, star and tree whole tensors.",
     ),
     "data_parallel_gradients-7": Prediction(
-        right="C",
-        because="16.8 million tokens on 16,384 GPUs are 1,024 for each, and averaging needs 19,780 "
-        "to hide. The number of parameters cancels.",
-        wrong={
-            "A": "Backward takes long because there are many parameters, but each of them also has "
-            "a gradient to send. The two grow together, and only the tokens decide.",
-            "B": "That takes F/B tokens for each replica, 19,780 over a network card. How many "
-            "does each of 16,384 replicas read?",
-        },
+        "C",
+        A="Backward takes long because there are many parameters, but each of them also has a "
+        "gradient to send. The two grow together, and only the tokens decide.",
+        B="That takes F/B tokens for each replica, 19,780 over a network card. How many does each "
+        "of 16,384 replicas read?",
+        C="16.8 million tokens on 16,384 GPUs are 1,024 for each, and averaging needs 19,780 to "
+        "hide. The number of parameters cancels.",
     ),
 }
 

@@ -29,38 +29,32 @@ def saved_by_chunks():
 
 PREDICTIONS = {
     "design_your_own-2": Prediction(
-        right=lambda shrinks: "B" if -0.5 < shrinks < 0.4 else "A" if shrinks > 0 else "C",
+        lambda shrinks: "B" if -0.5 < shrinks < 0.4 else "A" if shrinks > 0 else "C",
         because="The products halve, but the collectives of each layer now cross the network "
         "between the nodes and grow: {shrinks:.0%} shorter, for twice the GPUs.",
-        wrong={
-            "A": "The work of a device does halve. The bytes that it sends don't, and they now "
-            "cross a slower network with a higher latency.",
-            "B": "This time the measurement says something else.",
-            "C": "The collectives do get slower, but they are only a part of the step, and the "
-            "rest halves.",
-        },
+        A="The work of a device does halve. The bytes that it sends don't, and they now cross a "
+        "slower network with a higher latency.",
+        B="This time the measurement says something else.",
+        C="The collectives do get slower, but they are only a part of the step, and the rest "
+        "halves.",
     ),
     "design_your_own-3": Prediction(
-        right="C",
-        because="The bubble is (p - 1) / (m + p - 1). With twice the stages there are half as many "
+        "C",
+        A="That would be right for a fixed number of micro-batches. Here the batch and the devices "
+        "are fixed, so a shorter pipeline also gets fewer of them.",
+        B="Each stage is shorter, but there are more of them to fill: the time to fill the "
+        "pipeline is the same.",
+        C="The bubble is (p - 1) / (m + p - 1). With twice the stages there are half as many "
         "replicas, so each pipeline gets twice the micro-batches: p and m grow together.",
-        wrong={
-            "A": "That would be right for a fixed number of micro-batches. Here the batch and the "
-            "devices are fixed, so a shorter pipeline also gets fewer of them.",
-            "B": "Each stage is shorter, but there are more of them to fill: the time to fill the "
-            "pipeline is the same.",
-        },
     ),
     "design_your_own-5": Prediction(
-        right=lambda ratio: "A" if ratio > 2 else "C" if ratio < 0.5 else "B",
+        lambda ratio: "A" if ratio > 2 else "C" if ratio < 0.5 else "B",
         because="You pay for GPU hours, and eight times the GPUs take about an eighth of the time. "
         "The price changes only as far as each GPU is used better or worse, here {ratio:.2f} "
         "times.",
-        wrong={
-            "A": "Per hour they do, but they're done in about an eighth of the time.",
-            "B": "This time the measurement says something else.",
-            "C": "It does take about eight times as long, but on an eighth of the GPUs.",
-        },
+        A="Per hour they do, but they're done in about an eighth of the time.",
+        B="This time the measurement says something else.",
+        C="It does take about eight times as long, but on an eighth of the GPUs.",
     ),
 }
 NUMBERS = {

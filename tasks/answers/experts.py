@@ -4,75 +4,58 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "experts-1": Prediction(
-        right="C",
-        because="only the feed-forward networks exist eight times; all experts share one attention "
-        "and one embedding table.",
-        wrong={
-            "A": "The name multiplies whole models. The experts of a layer share one attention.",
-            "B": "A token passes through 2 experts in each layer, and through attention as well. "
-            "And what the experts share is there once, not eight times.",
-        },
+        "C",
+        A="The name multiplies whole models. The experts of a layer share one attention.",
+        B="A token passes through 2 experts in each layer, and through attention as well. And what "
+        "the experts share is there once, not eight times.",
+        C="only the feed-forward networks exist eight times; all experts share one attention and "
+        "one embedding table.",
     ),
     "experts-3": Prediction(
-        right="B",
-        because="at the best rate of both the experts are lower by {ahead:.3f} nats.",
-        wrong={
-            "A": "What a layer can hold is the weights of all its experts. But this small model, "
-            "in so few steps, makes little of them.",
-            "C": "That would hold if each expert had to learn everything. It only has to learn "
-            "what the tokens need that are sent to it.",
-        },
+        "B",
+        A="What a layer can hold is the weights of all its experts. But this small model, in so "
+        "few steps, makes little of them.",
+        B="at the best rate of both the experts are lower by {ahead:.3f} nats.",
+        C="That would hold if each expert had to learn everything. It only has to learn what the "
+        "tokens need that are sent to it.",
     ),
     "experts-4": Prediction(
-        right=lambda ratio: "A" if ratio <= 1.3 else "B" if ratio <= 2 else "C",
+        lambda ratio: "A" if ratio <= 1.3 else "B" if ratio <= 2 else "C",
         because="the busiest expert has {ratio:.2f} times its share.",
-        wrong={
-            "A": "Nothing asks for equal shares: an expert that was chosen improves and is chosen "
-            "again.",
-            "B": "Look at the largest number of each row, and at the mean of the row.",
-            "C": "It doesn't run away so fast in a few hundred steps of a small model, where two "
-            "choices for each token leave room for others.",
-        },
+        A="Nothing asks for equal shares: an expert that was chosen improves and is chosen again.",
+        B="Look at the largest number of each row, and at the mean of the row.",
+        C="It doesn't run away so fast in a few hundred steps of a small model, where two choices "
+        "for each token leave room for others.",
     ),
     "experts-5": Prediction(
-        right=lambda best: {"sequence": "A", "position": "B", "token": "C"}[best],
+        lambda best: {"sequence": "A", "position": "B", "token": "C"}[best],
         because="of the three, the {best} tells the most about the expert.",
-        wrong={
-            "A": "That's what the word expert suggests. But the router sees one token at a time, "
-            "and in a small model little of its context.",
-            "B": "Positions rotate queries and keys, and reach the router only through attention.",
-            "C": "Compare the three numbers of your run.",
-        },
+        A="That's what the word expert suggests. But the router sees one token at a time, and in a "
+        "small model little of its context.",
+        B="Positions rotate queries and keys, and reach the router only through attention.",
+        C="Compare the three numbers of your run.",
     ),
     "experts-6": Prediction(
-        right="C",
-        because="tokens go out and results come home, and in the backward pass their gradients do "
-        "the same.",
-        wrong={
-            "A": "The results have to come home: the residual of a token is on the rank it came "
-            "from.",
-            "B": "That's the forward pass. Every row that travels has a gradient that travels "
-            "back.",
-        },
+        "C",
+        A="The results have to come home: the residual of a token is on the rank it came from.",
+        B="That's the forward pass. Every row that travels has a gradient that travels back.",
+        C="tokens go out and results come home, and in the backward pass their gradients do the "
+        "same.",
     ),
     "experts-7": Prediction(
-        right="C",
-        because="all ranks meet in the all-to-all that brings the results home, and it can't end "
-        "before the busiest rank has computed its rows.",
-        wrong={
-            "A": "The sum is the same, but three ranks wait while one works.",
-            "B": "One late rank is enough: the others have nothing to do until its results come.",
-        },
+        "C",
+        A="The sum is the same, but three ranks wait while one works.",
+        B="One late rank is enough: the others have nothing to do until its results come.",
+        C="all ranks meet in the all-to-all that brings the results home, and it can't end before "
+        "the busiest rank has computed its rows.",
     ),
     "experts-9": Prediction(
-        right="A",
-        because="the sum over those who hold an expert is divided by their number, n / EP, where "
-        "it should be n: with EP 1 that's the same.",
-        wrong={
-            "B": "There's nothing to add up, but backward's all-to-all has already made it a sum "
-            "over four ranks, and nothing divides it by 4.",
-            "C": "Each replica's gradient is already a sum over the ranks that share its experts.",
-        },
+        "A",
+        A="the sum over those who hold an expert is divided by their number, n / EP, where it "
+        "should be n: with EP 1 that's the same.",
+        B="There's nothing to add up, but backward's all-to-all has already made it a sum over "
+        "four ranks, and nothing divides it by 4.",
+        C="Each replica's gradient is already a sum over the ranks that share its experts.",
     ),
 }
 NUMBERS = {

@@ -4,87 +4,71 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "fewer_bits-1": Prediction(
-        right="B",
-        because="near 1,000, between 2^9 and 2^10, neighbors lie 2^(9-10) = 1/2 apart in fp16 and "
+        "B",
+        A="They have the same number of bits, but bf16 spends eight of them on the exponent and "
+        "has seven left to say where between 512 and 1,024 a number lies.",
+        B="near 1,000, between 2^9 and 2^10, neighbors lie 2^(9-10) = 1/2 apart in fp16 and "
         "2^(9-7) = 4 apart in bf16.",
-        wrong={
-            "A": "They have the same number of bits, but bf16 spends eight of them on the exponent "
-            "and has seven left to say where between 512 and 1,024 a number lies.",
-            "C": "bf16 reaches much further than fp16. What it gave for that is precision.",
-        },
+        C="bf16 reaches much further than fp16. What it gave for that is precision.",
     ),
     "fewer_bits-2": Prediction(
-        right=lambda zeros: "C" if zeros > 0.7 else "B" if zeros > 0.1 else "A",
+        lambda zeros: "C" if zeros > 0.7 else "B" if zeros > 0.1 else "A",
         because="the mean over 131,072 tokens makes every gradient that much smaller, and "
         "{zeros:.0%} of them lie below half of 2^-24.",
-        wrong={
-            "A": "That's what one might see with a small batch. The factor of one over all tokens "
-            "moves the whole histogram to the left.",
-            "B": "The histogram is wide, but nearly all of it lies to the left of 2^-24.",
-            "C": "It was less here: count the bars to the left of 2^-24 in the histogram.",
-        },
+        A="That's what one might see with a small batch. The factor of one over all tokens moves "
+        "the whole histogram to the left.",
+        B="The histogram is wide, but nearly all of it lies to the left of 2^-24.",
+        C="It was less here: count the bars to the left of 2^-24 in the histogram.",
     ),
     "fewer_bits-3": Prediction(
-        right="C",
-        because="the next number above 1 is 1 + 2^-7, and 1.002 is nearer to 1. So the first "
-        "update rounds back to 1, and all others do the same.",
-        wrong={
-            "A": "In float32 it is. In bf16, each sum is rounded before the next update comes.",
-            "B": "It doesn't get away from 1 at all: already the first step is less than half of "
-            "the distance to the next number.",
-        },
+        "C",
+        A="In float32 it is. In bf16, each sum is rounded before the next update comes.",
+        B="It doesn't get away from 1 at all: already the first step is less than half of the "
+        "distance to the next number.",
+        C="the next number above 1 is 1 + 2^-7, and 1.002 is nearer to 1. So the first update "
+        "rounds back to 1, and all others do the same.",
     ),
     "fewer_bits-4": Prediction(
-        right=lambda error: "A" if error < 0.03 else "B",
+        lambda error: "A" if error < 0.03 else "B",
         because="a number 1,000 times smaller than the largest is about 0.45 after scaling, still "
         "a normal number with three bits of mantissa: the others are {error:.1%} away, as before.",
-        wrong={
-            "A": "Compare with the error that was measured here.",
-            "B": "A smaller exponent costs no precision as long as the number is normal: E4M3's "
-            "normal numbers reach from 448 down to 1/64.",
-            "C": "That's what happens in eight-bit integers, whose steps are equally wide "
-            "everywhere. Here it takes an outlier of some 300,000.",
-        },
+        A="Compare with the error that was measured here.",
+        B="A smaller exponent costs no precision as long as the number is normal: E4M3's normal "
+        "numbers reach from 448 down to 1/64.",
+        C="That's what happens in eight-bit integers, whose steps are equally wide everywhere. "
+        "Here it takes an outlier of some 300,000.",
     ),
     "fewer_bits-5": Prediction(
-        right="A",
-        because="each term is off by the errors of two factors, the square root of 2 times 2.7 %. "
-        "Errors and terms add up in the same way, so the share stays.",
-        wrong={
-            "B": "The error of the sum does grow by 64, and so does the sum.",
-            "C": "They cancel as much as the terms themselves do, and no more.",
-        },
+        "A",
+        A="each term is off by the errors of two factors, the square root of 2 times 2.7 %. Errors "
+        "and terms add up in the same way, so the share stays.",
+        B="The error of the sum does grow by 64, and so does the sum.",
+        C="They cancel as much as the terms themselves do, and no more.",
     ),
     "fewer_bits-6": Prediction(
-        right="B",
-        because="plain fp16 and plain FP8 lose gradients, and end {fp16:.2f} and {fp8:.2f} nats "
-        "behind; weights in bf16 without a master copy lose updates, {kept:.2f}. With scales, even "
-        "coarse gradients train.",
-        wrong={
-            "A": "Noise of some per cent in every gradient sounds bad, but batches differ by more.",
-            "C": "A gradient in four bits is very noisy, but it isn't zero: it ended "
-            "{fp4:+.2f} nats behind. (In a longer run, and a larger model, it shows.)",
-        },
+        "B",
+        A="Noise of some per cent in every gradient sounds bad, but batches differ by more.",
+        B="plain fp16 and plain FP8 lose gradients, and end {fp16:.2f} and {fp8:.2f} nats behind; "
+        "weights in bf16 without a master copy lose updates, {kept:.2f}. With scales, even coarse "
+        "gradients train.",
+        C="A gradient in four bits is very noisy, but it isn't zero: it ended {fp4:+.2f} nats "
+        "behind. (In a longer run, and a larger model, it shows.)",
     ),
     "fewer_bits-7": Prediction(
-        right="B",
-        because="every hop rounds a sum that keeps growing: c times the square root of 512, and "
-        "here it was {error:.1%}.",
-        wrong={
-            "A": "That's one rounding. A ring of 1,024 ranks makes 1,023 more.",
-            "C": "Each rounding is off by 0.17 % of the sum so far, up or down, and most of these "
-            "errors cancel.",
-        },
+        "B",
+        A="That's one rounding. A ring of 1,024 ranks makes 1,023 more.",
+        B="every hop rounds a sum that keeps growing: c times the square root of 512, and here it "
+        "was {error:.1%}.",
+        C="Each rounding is off by 0.17 % of the sum so far, up or down, and most of these errors "
+        "cancel.",
     ),
     "fewer_bits-8": Prediction(
-        right="C",
-        because="the bound is (b/2) F/B, and F has doubled: there's half as much time to hide the "
-        "same messages in.",
-        wrong={
-            "A": "There are fewer bits in the products, but none fewer on the wire.",
-            "B": "The messages are the same, but the computing that hides them is over in half of "
-            "the time.",
-        },
+        "C",
+        A="There are fewer bits in the products, but none fewer on the wire.",
+        B="The messages are the same, but the computing that hides them is over in half of the "
+        "time.",
+        C="the bound is (b/2) F/B, and F has doubled: there's half as much time to hide the same "
+        "messages in.",
     ),
 }
 

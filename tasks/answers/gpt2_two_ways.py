@@ -4,35 +4,28 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "gpt2_two_ways-1": Prediction(
-        right="B",
-        because="Each sentence counts for one half, so a token of the short one has a larger "
-        "share.",
-        wrong={
-            "A": "That's true only if both have the same number of tokens.",
-            "C": "A long sentence's half is divided among more tokens, so each counts less.",
-        },
+        "B",
+        A="That's true only if both have the same number of tokens.",
+        B="Each sentence counts for one half, so a token of the short one has a larger share.",
+        C="A long sentence's half is divided among more tokens, so each counts less.",
     ),
     "gpt2_two_ways-2": Prediction(
-        right="B",
-        because="From eight replicas to two, six trips of the gradients are saved, 6 x 2S/B of the "
+        "B",
+        A="It has less of each, but it has both: compared with eight replicas it adds bubbles, and "
+        "compared with one pipeline it adds gradients.",
+        B="From eight replicas to two, six trips of the gradients are saved, 6 x 2S/B of the "
         "ranks' time, and six bubbles are added, 6 x c. Here the two are equal.",
-        wrong={
-            "A": "It has less of each, but it has both: compared with eight replicas it adds "
-            "bubbles, and compared with one pipeline it adds gradients.",
-            "C": "It pays for both, but for less of each; the step time is a straight line between "
-            "the two ends.",
-        },
+        C="It pays for both, but for less of each; the step time is a straight line between the "
+        "two ends.",
     ),
     "gpt2_two_ways-4": Prediction(
-        right="B",
-        because="Autograd has one thread for each GPU, but on a CPU backward runs in the thread "
-        "that called it.",
-        wrong={
-            "A": "Autograd never uses these two. On GPUs it has a thread of its own for each "
-            "device, so two threads would compute; here both parts are on one device, the CPU.",
-            "C": "The graph of a micro-batch could be walked by a thread of its own, but autograd "
-            "doesn't know micro-batches.",
-        },
+        "B",
+        A="Autograd never uses these two. On GPUs it has a thread of its own for each device, so "
+        "two threads would compute; here both parts are on one device, the CPU.",
+        B="Autograd has one thread for each GPU, but on a CPU backward runs in the thread that "
+        "called it.",
+        C="The graph of a micro-batch could be walked by a thread of its own, but autograd doesn't "
+        "know micro-batches.",
     ),
 }
 NUMBERS = {

@@ -4,53 +4,41 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "hiding_messages-1": Prediction(
-        right="B",
-        because="a piece takes C/4 and each of the three messages C/3, so every product but the "
-        "first waits for a message that is longer than it: C/4 + 3 C/3.",
-        wrong={
-            "A": "A piece of the gather is a third of it, because a rank's own rows don't travel; "
-            "a piece of the product is a quarter. So the messages are a little too long.",
-            "C": "Three of four products have a message beside them, and three of three messages "
-            "have a product.",
-        },
+        "B",
+        A="A piece of the gather is a third of it, because a rank's own rows don't travel; a piece "
+        "of the product is a quarter. So the messages are a little too long.",
+        B="a piece takes C/4 and each of the three messages C/3, so every product but the first "
+        "waits for a message that is longer than it: C/4 + 3 C/3.",
+        C="Three of four products have a message beside them, and three of three messages have a "
+        "product.",
     ),
     "hiding_messages-2": Prediction(
-        right="B",
-        because="nothing is computed before the first weights are there. All other gathers run "
-        "beside another unit, backward as well, which begins with a unit that is still in memory.",
-        wrong={
-            "A": "What would the first gather hide behind? (In a longer training: the update.)",
-            "C": "The last unit stays in memory, and while it goes backward the one below it is "
-            "gathered.",
-        },
+        "B",
+        A="What would the first gather hide behind? (In a longer training: the update.)",
+        B="nothing is computed before the first weights are there. All other gathers run beside "
+        "another unit, backward as well, which begins with a unit that is still in memory.",
+        C="The last unit stays in memory, and while it goes backward the one below it is gathered.",
     ),
     "hiding_messages-4": Prediction(
-        right="B",
-        because="each of the other seven has 200 ms of the other half's computing beside it. After "
-        "the last experts nothing is left to compute.",
-        wrong={
-            "A": "When the last half's experts are done, their results still have to go home.",
-            "C": "In every piece one half computes for 200 ms, and the other's message takes 123.",
-        },
+        "B",
+        A="When the last half's experts are done, their results still have to go home.",
+        B="each of the other seven has 200 ms of the other half's computing beside it. After the "
+        "last experts nothing is left to compute.",
+        C="In every piece one half computes for 200 ms, and the other's message takes 123.",
     ),
     "hiding_messages-5": Prediction(
-        right="B",
-        because="a product now takes 5 ms and a message 2.5 + 5 = 7.5 ms: hidden is c/m, "
-        "{share:.0%}.",
-        wrong={
-            "A": "The latency didn't become shorter.",
-            "C": "There are still 5 ms of computing beside each message.",
-        },
+        "B",
+        A="The latency didn't become shorter.",
+        B="a product now takes 5 ms and a message 2.5 + 5 = 7.5 ms: hidden is c/m, {share:.0%}.",
+        C="There are still 5 ms of computing beside each message.",
     ),
     "hiding_messages-6": Prediction(
-        right=lambda peak: "B" if peak > 0 else "A",
+        lambda peak: "B" if peak > 0 else "A",
         because="at peak the layer computes for 9.4 ms, and {peak:.1f} ms of its messages remain; "
         "at 800 TFLOP/s it computes for 23 ms, which is longer than all of its messages.",
-        wrong={
-            "A": "At peak there's less time to hide in, because computing is faster.",
-            "B": "Compare with the exposed milliseconds of the last row.",
-            "C": "A slower device has more time to hide messages in.",
-        },
+        A="At peak there's less time to hide in, because computing is faster.",
+        B="Compare with the exposed milliseconds of the last row.",
+        C="A slower device has more time to hide messages in.",
     ),
 }
 

@@ -4,90 +4,72 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "long_context-2": Prediction(
-        right="C",
-        because="each was divided by its own sum. Which share of the whole sum a half holds is in "
-        "its l and m, and the division has lost that.",
-        wrong={
-            "A": "That would be right if both halves had the same sum of exponentials.",
-            "B": "The weights of each half add up to 1 already, so together they'd add up to 2.",
-        },
+        "C",
+        A="That would be right if both halves had the same sum of exponentials.",
+        B="The weights of each half add up to 1 already, so together they'd add up to 2.",
+        C="each was divided by its own sum. Which share of the whole sum a half holds is in its l "
+        "and m, and the division has lost that.",
     ),
     "long_context-3": Prediction(
-        right="B",
-        because="every query still meets every key: s x s scores are computed, and none is kept.",
-        wrong={
-            "A": "That's the memory. The computing is the same as without blocks, only in pieces.",
-            "C": "Blocks save memory, and traffic to it, but they save no products.",
-        },
+        "B",
+        A="That's the memory. The computing is the same as without blocks, only in pieces.",
+        B="every query still meets every key: s x s scores are computed, and none is kept.",
+        C="Blocks save memory, and traffic to it, but they save no products.",
     ),
     "long_context-5": Prediction(
-        right="C",
-        because="it computes half a block, the triangle of its own keys, while the last rank needs "
-        "three blocks and a half.",
-        wrong={
-            "A": "That would be true without a mask, but its queries may not see what comes later.",
-            "B": "About a half is the mean over all ranks: 8 of 14 blocks, to be exact.",
-        },
+        "C",
+        A="That would be true without a mask, but its queries may not see what comes later.",
+        B="About a half is the mean over all ranks: 8 of 14 blocks, to be exact.",
+        C="it computes half a block, the triangle of its own keys, while the last rank needs three "
+        "blocks and a half.",
     ),
     "long_context-6": Prediction(
-        right=lambda ratio: "B" if ratio > 1.15 else "A",
+        lambda ratio: "B" if ratio > 1.15 else "A",
         because="the ring is only as fast as its slowest rank, which has 3.5 blocks to compute "
         "with contiguous parts and 2 in a zigzag. Here the zigzag was {ratio:.2f} times faster.",
-        wrong={
-            "A": "All ranks together have the same work, but the time is that of the rank that has "
-            "the most.",
-            "B": "On a busy machine, a short sleep takes longer than it should.",
-            "C": "The gain can't reach 2: the last rank had n - 1/2 blocks to compute, and the "
-            "mean is n/2, so at best it's 2 - 1/n.",
-        },
+        A="All ranks together have the same work, but the time is that of the rank that has the "
+        "most.",
+        B="On a busy machine, a short sleep takes longer than it should.",
+        C="The gain can't reach 2: the last rank had n - 1/2 blocks to compute, and the mean is "
+        "n/2, so at best it's 2 - 1/n.",
     ),
     "long_context-7": Prediction(
-        right="A",
-        because="only the scores are computed again: five products instead of four.",
-        wrong={
-            "B": "The product with V needn't be repeated, because the attention itself is kept: it "
-            "has s x e numbers only.",
-            "C": "That would be four more products, and the whole forward pass has only two.",
-        },
+        "A",
+        A="only the scores are computed again: five products instead of four.",
+        B="The product with V needn't be repeated, because the attention itself is kept: it has s "
+        "x e numbers only.",
+        C="That would be four more products, and the whole forward pass has only two.",
     ),
     "long_context-8": Prediction(
-        right="C",
-        because="a ring shows every key to every rank, while an all-to-all sends each number to "
-        "one rank: with as many key heads as query heads the ratio is n/2, which is 8 here.",
-        wrong={
-            "A": "The ring sends only keys and values, and Ulysses queries and results too, but a "
-            "rank of the ring sends 15 blocks.",
-            "B": "Ring and gather send the same. Compare them with the last column.",
-        },
+        "C",
+        A="The ring sends only keys and values, and Ulysses queries and results too, but a rank of "
+        "the ring sends 15 blocks.",
+        B="Ring and gather send the same. Compare them with the last column.",
+        C="a ring shows every key to every rank, while an all-to-all sends each number to one "
+        "rank: with as many key heads as query heads the ratio is n/2, which is 8 here.",
     ),
     "long_context-9": Prediction(
-        right=lambda ratio: "B" if ratio > 1.05 else "A" if ratio < 0.95 else "C",
+        lambda ratio: "B" if ratio > 1.05 else "A" if ratio < 0.95 else "C",
         because="in two steps of the ring only two ranks have something to compute, and the others "
         "wait: it takes {ratio:.2f} times as long. A gather waits once.",
-        wrong={
-            "A": "It hides all but one of them. But its ranks move in step, and in two steps only "
-            "two of them have anything to compute.",
-            "B": "Compare the two durations.",
-            "C": "In sum they do. When a rank has to compute, and for whom it waits, is different.",
-        },
+        A="It hides all but one of them. But its ranks move in step, and in two steps only two of "
+        "them have anything to compute.",
+        B="Compare the two durations.",
+        C="In sum they do. When a rank has to compute, and for whom it waits, is different.",
     ),
     "long_context-10": Prediction(
-        right=lambda wrong, right: "C" if wrong > right else "A",
+        lambda wrong, right: "C" if wrong > right else "A",
         because="distances within a rank are right, but between ranks they're off by multiples of "
         "its length: {wrong:.2f} nats per token instead of {right:.2f}.",
-        wrong={
-            "A": "True, but the distance between tokens on two ranks is exactly what went wrong.",
-            "B": "The tables are as long as what the rank sees, so all shapes fit.",
-            "C": "Compare the two numbers again.",
-        },
+        A="True, but the distance between tokens on two ranks is exactly what went wrong.",
+        B="The tables are as long as what the rank sees, so all shapes fit.",
+        C="Compare the two numbers again.",
     ),
     "long_context-11": Prediction(
-        right="B",
-        because="Adam divides each gradient by its own size, so a factor on all of them cancels.",
-        wrong={
-            "A": "That's SGD, where half the gradient is half the step.",
-            "C": "Smaller gradients don't make training diverge.",
-        },
+        "B",
+        A="That's SGD, where half the gradient is half the step.",
+        B="Adam divides each gradient by its own size, so a factor on all of them cancels.",
+        C="Smaller gradients don't make training diverge.",
     ),
 }
 NUMBERS = {

@@ -17,37 +17,30 @@ def _plan_within_two() -> float:
 
 PREDICTIONS = {
     "micro_batches-1": Prediction(
-        right="B",
-        because="a step lasts as long as eight micro-batches and three more, and each "
-        "rank's idle time adds up to those three.",
-        wrong={
-            "A": "In the naive pipeline only one rank works at a time. Here all four work at once, "
-            "except while the pipeline fills and empties.",
-            "C": "There are eight micro-batches, but what counts is how long the pipeline takes to "
-            "fill and to empty: p - 1 = 3 times a micro-batch, not once.",
-        },
+        "B",
+        A="In the naive pipeline only one rank works at a time. Here all four work at once, except "
+        "while the pipeline fills and empties.",
+        B="a step lasts as long as eight micro-batches and three more, and each rank's idle time "
+        "adds up to those three.",
+        C="There are eight micro-batches, but what counts is how long the pipeline takes to fill "
+        "and to empty: p - 1 = 3 times a micro-batch, not once.",
     ),
     "micro_batches-3": Prediction(
-        right="A",
-        because="a rank that runs each backward as soon as it's ready frees memory before it needs "
-        "more. "
+        "A",
+        A="a rank that runs each backward as soon as it's ready frees memory before it needs more. "
         "The order of the work changes, and the chain that decides the time doesn't.",
-        wrong={
-            "B": "That's what happens if the forwards still all come first, in two rounds. But "
-            "nothing forces you to empty the pipeline: mix backwards with forwards.",
-            "C": "Rank 0 does have to wait for backwards, but for one at a time, and by then the "
-            "ranks behind it have work for it.",
-        },
+        B="That's what happens if the forwards still all come first, in two rounds. But nothing "
+        "forces you to empty the pipeline: mix backwards with forwards.",
+        C="Rank 0 does have to wait for backwards, but for one at a time, and by then the ranks "
+        "behind it have work for it.",
     ),
     "micro_batches-7": Prediction(
-        right="B",
-        because="each round takes (4 + 3) x 3 s = 21 s: it fills and empties the pipeline anew.",
-        wrong={
-            "A": "The work is the same, but the pipeline empties between the two rounds, and it "
-            "fills again.",
-            "C": "Each round has half the micro-batches, so it takes less time than the whole "
-            "batch; only its bubble is as long.",
-        },
+        "B",
+        A="The work is the same, but the pipeline empties between the two rounds, and it fills "
+        "again.",
+        B="each round takes (4 + 3) x 3 s = 21 s: it fills and empties the pipeline anew.",
+        C="Each round has half the micro-batches, so it takes less time than the whole batch; only "
+        "its bubble is as long.",
     ),
 }
 

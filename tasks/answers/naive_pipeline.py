@@ -4,47 +4,38 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "naive_pipeline-1": Prediction(
-        right="B",
-        because="By the chain rule, everything that comes after a stage reaches it through the "
-        "gradient of the loss with respect to its output. It's one tensor, of the shape of the "
-        "activation.",
-        wrong={
-            "A": "The last stage can't compute those: it has neither the weights of the stage "
-            "before nor what that stage has saved in its forward.",
-            "C": "The loss is one number. It says how wrong the model is, but not in which "
-            "direction each number of the activation should have gone.",
-        },
+        "B",
+        A="The last stage can't compute those: it has neither the weights of the stage before nor "
+        "what that stage has saved in its forward.",
+        B="By the chain rule, everything that comes after a stage reaches it through the gradient "
+        "of the loss with respect to its output. It's one tensor, of the shape of the activation.",
+        C="The loss is one number. It says how wrong the model is, but not in which direction each "
+        "number of the activation should have gone.",
     ),
     "naive_pipeline-2": Prediction(
-        right="B",
-        because="It needs {share:.0%}. Layers and their activations are divided, but the "
-        "embedding, the head and the scores belong to one rank each.",
-        wrong={
-            "A": "That would hold if the model were layers alone. The two ends have a table with "
-            "a row for each token of the vocabulary, and the last rank keeps the scores too.",
-            "C": "Activations are divided too: a stage saves only what its own layers need for "
-            "their backward.",
-        },
+        "B",
+        A="That would hold if the model were layers alone. The two ends have a table with a row "
+        "for each token of the vocabulary, and the last rank keeps the scores too.",
+        B="It needs {share:.0%}. Layers and their activations are divided, but the embedding, the "
+        "head and the scores belong to one rank each.",
+        C="Activations are divided too: a stage saves only what its own layers need for their "
+        "backward.",
     ),
     "naive_pipeline-3": Prediction(
-        right="C",
-        because="At any time one of three ranks computes, so each of them is idle {share:.0%} of "
-        "the time: (p - 1) / p.",
-        wrong={
-            "A": "They do share the work, but one after the other: a stage can't begin before the "
-            "output of the stage before it has come.",
-            "B": "One third is the share in which a rank computes. For the rest it is idle.",
-        },
+        "C",
+        A="They do share the work, but one after the other: a stage can't begin before the output "
+        "of the stage before it has come.",
+        B="One third is the share in which a rank computes. For the rest it is idle.",
+        C="At any time one of three ranks computes, so each of them is idle {share:.0%} of the "
+        "time: (p - 1) / p.",
     ),
     "naive_pipeline-4": Prediction(
-        right="B",
-        because="The head multiplies each vector by a matrix that has a row for every token of "
-        "the vocabulary, and the softmax follows. Here that costs as much as {worth:.1f} layers.",
-        wrong={
-            "A": "It's large, but nothing is multiplied with it: an embedding looks up one row for "
-            "each token. It costs memory, not time.",
-            "C": "The head and the loss are work too, and they are all on one rank.",
-        },
+        "B",
+        A="It's large, but nothing is multiplied with it: an embedding looks up one row for each "
+        "token. It costs memory, not time.",
+        B="The head multiplies each vector by a matrix that has a row for every token of the "
+        "vocabulary, and the softmax follows. Here that costs as much as {worth:.1f} layers.",
+        C="The head and the loss are work too, and they are all on one rank.",
     ),
 }
 

@@ -6,62 +6,52 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "one_device-2": Prediction(
-        right="B",
-        because="the name tells it too, and other heads look there. Only with both hidden does the "
-        "model go wrong.",
-        wrong={
-            "A": "Lily is left, and in these stories Lily is always a girl.",
-            "C": "That's what it says with girl and Lily hidden. With one of them it still knows.",
-        },
+        "B",
+        A="Lily is left, and in these stories Lily is always a girl.",
+        B="the name tells it too, and other heads look there. Only with both hidden does the model "
+        "go wrong.",
+        C="That's what it says with girl and Lily hidden. With one of them it still knows.",
     ),
     "one_device-4": Prediction(
-        right="C",
-        because="The gradient describes the loss close to where the weights are now. A step "
-        "that is ten times as long leaves that neighborhood, and lands where the loss is higher.",
-        wrong={
-            "A": "That holds while the rate is too small, from 0.001 to 0.01 for example. Beyond "
-            "the best rate, more is worse.",
-            "B": "Adam makes the steps of all weights alike in size, and the learning rate is that "
-            "size: ten times the rate is ten times the step.",
-        },
+        "C",
+        A="That holds while the rate is too small, from 0.001 to 0.01 for example. Beyond the best "
+        "rate, more is worse.",
+        B="Adam makes the steps of all weights alike in size, and the learning rate is that size: "
+        "ten times the rate is ten times the step.",
+        C="The gradient describes the loss close to where the weights are now. A step that is ten "
+        "times as long leaves that neighborhood, and lands where the loss is higher.",
     ),
     "one_device-5": Prediction(
-        right="B",
-        because="there it doesn't know in what story it is, and who the child is. After some tens "
-        "of tokens it has read all it needs.",
-        wrong={
-            "A": "It would be so if the model had learned each rule of the grammar a little less "
-            "well than it could.",
-            "C": "It has 127 tokens to look back to, and attention reaches all of them alike.",
-        },
+        "B",
+        A="It would be so if the model had learned each rule of the grammar a little less well "
+        "than it could.",
+        B="there it doesn't know in what story it is, and who the child is. After some tens of "
+        "tokens it has read all it needs.",
+        C="It has 127 tokens to look back to, and attention reaches all of them alike.",
     ),
     "one_device-6": Prediction(
-        right="A",
-        because="Most tokens follow from those before, and only now and then the grammar makes a "
-        "choice. Perplexity 1.3 is a mean over many that are certain and a few that are not.",
-        wrong={
-            "B": "Even where the grammar chooses a name or a color, it has six to choose from at "
-            "most, and such places are rare.",
-            "C": "With 130 it would hardly know more than which pieces are frequent.",
-        },
+        "A",
+        A="Most tokens follow from those before, and only now and then the grammar makes a choice. "
+        "Perplexity 1.3 is a mean over many that are certain and a few that are not.",
+        B="Even where the grammar chooses a name or a color, it has six to choose from at most, "
+        "and such places are rare.",
+        C="With 130 it would hardly know more than which pieces are frequent.",
     ),
     "one_device-7": Prediction(
-        right="B",
+        "B",
         here=lambda ratio: (
             "A" if ratio < 1.2 else "B" if ratio < 1.8 else "C" if ratio <= 2.2 else "D"
         ),
-        because="Here backward took {ratio:.2f} times as long as forward. Twice the FLOPs are "
-        "twice the time only where large matrix products take nearly all of it, and in a model "
-        "this small they don't.",
         unless="That's outside of what this model usually shows; something else may have used the "
         "processor, so run the cell again.",
-        wrong={
-            "A": "Backward computes two products for each one of forward, so it does take longer.",
-            "C": "The FLOPs say 2, and they would be right if large matrix products took nearly "
-            "all of the time.",
-            "D": "For each product in forward, backward has two of the same size, so by the FLOPs "
-            "it can't take more than twice as long.",
-        },
+        A="Backward computes two products for each one of forward, so it does take longer.",
+        B="Here backward took {ratio:.2f} times as long as forward. Twice the FLOPs are twice the "
+        "time only where large matrix products take nearly all of it, and in a model this small "
+        "they don't.",
+        C="The FLOPs say 2, and they would be right if large matrix products took nearly all of "
+        "the time.",
+        D="For each product in forward, backward has two of the same size, so by the FLOPs it "
+        "can't take more than twice as long.",
     ),
 }
 

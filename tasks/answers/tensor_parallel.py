@@ -4,59 +4,46 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "tensor_parallel-1": Prediction(
-        right="B",
-        because="the hidden features stay where they are, and only the terms of Y are added up.",
-        wrong={
-            "A": "Each rank's result is one term of every output. Somebody has to add them up.",
-            "C": "That is the columns-columns way, which gathers the hidden features as well.",
-        },
+        "B",
+        A="Each rank's result is one term of every output. Somebody has to add them up.",
+        B="the hidden features stay where they are, and only the terms of Y are added up.",
+        C="That is the columns-columns way, which gathers the hidden features as well.",
     ),
     "tensor_parallel-2": Prediction(
-        right="B",
-        because="the ReLU of a sum isn't the sum of the ReLUs: 3 and -5 give 0 together, and 3 "
-        "apart.",
-        wrong={
-            "A": "That holds for linear functions. But with one of those, two layers would be "
-            "no more than one."
-        },
+        "B",
+        A="That holds for linear functions. But with one of those, two layers would be no more "
+        "than one.",
+        B="the ReLU of a sum isn't the sum of the ReLUs: 3 and -5 give 0 together, and 3 apart.",
     ),
     "tensor_parallel-4": Prediction(
-        right="C",
-        because="the bias is in every term, so it is in the sum m times; it belongs after the sum.",
-        wrong={
-            "A": "They must: each rank has only some of the inputs.",
-            "B": "That holds for a cut by columns. Cut by rows, each rank's term has all outputs.",
-        },
+        "C",
+        A="They must: each rank has only some of the inputs.",
+        B="That holds for a cut by columns. Cut by rows, each rank's term has all outputs.",
+        C="the bias is in every term, so it is in the sum m times; it belongs after the sum.",
     ),
     "tensor_parallel-5": Prediction(
-        right=lambda backward: {2: "A", 5: "B"}.get(backward, "C"),
+        lambda backward: {2: "A", 5: "B"}.get(backward, "C"),
         because="queries, keys, values, gate and up each have a Copy, and each Copy is an "
         "all-reduce backward, {backward} in all.",
-        wrong={
-            "A": "That is what one Copy before all three of queries, keys and values, and one "
-            "before gate and up, would give.",
-            "B": "Count the projections that are cut by outputs.",
-            "C": "There are seven projections in a block, but a Sum sends nothing backward.",
-        },
+        A="That is what one Copy before all three of queries, keys and values, and one before gate "
+        "and up, would give.",
+        B="Count the projections that are cut by outputs.",
+        C="There are seven projections in a block, but a Sum sends nothing backward.",
     ),
     "tensor_parallel-7": Prediction(
-        right="B",
-        because="a maximum, a sum of exponentials and the target's logit for each position.",
-        wrong={
-            "A": "Gathering all logits would work too, but the tensor is 1,365 times as large, and "
-            "a rank would send 683 times as much.",
-            "C": "The loss is computed for each position, so what is exchanged grows with the "
-            "positions and not with the vocabulary.",
-        },
+        "B",
+        A="Gathering all logits would work too, but the tensor is 1,365 times as large, and a rank "
+        "would send 683 times as much.",
+        B="a maximum, a sum of exponentials and the target's logit for each position.",
+        C="The loss is computed for each position, so what is exchanged grows with the positions "
+        "and not with the vocabulary.",
     ),
     "tensor_parallel-8": Prediction(
-        right="B",
-        because="in each all-reduce a rank sends 2 (n-1)/n times the activations, which is 1.75 "
-        "times for 8 ranks and 1.97 times for 64.",
-        wrong={
-            "A": "The work is divided among the ranks, but every rank needs all of the sum.",
-            "C": "In a ring each rank sends about two volumes, however many ranks there are.",
-        },
+        "B",
+        A="The work is divided among the ranks, but every rank needs all of the sum.",
+        B="in each all-reduce a rank sends 2 (n-1)/n times the activations, which is 1.75 times "
+        "for 8 ranks and 1.97 times for 64.",
+        C="In a ring each rank sends about two volumes, however many ranks there are.",
     ),
 }
 NUMBERS = {

@@ -4,90 +4,73 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "torchs_own_words-1": Prediction(
-        right="B",
-        because="Rank 5 is (dp 1, pp 0, tp 1). Along pp the other coordinates stay, and the next "
-        "stage is two ranks further, because tp changes fastest: 5 and 7.",
-        wrong={
-            "A": "4 and 5 are neighbors, so they share a layer: that's mesh['tp'].",
-            "C": "1 and 5 hold the same part of the same stage in two replicas: that's mesh['dp'].",
-        },
+        "B",
+        A="4 and 5 are neighbors, so they share a layer: that's mesh['tp'].",
+        B="Rank 5 is (dp 1, pp 0, tp 1). Along pp the other coordinates stay, and the next stage "
+        "is two ranks further, because tp changes fastest: 5 and 7.",
+        C="1 and 5 hold the same part of the same stage in two replicas: that's mesh['dp'].",
     ),
     "torchs_own_words-2": Prediction(
-        right="A",
-        because="The upper half is tp 0's, ranks 0 and 2, and dp cuts it between these two. So "
-        "rank 2 holds the second quarter.",
-        wrong={
-            "B": "That would be a single cut into four. But there are two cuts, and the first one "
-            "decides about the halves: it's tp's, and puts ranks 0 and 2 above.",
-            "C": "It matters to everybody who joins the parts by rank number, such as a checkpoint "
-            "that knows nothing of the mesh.",
-        },
+        "A",
+        A="The upper half is tp 0's, ranks 0 and 2, and dp cuts it between these two. So rank 2 "
+        "holds the second quarter.",
+        B="That would be a single cut into four. But there are two cuts, and the first one decides "
+        "about the halves: it's tp's, and puts ranks 0 and 2 above.",
+        C="It matters to everybody who joins the parts by rank number, such as a checkpoint that "
+        "knows nothing of the mesh.",
     ),
     "torchs_own_words-3": Prediction(
-        right="B",
-        because="The same products are added up in another order: over the terms of a row-parallel "
+        "B",
+        A="It would be, if all additions came in the same order. But one device adds eight "
+        "sequences up one by one, and eight ranks add in groups.",
+        B="The same products are added up in another order: over the terms of a row-parallel "
         "layer, over micro-batches, over replicas. In float64 that costs the last bits.",
-        wrong={
-            "A": "It would be, if all additions came in the same order. But one device adds eight "
-            "sequences up one by one, and eight ranks add in groups.",
-            "C": "It would be a reasonable worry, since norms often compute in float32. But all of "
-            "these libraries keep the type of the parameters unless a policy says otherwise.",
-        },
+        C="It would be a reasonable worry, since norms often compute in float32. But all of these "
+        "libraries keep the type of the parameters unless a policy says otherwise.",
     ),
     "torchs_own_words-4": Prediction(
-        right="C",
-        because="The runtime checks that every action has what it needs, adds the messages, and "
-        "runs the rows as they are. On each stage the gradients are added up in the order of the "
-        "file, by torch as by us.",
-        wrong={
-            "A": "The classes for several stages on a rank only write such tables. What runs them "
-            "takes any table that is complete and free of deadlocks.",
-            "B": "Another order of additions would change the last bits, but both read the same "
-            "file, so it's the same order.",
-        },
+        "C",
+        A="The classes for several stages on a rank only write such tables. What runs them takes "
+        "any table that is complete and free of deadlocks.",
+        B="Another order of additions would change the last bits, but both read the same file, so "
+        "it's the same order.",
+        C="The runtime checks that every action has what it needs, adds the messages, and runs the "
+        "rows as they are. On each stage the gradients are added up in the order of the file, by "
+        "torch as by us.",
     ),
     "torchs_own_words-5": Prediction(
-        right="C",
-        because="DDP's hooks start an all-reduce in backward, and fully_shard starts an all-gather "
-        "in the forward. Rank 2 never joins, so the others wait inside a line that doesn't mention "
+        "C",
+        A="The group has three members, and a collective needs all of them. Only DDP's join() "
+        "context averages over those who are left.",
+        B="They don't get that far: the first collective that rank 2 doesn't join stops them.",
+        C="DDP's hooks start an all-reduce in backward, and fully_shard starts an all-gather in "
+        "the forward. Rank 2 never joins, so the others wait inside a line that doesn't mention "
         "communication at all.",
-        wrong={
-            "A": "The group has three members, and a collective needs all of them. Only DDP's "
-            "join() context averages over those who are left.",
-            "B": "They don't get that far: the first collective that rank 2 doesn't join stops "
-            "them.",
-        },
     ),
     "torchs_own_words-6": Prediction(
-        right="A",
-        because="The function sees a list of parameters and takes their norm. It knows about the "
-        "meshes written on DTensors, but the pipeline isn't written on any tensor.",
-        wrong={
-            "B": "Nothing on a stage's tensors says that there are other stages: to each rank its "
-            "stage is a whole model.",
-            "C": "A stage is an ordinary module, and its gradients have a norm. There's nothing to "
-            "complain about.",
-        },
+        "A",
+        A="The function sees a list of parameters and takes their norm. It knows about the meshes "
+        "written on DTensors, but the pipeline isn't written on any tensor.",
+        B="Nothing on a stage's tensors says that there are other stages: to each rank its stage "
+        "is a whole model.",
+        C="A stage is an ordinary module, and its gradients have a norm. There's nothing to "
+        "complain about.",
     ),
     "torchs_own_words-8": Prediction(
-        right="A",
-        because="Each number is in one trainer's rows and in one generator's columns, so it "
-        "travels once, from the one to the other: four messages of a quarter each.",
-        wrong={
-            "B": "Each generator needs half of the columns, so half of each row is enough for it.",
-            "C": "That's the obvious way, to gather the whole weight and send it to both. But "
-            "nobody needs all of it.",
-        },
+        "A",
+        A="Each number is in one trainer's rows and in one generator's columns, so it travels "
+        "once, from the one to the other: four messages of a quarter each.",
+        B="Each generator needs half of the columns, so half of each row is enough for it.",
+        C="That's the obvious way, to gather the whole weight and send it to both. But nobody "
+        "needs all of it.",
     ),
     "torchs_own_words-9": Prediction(
-        right="C",
-        because="The generators hardly ever stop, so an update takes 400 ms, and the trainers "
-        "compute for 200 of them.",
-        wrong={
-            "A": "They have rollouts to learn from at the beginning. But they learn twice as fast "
-            "as the others write, and then wait for the next ones.",
-            "B": "A third is the generators' idle share in turn, where they wait 200 ms of 600.",
-        },
+        "C",
+        A="They have rollouts to learn from at the beginning. But they learn twice as fast as the "
+        "others write, and then wait for the next ones.",
+        B="A third is the generators' idle share in turn, where they wait 200 ms of 600.",
+        C="The generators hardly ever stop, so an update takes 400 ms, and the trainers compute "
+        "for 200 of them.",
     ),
 }
 NUMBERS = {

@@ -4,45 +4,36 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "training_never_stops-1": Prediction(
-        right="A",
-        because="The failure rates of independent machines add up, so the time until one of them "
-        "fails is 51,000 hours divided by 16,384.",
-        wrong={
-            "B": "Divide by all 16,384: any one of them stops the job.",
-            "C": "With two dozen GPUs it would. But any one of the 16,384 stops the job.",
-        },
+        "A",
+        A="The failure rates of independent machines add up, so the time until one of them fails "
+        "is 51,000 hours divided by 16,384.",
+        B="Divide by all 16,384: any one of them stops the job.",
+        C="With two dozen GPUs it would. But any one of the 16,384 stops the job.",
     ),
     "training_never_stops-3": Prediction(
-        right="A",
-        because="The loss is the root of 2 C / M. Six times the failures make M six times smaller, "
-        "and the loss grows by the root of six.",
-        wrong={
-            "B": "That is six times 7 %. But you would also save more often, so only the root of "
-            "six counts.",
-            "C": "Failures come six times as often: M falls, and C doesn't.",
-        },
+        "A",
+        A="The loss is the root of 2 C / M. Six times the failures make M six times smaller, and "
+        "the loss grows by the root of six.",
+        B="That is six times 7 %. But you would also save more often, so only the root of six "
+        "counts.",
+        C="Failures come six times as often: M falls, and C doesn't.",
     ),
     "training_never_stops-4": Prediction(
-        right="A",
-        because="The step is closed, so its mean can't change. The lighthouse keeps the past "
-        "means, and a replica that applies them in order ends with the same weights as all others.",
-        wrong={
-            "B": "Its gradient belongs to the weights of step 7. In synchronous training every "
-            "gradient of a step belongs to the same weights, and only then one device can take the "
-            "same step.",
-            "C": "Its weights are old, not wrong: they were everybody's before step 7.",
-        },
+        "A",
+        A="The step is closed, so its mean can't change. The lighthouse keeps the past means, and "
+        "a replica that applies them in order ends with the same weights as all others.",
+        B="Its gradient belongs to the weights of step 7. In synchronous training every gradient "
+        "of a step belongs to the same weights, and only then one device can take the same step.",
+        C="Its weights are old, not wrong: they were everybody's before step 7.",
     ),
     "training_never_stops-5": Prediction(
-        right="A",
-        because="Something fails every three minutes. A stall of 20 seconds costs a ninth of them; "
-        "a learner of 125,000 devices that is away for 300 seconds costs more; a job that needs "
-        "300 seconds to start again hardly ever gets going.",
-        wrong={
-            "B": "Nobody stands still, but a learner is an eighth of all devices, and any failure "
-            "in it takes all of it away for five minutes.",
-            "C": "It needs five minutes to start again, and something fails every three.",
-        },
+        "A",
+        A="Something fails every three minutes. A stall of 20 seconds costs a ninth of them; a "
+        "learner of 125,000 devices that is away for 300 seconds costs more; a job that needs 300 "
+        "seconds to start again hardly ever gets going.",
+        B="Nobody stands still, but a learner is an eighth of all devices, and any failure in it "
+        "takes all of it away for five minutes.",
+        C="It needs five minutes to start again, and something fails every three.",
     ),
 }
 NUMBERS = {

@@ -4,39 +4,33 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "training_puzzles-1": Prediction(
-        right="B",
-        because="Forward and backward are shared, 4 steps on each rank. Then come two collectives "
-        "(2 x 0.3), and every rank updates both layers itself (2 x 0.5): 5.6.",
-        wrong={
-            "A": "All ranks have the same work and finish it at the same moment, so nobody is "
-            "slowest. Look at the picture: no rank waits.",
-            "C": "Four samples on four ranks make one each.",
-        },
+        "B",
+        A="All ranks have the same work and finish it at the same moment, so nobody is slowest. "
+        "Look at the picture: no rank waits.",
+        B="Forward and backward are shared, 4 steps on each rank. Then come two collectives (2 x "
+        "0.3), and every rank updates both layers itself (2 x 0.5): 5.6.",
+        C="Four samples on four ranks make one each.",
     ),
     "training_puzzles-3": Prediction(
-        right="C",
-        because="Only one rank works at a time, since the next one needs its output (only updates "
-        "run beside another rank's backward). Each rank updates only its own layers, and the "
-        "messages cost almost as much as that saves.",
-        wrong={
-            "A": "A quarter needs four ranks that work at the same time. Here each waits for the "
-            "one before it, as in lesson 05.",
-            "B": "Nothing overlaps as long as the batch travels in one piece. With micro-batches "
-            "you get to about a half: that is PZ-7.",
-        },
+        "C",
+        A="A quarter needs four ranks that work at the same time. Here each waits for the one "
+        "before it, as in lesson 05.",
+        B="Nothing overlaps as long as the batch travels in one piece. With micro-batches you get "
+        "to about a half: that is PZ-7.",
+        C="Only one rank works at a time, since the next one needs its output (only updates run "
+        "beside another rank's backward). Each rank updates only its own layers, and the messages "
+        "cost almost as much as that saves.",
     ),
     "training_puzzles-4": Prediction(
-        right="D",
-        because="ZeRO-3 leaves 36 GB of states on each card, and 60 layers times 0.86 GB don't fit "
+        "D",
+        A="The states fit either way. Add the activations.",
+        B="ZeRO shards the states, but not the activations: those of all 60 layers stay on the "
+        "card that computes the sequence, 51 GB.",
+        C="The activations of two layers are small for one sequence, but with 1F1B an early one of "
+        "48 stages has more than 40 sequences in flight.",
+        D="ZeRO-3 leaves 36 GB of states on each card, and 60 layers times 0.86 GB don't fit "
         "beside them. A stage of two layers has over 50 GB of states, and early in the pipeline "
         "more than 40 sequences would wait there for their backward: it's full at the 17th.",
-        wrong={
-            "A": "The states fit either way. Add the activations.",
-            "B": "ZeRO shards the states, but not the activations: those of all 60 layers stay on "
-            "the card that computes the sequence, 51 GB.",
-            "C": "The activations of two layers are small for one sequence, but with 1F1B an "
-            "early one of 48 stages has more than 40 sequences in flight.",
-        },
     ),
 }
 NUMBERS = {

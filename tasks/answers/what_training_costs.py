@@ -21,52 +21,41 @@ def _half_the_size():
 
 PREDICTIONS = {
     "what_training_costs-1": Prediction(
-        right="A",
-        because="it's 0.07 of 0.90 TFLOP. For each token the scores take 4 s d FLOPs, 8,192 d, "
-        "and the matrices 8 d d + 6 d f, 98,816 d. They'd be equal at about 25,000 tokens.",
-        wrong={
-            "B": "They would be half at about 25,000 tokens. At 2,048 the matrices still dominate.",
-            "C": "They do grow with the square, but from very little: a token meets 2,048 others, "
-            "and tens of thousands of rows of weights.",
-        },
+        "A",
+        A="it's 0.07 of 0.90 TFLOP. For each token the scores take 4 s d FLOPs, 8,192 d, and the "
+        "matrices 8 d d + 6 d f, 98,816 d. They'd be equal at about 25,000 tokens.",
+        B="They would be half at about 25,000 tokens. At 2,048 the matrices still dominate.",
+        C="They do grow with the square, but from very little: a token meets 2,048 others, and "
+        "tens of thousands of rows of weights.",
     ),
     "what_training_costs-2": Prediction(
-        right="C",
-        because="16 bytes per parameter are 108 GB, and three quarters of that is the optimizer's.",
-        wrong={
-            "A": "The weights alone fit. Gradients and Adam's state take seven times as much.",
-            "B": "4 bytes are the weight and the gradient, and Adam adds 12.",
-        },
+        "C",
+        A="The weights alone fit. Gradients and Adam's state take seven times as much.",
+        B="4 bytes are the weight and the gradient, and Adam adds 12.",
+        C="16 bytes per parameter are 108 GB, and three quarters of that is the optimizer's.",
     ),
     "what_training_costs-4": Prediction(
-        right="B",
-        because="forward 1 and backward 2 make 3, and a second forward makes 4: 4/3 at most. Torch "
-        "stops each second forward before its last matrix, so here it's 5/4 of the FLOPs.",
-        wrong={
-            "A": "A block's backward needs what its second forward computes, so it has to wait "
-            "for it.",
-            "C": "It would take that long if backward were repeated as well.",
-        },
+        "B",
+        A="A block's backward needs what its second forward computes, so it has to wait for it.",
+        B="forward 1 and backward 2 make 3, and a second forward makes 4: 4/3 at most. Torch stops "
+        "each second forward before its last matrix, so here it's 5/4 of the FLOPs.",
+        C="It would take that long if backward were repeated as well.",
     ),
     "what_training_costs-6": Prediction(
-        right="B",
-        because="each micro-batch gathers every layer anew, with a quarter of the computing to "
-        "hide it behind. A micro-batch of 7,417 tokens is below the bound.",
-        wrong={
-            "A": "The tokens are the same, but the weights aren't gathered once for all of them: "
-            "each micro-batch gathers them again.",
-            "C": "Memory has room, but the link has not: four micro-batches gather four times as "
-            "many bytes for the same computing.",
-        },
+        "B",
+        A="The tokens are the same, but the weights aren't gathered once for all of them: each "
+        "micro-batch gathers them again.",
+        B="each micro-batch gathers every layer anew, with a quarter of the computing to hide it "
+        "behind. A micro-batch of 7,417 tokens is below the bound.",
+        C="Memory has room, but the link has not: four micro-batches gather four times as many "
+        "bytes for the same computing.",
     ),
     "what_training_costs-7": Prediction(
-        right="C",
-        because="with the constants as printed, it's 63.9 tokens per parameter.",
-        wrong={
-            "A": "You'd think so, since the law is of the same paper. Read on.",
-            "B": "At 6 tokens per parameter, one percent more tokens would still gain more than "
-            "one percent more parameters.",
-        },
+        "C",
+        A="You'd think so, since the law is of the same paper. Read on.",
+        B="At 6 tokens per parameter, one percent more tokens would still gain more than one "
+        "percent more parameters.",
+        C="with the constants as printed, it's 63.9 tokens per parameter.",
     ),
 }
 NUMBERS = {

@@ -4,55 +4,45 @@ from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
     "where_time_goes-1": Prediction(
-        right="C",
-        because="A step ends when the slowest rank's gradients have arrived, so every rank pays "
-        "for the slow one. 30 % of all computing is more than all launch gaps together, and far "
-        "more than the one bucket that sticks out.",
-        wrong={
-            "A": "Each is short: 7.5 ms, and 10 on the slow rank. Count them as one sum, and "
-            "compare it with 30 % of the computing.",
-            "B": "Three of the four buckets travel behind backward. Only the last one is exposed.",
-        },
+        "C",
+        A="Each is short: 7.5 ms, and 10 on the slow rank. Count them as one sum, and compare it "
+        "with 30 % of the computing.",
+        B="Three of the four buckets travel behind backward. Only the last one is exposed.",
+        C="A step ends when the slowest rank's gradients have arrived, so every rank pays for the "
+        "slow one. 30 % of all computing is more than all launch gaps together, and far more than "
+        "the one bucket that sticks out.",
     ),
     "where_time_goes-3": Prediction(
-        right="C",
-        because="For the rank that comes last, an all-reduce is a transfer and nothing else; for "
-        "the others it's the transfer and the wait for that rank. A table sorted by time puts the "
+        "C",
+        A="The time in an all-reduce counts from a rank's own arrival, and it arrives last.",
+        B="They all leave together, but they don't arrive together.",
+        C="For the rank that comes last, an all-reduce is a transfer and nothing else; for the "
+        "others it's the transfer and the wait for that rank. A table sorted by time puts the "
         "victims at the top.",
-        wrong={
-            "A": "The time in an all-reduce counts from a rank's own arrival, and it arrives last.",
-            "B": "They all leave together, but they don't arrive together.",
-        },
     ),
     "where_time_goes-4": Prediction(
-        right="A",
-        because="2.3 million tokens of 4 bytes each second are 9 MB/s for all 16,384 GPUs: "
-        "training computes 6 x 405 billion FLOPs for each of these tokens.",
-        wrong={
-            "B": "Divide 15.6e12 tokens by the 1,882 hours: even the whole text is just 62 TB.",
-            "C": "That's what moves between the GPUs. The text itself is tiny beside it.",
-        },
+        "A",
+        A="2.3 million tokens of 4 bytes each second are 9 MB/s for all 16,384 GPUs: training "
+        "computes 6 x 405 billion FLOPs for each of these tokens.",
+        B="Divide 15.6e12 tokens by the 1,882 hours: even the whole text is just 62 TB.",
+        C="That's what moves between the GPUs. The text itself is tiny beside it.",
     ),
     "where_time_goes-8": Prediction(
-        right="C",
-        because="Both steps have about 890 kernels, and at both widths the host needs 21 ms to "
-        "launch them. The GPU computes for 4 ms of the one and 9 ms of the other, and then waits.",
-        wrong={
-            "A": "That holds where FLOPs are what takes the time. At width 256 the MFU is 1 %.",
-            "B": "They do come closer, but as long as the GPU waits for its next kernel, neither "
-            "FLOPs nor peak matter.",
-        },
+        "C",
+        A="That holds where FLOPs are what takes the time. At width 256 the MFU is 1 %.",
+        B="They do come closer, but as long as the GPU waits for its next kernel, neither FLOPs "
+        "nor peak matter.",
+        C="Both steps have about 890 kernels, and at both widths the host needs 21 ms to launch "
+        "them. The GPU computes for 4 ms of the one and 9 ms of the other, and then waits.",
     ),
     "where_time_goes-6": Prediction(
-        right="A",
-        because="The mask takes the other documents out of the softmax, and rotary positions enter "
-        "as differences only.",
-        wrong={
-            "B": "With learned or sinusoidal positions they would be. Rotary ones are only "
-            "compared with each other.",
-            "C": "The mask sets their scores to minus infinity before the softmax, so their weight "
-            "is 0, in the sum of the exponentials, too.",
-        },
+        "A",
+        A="The mask takes the other documents out of the softmax, and rotary positions enter as "
+        "differences only.",
+        B="With learned or sinusoidal positions they would be. Rotary ones are only compared with "
+        "each other.",
+        C="The mask sets their scores to minus infinity before the softmax, so their weight is 0, "
+        "in the sum of the exponentials, too.",
     ),
 }
 NUMBERS = {

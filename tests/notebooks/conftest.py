@@ -54,7 +54,7 @@ halves(2) == [2, 1]
 TRUTH = """
 from helpers.lesson.asked import Prediction
 
-PREDICTIONS = {"halving-1": Prediction("B", "8, 4, 2, 1.", {"A": "4 is not the end."})}
+PREDICTIONS = {"halving-1": Prediction("B", A="4 is not the end.", B="8, 4, 2, 1.")}
 """
 
 SCRIPT = """

@@ -44,7 +44,7 @@ def test_a_source_that_breaks_a_rule(book, old, new, said):
         ("lesson", '"twice", ', '"once", "twice", ', "halving-1: give a reason for each of A, C"),
         ("lesson", "tasks 0", "tasks 5", "the first cell says 'tasks 5', and its tasks take 0"),
         ("lesson", "Reading 5", "Reading 50", "'Reading 50', and reading it takes 5 minutes"),
-        ("truth", '"A":', '"C":', "halving-1: give a reason for each of A"),
+        ("truth", "A=", "C=", "halving-1: give a reason for each of A"),
         (
             "truth",
             '"halving-1"',

@@ -15,9 +15,11 @@ from helpers.record import noted
 from tests.terminal import Terminal
 
 TRUTH = Prediction(
-    right=lambda ratio: "B" if ratio > 2 else "A",
+    lambda ratio: "B" if ratio > 2 else "A",
     because="It was {ratio:.1f} times.",
-    wrong={"A": "Only {ratio:.0f}?", "B": "So many?", "C": "No."},
+    A="Only {ratio:.0f}?",
+    B="So many?",
+    C="No.",
 )
 
 
@@ -127,7 +129,7 @@ def test_where_no_record_is_kept_the_kernel_remembers(monkeypatch):
 def test_a_clock_that_disagrees_is_told_and_the_argument_counts(monkeypatch):
     """What a busy machine measures doesn't make a good argument wrong."""
     truth = Prediction(
-        "B", "Two are twice one.", {"A": "No.", "C": "No."},
+        "B", A="No.", B="Two are twice one.", C="No.",
         here=lambda ratio: "B" if ratio > 1.5 else "A", unless="Here it was {ratio:.1f}.",
     )  # fmt: skip
     monkeypatch.setattr(questions, "asked", lambda question, kind: truth)
