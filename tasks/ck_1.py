@@ -223,17 +223,17 @@ def cases(seed):
 
 
 MUTANTS = {
-    "what a killed run has left under the other name is now part of the checkpoint: remove it "
-    "before you begin": {
-        "shutil.rmtree(draft, ignore_errors=True)": "pass",
-        "draft.mkdir(parents=True)": "draft.mkdir(parents=True, exist_ok=True)",
-    },
-    "each part holds the state of the rank before: it does not hold the state that rank of its "
-    "number has saved": {"rank{rank}.pt": "rank{(rank + 1) % dist.get_world_size()}.pt"},
-    "the files are on the disk and their names may not be: call names_to_disk for the draft's "
-    "folder before you rename it": {"names_to_disk(draft)": "pass"},
-    "when the power fails after the return, the folder's name may be gone: call "
-    "names_to_disk(folder) after the folder got its name": {"names_to_disk(folder)": "pass"},
+    (
+        ("shutil.rmtree(draft, ignore_errors=True)", "pass"),
+        ("draft.mkdir(parents=True)", "draft.mkdir(parents=True, exist_ok=True)"),
+    ): "what a killed run has left under the other name is now part of the checkpoint: remove it "
+    "before you begin",
+    ("rank{rank}.pt", "rank{(rank + 1) % dist.get_world_size()}.pt"): "each part holds the state "
+    "of the rank before: it does not hold the state that rank of its number has saved",
+    ("names_to_disk(draft)", "pass"): "the files are on the disk and their names may not be: call "
+    "names_to_disk for the draft's folder before you rename it",
+    ("names_to_disk(folder)", "pass"): "when the power fails after the return, the folder's name "
+    "may be gone: call names_to_disk(folder) after the folder got its name",
 }
 
 

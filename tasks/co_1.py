@@ -95,72 +95,56 @@ def name(case):
 
 MOMENT = "max(after_softmax, at_the_end)"
 MUTANTS = {
-    "a table of positions is in it; a LLaMA turns its queries and keys instead (rotary "
-    "positions), and learns nothing for that": {
-        "tables * model.vocabulary": "(tables * model.vocabulary + s)"
-    },
-    "the norms are missing: two a layer and one at the end": {
-        "matrices + 2 * h": "matrices",
-        "layer + h +": "layer +",
-    },
-    "the last norm is missing, the one after all layers": {"layer + h +": "layer +"},
-    "the two norms of each layer are missing": {"matrices + 2 * h": "matrices"},
-    "the MLP of a LLaMA has three matrices: gate, up and down": {"3 * h * i": "2 * h * i"},
-    "only one layer is counted": {"model.layers * layer": "layer"},
-    "K and V have fewer heads than Q here: their matrices are h x kv": {"2 * h * kv": "2 * h * h"},
-    "a norm of a LLaMA has h weights: a scale, and no shift": {
-        "matrices + 2 * h": "matrices + 4 * h",
-        "layer + h +": "layer + 2 * h +",
-    },
-    "the output matrix is the word embedding again (tied): count it once": {
-        "1 if model.tied else 2": "2"
-    },
-    "the output matrix is missing: it is not tied to the embedding": {
-        "1 if model.tied else 2": "1"
-    },
-    "a product takes 2mnk operations: each weight is multiplied and added": {
-        "2 * s * matrices + 2 * (2 * s * s * h)": "s * matrices + 2 * s * s * h"
-    },
-    "one layer is asked for, and these are all layers": {
-        "operations / 1e12": "model.layers * operations / 1e12"
-    },
-    "the forward pass alone is asked for, and the backward pass is in it": {
-        "operations / 1e12": "3 * operations / 1e12"
-    },
-    "the attention scores, and their product with V, are missing": {" + 2 * (2 * s * s * h)": ""},
-    "the scores and their product with V both take 2 s s h: one of the two is missing, or half of "
-    "the scores is left out (causal), and all are asked for": {
-        "2 * (2 * s * s * h)": "2 * s * s * h"
-    },
-    "the output matrix is in it, and one layer is asked for": {
-        "2 * s * matrices": "2 * s * (matrices + model.vocabulary * h)"
-    },
-    "these are operations, not TFLOPs: divide by 1e12": {"operations / 1e12": "operations"},
-    "this is for one token, and the sequence has more": {
-        "operations / 1e12": "operations / s / 1e12"
-    },
-    "just after softmax is not the peak here: the larger of the two moments counts, and this is "
-    "the smaller": {MOMENT: "after_softmax"},
-    "the end of the layer is not the peak here: the larger of the two moments counts, and this is "
-    "the smaller": {MOMENT: "at_the_end"},
-    "the weights of the layer are missing": {"2 * layer + 2": "2"},
-    "the activations are missing: only the weights are there": {f" + 2 * s * {MOMENT}": ""},
-    "this is for 4 bytes a value; fp16 has 2": {"memory / 1e9": "2 * memory / 1e9"},
-    "a value in fp16 has 2 bytes, and this counts 1": {"memory / 1e9": "memory / 2 / 1e9"},
-    "these are GiB (2^30 bytes), and GB (1e9 bytes) are asked for": {
-        "memory / 1e9": "memory / 2**30"
-    },
-    "these are bytes, and GB are asked for: divide by 1e9": {"memory / 1e9": "memory"},
-    "the scores before softmax and after it both live at the peak: one of the two is missing": {
-        "+ 2 * scores": "+ scores",
-        "+ scores + 4": "+ 4",
-    },
-    "one layer is asked for, and the weights of all layers are in it": {
-        "2 * layer + 2": "2 * model.layers * layer + 2"
-    },
-    "the two moments are not at the same time: take the larger, not the sum": {
-        MOMENT: "(after_softmax + at_the_end)"
-    },
+    ("tables * model.vocabulary", "(tables * model.vocabulary + s)"): "a table of positions is in "
+    "it; a LLaMA turns its queries and keys instead (rotary positions), and learns nothing for "
+    "that",
+    (("matrices + 2 * h", "matrices"), ("layer + h +", "layer +")): "the norms are missing: two a "
+    "layer and one at the end",
+    ("layer + h +", "layer +"): "the last norm is missing, the one after all layers",
+    ("matrices + 2 * h", "matrices"): "the two norms of each layer are missing",
+    ("3 * h * i", "2 * h * i"): "the MLP of a LLaMA has three matrices: gate, up and down",
+    ("model.layers * layer", "layer"): "only one layer is counted",
+    ("2 * h * kv", "2 * h * h"): "K and V have fewer heads than Q here: their matrices are h x kv",
+    (
+        ("matrices + 2 * h", "matrices + 4 * h"),
+        ("layer + h +", "layer + 2 * h +"),
+    ): "a norm of a LLaMA has h weights: a scale, and no shift",
+    ("1 if model.tied else 2", "2"): "the output matrix is the word embedding again (tied): count "
+    "it once",
+    ("1 if model.tied else 2", "1"): "the output matrix is missing: it is not tied to the "
+    "embedding",
+    ("2 * s * matrices + 2 * (2 * s * s * h)", "s * matrices + 2 * s * s * h"): "a product takes "
+    "2mnk operations: each weight is multiplied and added",
+    ("operations / 1e12", "model.layers * operations / 1e12"): "one layer is asked for, and these "
+    "are all layers",
+    ("operations / 1e12", "3 * operations / 1e12"): "the forward pass alone is asked for, and the "
+    "backward pass is in it",
+    (" + 2 * (2 * s * s * h)", ""): "the attention scores, and their product with V, are missing",
+    ("2 * (2 * s * s * h)", "2 * s * s * h"): "the scores and their product with V both take 2 s s "
+    "h: one of the two is missing, or half of the scores is left out (causal), and all are asked "
+    "for",
+    ("2 * s * matrices", "2 * s * (matrices + model.vocabulary * h)"): "the output matrix is in "
+    "it, and one layer is asked for",
+    ("operations / 1e12", "operations"): "these are operations, not TFLOPs: divide by 1e12",
+    ("operations / 1e12", "operations / s / 1e12"): "this is for one token, and the sequence has "
+    "more",
+    (MOMENT, "after_softmax"): "just after softmax is not the peak here: the larger of the two "
+    "moments counts, and this is the smaller",
+    (MOMENT, "at_the_end"): "the end of the layer is not the peak here: the larger of the two "
+    "moments counts, and this is the smaller",
+    ("2 * layer + 2", "2"): "the weights of the layer are missing",
+    (f" + 2 * s * {MOMENT}", ""): "the activations are missing: only the weights are there",
+    ("memory / 1e9", "2 * memory / 1e9"): "this is for 4 bytes a value; fp16 has 2",
+    ("memory / 1e9", "memory / 2 / 1e9"): "a value in fp16 has 2 bytes, and this counts 1",
+    ("memory / 1e9", "memory / 2**30"): "these are GiB (2^30 bytes), and GB (1e9 bytes) are asked "
+    "for",
+    ("memory / 1e9", "memory"): "these are bytes, and GB are asked for: divide by 1e9",
+    (("+ 2 * scores", "+ scores"), ("+ scores + 4", "+ 4")): "the scores before softmax and after "
+    "it both live at the peak: one of the two is missing",
+    ("2 * layer + 2", "2 * model.layers * layer + 2"): "one layer is asked for, and the weights of "
+    "all layers are in it",
+    (MOMENT, "(after_softmax + at_the_end)"): "the two moments are not at the same time: take the "
+    "larger, not the sum",
 }
 
 

@@ -79,27 +79,20 @@ def name(case):
 
 
 MUTANTS = {
-    "N and D are in the wrong order: parameters first, then tokens": {
-        "return n, budget / (6 * n)": "return budget / (6 * n), n"
-    },
-    "N D is the budget, and 6 N D must be: two forward, four backward": {
-        "(budget / 6)": "budget",
-        "budget / (6 * n)": "budget / n",
-    },
-    "D is 20 N: a rule of thumb that does not follow from this law": (
-        "n = (budget / 120) ** 0.5\nreturn n, 20 * n"
-    ),
-    "N and D are alike: the law weighs them differently": (
-        "return (budget / 6) ** 0.5, (budget / 6) ** 0.5"
-    ),
-    "the exponents come in front when one takes the derivative: alpha a / N^alpha = beta b / "
-    "D^beta": {"law.alpha * law.a / (law.beta * law.b)": "law.a / law.b"},
-    "N grows with budget^(beta / (alpha + beta)): alpha and beta are exchanged": {
-        "** law.beta)": "** law.alpha)"
-    },
-    "the constants are those of the default law: take them from `law`": {
-        "ratio =": "law = EXERCISE\nratio ="
-    },
+    ("return n, budget / (6 * n)", "return budget / (6 * n), n"): "N and D are in the wrong order: "
+    "parameters first, then tokens",
+    (("(budget / 6)", "budget"), ("budget / (6 * n)", "budget / n")): "N D is the budget, and 6 N "
+    "D must be: two forward, four backward",
+    "n = (budget / 120) ** 0.5\nreturn n, 20 * n": "D is 20 N: a rule of thumb that does not "
+    "follow from this law",
+    "return (budget / 6) ** 0.5, (budget / 6) ** 0.5": "N and D are alike: the law weighs them "
+    "differently",
+    ("law.alpha * law.a / (law.beta * law.b)", "law.a / law.b"): "the exponents come in front when "
+    "one takes the derivative: alpha a / N^alpha = beta b / D^beta",
+    ("** law.beta)", "** law.alpha)"): "N grows with budget^(beta / (alpha + beta)): alpha and "
+    "beta are exchanged",
+    ("ratio =", "law = EXERCISE\nratio ="): "the constants are those of the default law: take them "
+    "from `law`",
 }
 
 

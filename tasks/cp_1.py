@@ -61,25 +61,18 @@ def name(case):
 SUM_O, SUM_L = "a * one.o + b * other.o", "a * one.l + b * other.l"
 FACTORS = "(one.m - shift(m)).exp(), (other.m - shift(m)).exp()"
 MUTANTS = {
-    "o is added up as it is: each was summed with an m of its own, so scale both to the common m": {
-        SUM_O: "one.o + other.o"
-    },
-    "l is added up as it is: each was summed with an m of its own, so scale both to the common m": {
-        SUM_L: "one.l + other.l"
-    },
-    "nothing is scaled: each sum was taken with an m of its own": {
-        SUM_O: "one.o + other.o",
-        SUM_L: "one.l + other.l",
-    },
-    "the factors are the wrong way round: a sum taken with m1 is multiplied by exp(m1 - m)": {
-        FACTORS: "(shift(m) - one.m).exp(), (shift(m) - other.m).exp()"
-    },
-    "m is that of the first block, and it must be the larger of the two, or exp overflows": {
-        "torch.maximum(one.m, other.m)": "one.m"
-    },
-    "m is the smaller of the two, so exp overflows: take the larger": {
-        "torch.maximum": "torch.minimum"
-    },
-    "a query that has seen no key in either block becomes not-a-number: -inf minus -inf; use "
-    "shift(m)": {FACTORS: "(one.m - m).exp(), (other.m - m).exp()"},
+    (SUM_O, "one.o + other.o"): "o is added up as it is: each was summed with an m of its own, so "
+    "scale both to the common m",
+    (SUM_L, "one.l + other.l"): "l is added up as it is: each was summed with an m of its own, so "
+    "scale both to the common m",
+    ((SUM_O, "one.o + other.o"), (SUM_L, "one.l + other.l")): "nothing is scaled: each sum was "
+    "taken with an m of its own",
+    (FACTORS, "(shift(m) - one.m).exp(), (shift(m) - other.m).exp()"): "the factors are the wrong "
+    "way round: a sum taken with m1 is multiplied by exp(m1 - m)",
+    ("torch.maximum(one.m, other.m)", "one.m"): "m is that of the first block, and it must be the "
+    "larger of the two, or exp overflows",
+    ("torch.maximum", "torch.minimum"): "m is the smaller of the two, so exp overflows: take the "
+    "larger",
+    (FACTORS, "(one.m - m).exp(), (other.m - m).exp()"): "a query that has seen no key in either "
+    "block becomes not-a-number: -inf minus -inf; use shift(m)",
 }

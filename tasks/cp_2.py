@@ -81,32 +81,25 @@ for step in range({blocks}):
         k, v = arrived()
 return finish(found)
 """
+TOO_FEW = STEPS.format(blocks="ring.size - 1", messages="ring.size - 2")
+TOO_MANY = STEPS.format(blocks="ring.size", messages="ring.size")
 MUTANTS = {
-    "the mask is always that of the rank's own keys: in step t it has the keys of rank r - t": {
-        "(ring.rank - step) % ring.size": "ring.rank"
-    },
-    "the masks go around the wrong way: what the rank before had, this rank has next, so in step t "
-    "these are the keys of rank r - t": {"ring.rank - step": "ring.rank + step"},
-    "nothing travels: each rank has only seen its own keys": (
-        "return finish(block(q, k, v, mask_of(ring.rank)))"
-    ),
-    "the last block is missing: there are as many blocks as ranks": STEPS.format(
-        blocks="ring.size - 1", messages="ring.size - 2"
-    ),
-    "the last message arrives, and nobody computes with its keys: there are as many blocks as "
-    "ranks": {"range(ring.size)": "range(ring.size - 1)"},
-    "one message too many: after the last block, the keys would only come back home": STEPS.format(
-        blocks="ring.size", messages="ring.size"
-    ),
-    "the message starts after the block is computed: start it before, so that both go on at once": {
-        START: "pass",
-        WAIT: "k, v = ring.pass_on(k, v)()",
-    },
-    "each rank waits for the next keys before it has computed with its own, so nothing goes on at "
-    "once": {START: f"{START}()", WAIT: "k, v = arrived"},
-    "the keys that arrive are never taken: wait for them, k, v = arrived()": {WAIT: "pass"},
-    "only the last block is left: merge each with what was found before": {
-        "part if found is None else merge(found, part)": "part"
-    },
-    "the result isn't divided by the sum yet: return finish(…)": {"finish(found)": "found"},
+    ("(ring.rank - step) % ring.size", "ring.rank"): "the mask is always that of the rank's own "
+    "keys: in step t it has the keys of rank r - t",
+    ("ring.rank - step", "ring.rank + step"): "the masks go around the wrong way: what the rank "
+    "before had, this rank has next, so in step t these are the keys of rank r - t",
+    "return finish(block(q, k, v, mask_of(ring.rank)))": "nothing travels: each rank has only seen "
+    "its own keys",
+    TOO_FEW: "the last block is missing: there are as many blocks as ranks",
+    ("range(ring.size)", "range(ring.size - 1)"): "the last message arrives, and nobody computes "
+    "with its keys: there are as many blocks as ranks",
+    TOO_MANY: "one message too many: after the last block, the keys would only come back home",
+    ((START, "pass"), (WAIT, "k, v = ring.pass_on(k, v)()")): "the message starts after the block "
+    "is computed: start it before, so that both go on at once",
+    ((START, f"{START}()"), (WAIT, "k, v = arrived")): "each rank waits for the next keys before "
+    "it has computed with its own, so nothing goes on at once",
+    (WAIT, "pass"): "the keys that arrive are never taken: wait for them, k, v = arrived()",
+    ("part if found is None else merge(found, part)", "part"): "only the last block is left: merge "
+    "each with what was found before",
+    ("finish(found)", "found"): "the result isn't divided by the sum yet: return finish(…)",
 }

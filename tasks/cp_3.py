@@ -44,22 +44,18 @@ def name(case):
 SECOND, OFF = "2 * ranks - 1 - rank", "the second chunk is off by one: count from 0, so the last "
 OFF += "chunk is 2 * ranks - 1"
 MUTANTS = {
-    "each rank has one contiguous part, and the last rank has the most to do": (
-        "return contiguous(length, ranks, rank)"
-    ),
-    "every rank has each ranks-th position: that is a stripe, which is balanced too, but each "
-    "block of keys is half visible to all queries; cut chunks": (
-        "return torch.arange(rank, length, ranks)"
-    ),
-    "the second chunk must be the mirror image of the first: the ranks with later chunks have more "
-    "to do": {SECOND: "rank + ranks"},
-    OFF: {SECOND: "-rank"},
-    "the earlier chunk comes first": {
-        f"chunks[rank], chunks[{SECOND}]": f"chunks[{SECOND}], chunks[rank]"
-    },
-    "the second chunk runs backwards: positions inside a chunk go up": {
-        f"chunks[{SECOND}]": f"chunks[{SECOND}].flip(0)"
-    },
+    "return contiguous(length, ranks, rank)": "each rank has one contiguous part, and the last "
+    "rank has the most to do",
+    "return torch.arange(rank, length, ranks)": "every rank has each ranks-th position: that is a "
+    "stripe, which is balanced too, but each block of keys is half visible to all queries; cut "
+    "chunks",
+    (SECOND, "rank + ranks"): "the second chunk must be the mirror image of the first: the ranks "
+    "with later chunks have more to do",
+    (SECOND, "-rank"): OFF,
+    (f"chunks[rank], chunks[{SECOND}]", f"chunks[{SECOND}], chunks[rank]"): "the earlier chunk "
+    "comes first",
+    (f"chunks[{SECOND}]", f"chunks[{SECOND}].flip(0)"): "the second chunk runs backwards: "
+    "positions inside a chunk go up",
 }
 
 

@@ -100,20 +100,17 @@ def cases(seed):
 
 P = "(scores(q, k, mask) - log_sum).exp()"
 MUTANTS = {
-    "- product is missing: the weights of a query add up to 1, so a larger one makes all others "
-    "smaller": {" - product": ""},
-    "the gradients of q and k aren't divided by sqrt(d): the scores were": {
-        " / math.sqrt(q.shape[-1])": ""
-    },
-    "the mask is missing in the recomputed scores": {
-        "scores(q, k, mask)": "scores(q, k, torch.ones_like(mask))"
-    },
-    "one block is right and half of the keys is wrong: the softmax is over all blocks, so take "
-    "log_sum and not the sum of this block": {P: "scores(q, k, mask).softmax(-1)"},
-    "dS isn't multiplied by P: dS = P * (dP - product)": {"ds = p *": "ds ="},
-    "the gradients of k and v are swapped": {
-        "ds.mT @ q, p.mT @ gradient": "p.mT @ gradient, ds.mT @ q"
-    },
+    (" - product", ""): "- product is missing: the weights of a query add up to 1, so a larger one "
+    "makes all others smaller",
+    (" / math.sqrt(q.shape[-1])", ""): "the gradients of q and k aren't divided by sqrt(d): the "
+    "scores were",
+    ("scores(q, k, mask)", "scores(q, k, torch.ones_like(mask))"): "the mask is missing in the "
+    "recomputed scores",
+    (P, "scores(q, k, mask).softmax(-1)"): "one block is right and half of the keys is wrong: the "
+    "softmax is over all blocks, so take log_sum and not the sum of this block",
+    ("ds = p *", "ds ="): "dS isn't multiplied by P: dS = P * (dP - product)",
+    ("ds.mT @ q, p.mT @ gradient", "p.mT @ gradient, ds.mT @ q"): "the gradients of k and v are "
+    "swapped",
 }
 
 

@@ -37,55 +37,47 @@ def cases(seed):
     return _averaging.gradients(seed, TASK.ranks)
 
 
-LOOP = """
+FIRST = """
 for p in model.parameters():
     if p.grad is not None:
-        {}
+        dist.all_reduce(p.grad)
+        p.grad /= world_size
+        break
 """
 MUTANTS = {
-    "the gradients are the sum over the ranks: divide by world_size after the all_reduce": {
-        "flat /= world_size": "pass"
-    },
-    "the gradients are divided twice: by world_size before the all_reduce and again after it; do "
-    "it once": {"flat /= world_size": "flat /= world_size**2"},
-    "every rank still has its own gradients: the mean was never written back into p.grad "
-    "(assigning to a loop variable changes no tensor; use copy_, or divide in place)": {
-        "gradient.copy_(part.view_as(gradient))": "gradient = part"
-    },
-    "every rank has its own gradients divided by world_size: nothing was communicated, the "
-    "all_reduce is missing": {"dist.all_reduce(flat, op=dist.ReduceOp.SUM)": "pass"},
-    "the gradients are divided by 3, where world_size is 4": {"flat /= world_size": "flat /= 3"},
-    "the gradients are divided by 2, where world_size is 4": {"flat /= world_size": "flat /= 2"},
-    "all_reduce took ReduceOp.MAX: a mean needs ReduceOp.SUM": {
-        "ReduceOp.SUM": "ReduceOp.MAX",
-        "flat /= world_size": "pass",
-    },
-    "all_reduce took ReduceOp.MAX, then a division: a mean needs ReduceOp.SUM": {
-        "ReduceOp.SUM": "ReduceOp.MAX"
-    },
-    "only rank 0 has the mean, and every rank needs it: take all_reduce, not reduce": {
-        "dist.all_reduce(flat, op=dist.ReduceOp.SUM)": "dist.reduce(flat, dst=0)"
-    },
-    "only the first parameter was averaged: look for a return or a break inside the loop": (
-        LOOP.format("dist.all_reduce(p.grad)\n        p.grad /= world_size\n        break")
-    ),
-    "the averaging stops at the first parameter whose p.grad is None: go on with the next one "
-    "(continue, not break or return)": """
+    ("flat /= world_size", "pass"): "the gradients are the sum over the ranks: divide by "
+    "world_size after the all_reduce",
+    ("flat /= world_size", "flat /= world_size**2"): "the gradients are divided twice: by "
+    "world_size before the all_reduce and again after it; do it once",
+    ("gradient.copy_(part.view_as(gradient))", "gradient = part"): "every rank still has its own "
+    "gradients: the mean was never written back into p.grad (assigning to a loop variable changes "
+    "no tensor; use copy_, or divide in place)",
+    ("dist.all_reduce(flat, op=dist.ReduceOp.SUM)", "pass"): "every rank has its own gradients "
+    "divided by world_size: nothing was communicated, the all_reduce is missing",
+    ("flat /= world_size", "flat /= 3"): "the gradients are divided by 3, where world_size is 4",
+    ("flat /= world_size", "flat /= 2"): "the gradients are divided by 2, where world_size is 4",
+    (("ReduceOp.SUM", "ReduceOp.MAX"), ("flat /= world_size", "pass")): "all_reduce took "
+    "ReduceOp.MAX: a mean needs ReduceOp.SUM",
+    ("ReduceOp.SUM", "ReduceOp.MAX"): "all_reduce took ReduceOp.MAX, then a division: a mean needs "
+    "ReduceOp.SUM",
+    ("dist.all_reduce(flat, op=dist.ReduceOp.SUM)", "dist.reduce(flat, dst=0)"): "only rank 0 has "
+    "the mean, and every rank needs it: take all_reduce, not reduce",
+    FIRST: "only the first parameter was averaged: look for a return or a break inside the loop",
+    """
 for p in model.parameters():
     if p.grad is None:
         break
     dist.all_reduce(p.grad)
     p.grad /= world_size
-""",
-    "float64 comes back with float32's accuracy: keep the dtype of p.grad": {
-        "gradient.flatten() for": "gradient.flatten().float() for"
-    },
-    "the weights were averaged, and not the gradients: this function writes to p.grad and leaves "
-    "the parameter p itself alone": {
-        "p.grad for p in model.parameters() if p.grad is not None": (
-            "p.data for p in model.parameters() if p.grad is not None"
-        )
-    },
+""": "the averaging stops at the first parameter whose p.grad is None: go on with the next one "
+    "(continue, not break or return)",
+    ("gradient.flatten() for", "gradient.flatten().float() for"): "float64 comes back with "
+    "float32's accuracy: keep the dtype of p.grad",
+    (
+        "p.grad for p in model.parameters() if p.grad is not None",
+        "p.data for p in model.parameters() if p.grad is not None",
+    ): "the weights were averaged, and not the gradients: this function writes to p.grad and "
+    "leaves the parameter p itself alone",
 }
 
 

@@ -84,62 +84,59 @@ for name, p in list(model.named_parameters()):
     setattr(model, name, new)
 """
 MUTANTS = {
-    "the weights are the sum over the ranks: divide by world_size after the all_reduce": {
-        "flat /= world_size": "pass"
-    },
-    "the weights are divided twice: by world_size before the all_reduce and again after it; do it "
-    "once": {"flat /= world_size": "flat /= world_size**2"},
-    "every rank still has its own weights: the mean was never written back into the parameter p "
-    "(assigning to a loop variable changes no tensor; use copy_, or divide in place)": {
-        "weight.copy_(part.view_as(weight))": "weight = part"
-    },
-    "every rank has its own weights divided by world_size: nothing was communicated, the "
-    "all_reduce is missing": {REDUCE: "pass"},
-    "the weights look divided by 3, where world_size is 4": {"flat /= world_size": "flat /= 3"},
-    "the weights look divided by 2, where world_size is 4": {"flat /= world_size": "flat /= 2"},
-    "the weights look divided by 8, where world_size is 4": {"flat /= world_size": "flat /= 8"},
+    ("flat /= world_size", "pass"): "the weights are the sum over the ranks: divide by world_size "
+    "after the all_reduce",
+    ("flat /= world_size", "flat /= world_size**2"): "the weights are divided twice: by world_size "
+    "before the all_reduce and again after it; do it once",
+    ("weight.copy_(part.view_as(weight))", "weight = part"): "every rank still has its own "
+    "weights: the mean was never written back into the parameter p (assigning to a loop variable "
+    "changes no tensor; use copy_, or divide in place)",
+    (REDUCE, "pass"): "every rank has its own weights divided by world_size: nothing was "
+    "communicated, the all_reduce is missing",
+    ("flat /= world_size", "flat /= 3"): "the weights look divided by 3, where world_size is 4",
+    ("flat /= world_size", "flat /= 2"): "the weights look divided by 2, where world_size is 4",
+    ("flat /= world_size", "flat /= 8"): "the weights look divided by 8, where world_size is 4",
 }
 for op in ("MAX", "MIN", "PRODUCT"):
     sentence = f"all_reduce took ReduceOp.{op}: a mean needs ReduceOp.SUM"
-    MUTANTS[sentence] = {"ReduceOp.SUM": f"ReduceOp.{op}", "flat /= world_size": "pass"}
-    MUTANTS[f"{sentence}, then a division"] = {"ReduceOp.SUM": f"ReduceOp.{op}"}
+    other = ("ReduceOp.SUM", f"ReduceOp.{op}")
+    MUTANTS[other, ("flat /= world_size", "pass")] = sentence
+    MUTANTS[other] = f"{sentence}, then a division"
 for rank in range(TASK.ranks):
-    sentence = (
+    broadcast = (REDUCE, f"dist.broadcast(flat, src={rank})")
+    MUTANTS[broadcast, ("flat /= world_size", "pass")] = (
         f"every rank has the weights of rank {rank}: that is a broadcast, and what the others "
         "learned is lost; a mean needs an all_reduce"
     )
-    MUTANTS[sentence] = {REDUCE: f"dist.broadcast(flat, src={rank})", "flat /= world_size": "pass"}
 MUTANTS |= {
-    f"the parameter {SPARE!r} has no gradient in this step, and was left out: the weights are "
-    "averaged, so do not look at p.grad": {
-        "list(model.parameters())": "[p for p in model.parameters() if p.grad is not None]"
-    },
-    f"the parameter {FROZEN!r} is the same on all ranks, so its mean is what it was, and it has "
-    "changed: treat it like every other parameter, or leave it alone": {
-        "weight.copy_(part.view_as(weight))": (
-            "weight.copy_(part.view_as(weight) * (1 if weight.requires_grad else world_size))"
-        )
-    },
-    "the parameters were replaced by new ones: the optimizer still holds the old ones and would "
-    "train those, so write the mean into the old ones": NEW,
-    "the gradients were averaged, and not the weights: this function writes to the parameter p and "
-    "leaves p.grad alone": {
-        "list(model.parameters())": "[p.grad for p in model.parameters() if p.grad is not None]"
-    },
-    "the means are right, and stand in the wrong parameters: give the parts of the flat tensor "
-    "back in the order in which they were joined": {
-        "flat = torch.cat([weight.flatten() for weight in weights])": (
-            "flat = torch.cat([weight.flatten() for weight in weights][::-1])"
-        )
-    },
-    "only rank 0 has the mean, and every rank needs it: take all_reduce, not reduce": {
-        REDUCE: "dist.reduce(flat, dst=0)"
-    },
-    "only the first parameter was averaged, the others were left as they were: look for a return "
-    "or a break inside the loop": FIRST,
-    "float64 comes back with float32's accuracy: keep the dtype of the parameter p": {
-        "weight.flatten() for": "weight.flatten().float() for"
-    },
+    (
+        "list(model.parameters())",
+        "[p for p in model.parameters() if p.grad is not None]",
+    ): f"the parameter {SPARE!r} has no gradient in this step, and was left out: the weights are "
+    "averaged, so do not look at p.grad",
+    (
+        "weight.copy_(part.view_as(weight))",
+        "weight.copy_(part.view_as(weight) * (1 if weight.requires_grad else world_size))",
+    ): f"the parameter {FROZEN!r} is the same on all ranks, so its mean is what it was, and it has "
+    "changed: treat it like every other parameter, or leave it alone",
+    NEW: "the parameters were replaced by new ones: the optimizer still holds the old ones and "
+    "would train those, so write the mean into the old ones",
+    (
+        "list(model.parameters())",
+        "[p.grad for p in model.parameters() if p.grad is not None]",
+    ): "the gradients were averaged, and not the weights: this function writes to the parameter p "
+    "and leaves p.grad alone",
+    (
+        "flat = torch.cat([weight.flatten() for weight in weights])",
+        "flat = torch.cat([weight.flatten() for weight in weights][::-1])",
+    ): "the means are right, and stand in the wrong parameters: give the parts of the flat tensor "
+    "back in the order in which they were joined",
+    (REDUCE, "dist.reduce(flat, dst=0)"): "only rank 0 has the mean, and every rank needs it: take "
+    "all_reduce, not reduce",
+    FIRST: "only the first parameter was averaged, the others were left as they were: look for a "
+    "return or a break inside the loop",
+    ("weight.flatten() for", "weight.flatten().float() for"): "float64 comes back with float32's "
+    "accuracy: keep the dtype of the parameter p",
 }
 
 

@@ -116,22 +116,22 @@ def cases(seed):
 
 LOOP = "while self.next < len(self.buckets) and self.buckets[self.next].left == 0:"
 MUTANTS = {
-    "every gradient is still the rank's own: did its bucket take it?": {"bucket.take(p)": "pass"},
-    f"step 0: when backward ends, 1 of {BUCKETS} buckets have left, and nothing is missing in any: "
-    "one complete gradient may set several free, so look again after each that leaves": {
-        "while": "if"
-    },
-    f"when backward ends, 0 of {BUCKETS} buckets have left: each waits for `finish`, and nothing "
-    "overlaps with backward": {LOOP: "while False:"},
-    "all buckets leave when the last gradient is there, and nothing overlaps with backward: one "
-    "leaves as soon as it and those before it are complete": {
-        LOOP: "while not any(b.left for b in self.buckets) and self.next < len(self.buckets):"
-    },
-    "buckets leave in the order in which they become complete, which may differ from rank to rank: "
-    "one that is complete waits for those before it, self.next": {
-        LOOP: "if bucket.left == 0:",
-        "self.leave(self.buckets[self.next])": "self.leave(bucket)",
-    },
+    ("bucket.take(p)", "pass"): "every gradient is still the rank's own: did its bucket take it?",
+    ("while", "if"): f"step 0: when backward ends, 1 of {BUCKETS} buckets have left, and nothing "
+    "is missing in any: one complete gradient may set several free, so look again after each that "
+    "leaves",
+    (LOOP, "while False:"): f"when backward ends, 0 of {BUCKETS} buckets have left: each waits for "
+    "`finish`, and nothing overlaps with backward",
+    (
+        LOOP,
+        "while not any(b.left for b in self.buckets) and self.next < len(self.buckets):",
+    ): "all buckets leave when the last gradient is there, and nothing overlaps with backward: one "
+    "leaves as soon as it and those before it are complete",
+    (
+        (LOOP, "if bucket.left == 0:"),
+        ("self.leave(self.buckets[self.next])", "self.leave(bucket)"),
+    ): "buckets leave in the order in which they become complete, which may differ from rank to "
+    "rank: one that is complete waits for those before it, self.next",
 }
 
 

@@ -94,40 +94,33 @@ def name(case):
 REDUCE = "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)"
 GATHER = "dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data, group=self.group)"
 MUTANTS = {
-    f"the gradient is the sum over the ranks, {TASK.ranks} times too large: dist.ReduceOp.AVG": {
-        "ReduceOp.AVG": "ReduceOp.SUM"
-    },
-    "each rank has its own gradient: nothing was added up over the ranks": {
-        REDUCE: "part.copy_(parts[self.rank])"
-    },
-    "the gradient is divided twice, by AVG and by you": {
-        "self.mine.grad = part if": "part /= self.size\nself.mine.grad = part if"
-    },
-    "a second average() forgets the first: add to mine.grad if there is one already": {
-        "part if self.mine.grad is None else self.mine.grad + part": "part"
-    },
-    "the parameters keep their gradients: set p.grad to None, or nothing is saved": {
-        "p.grad = None": "pass"
-    },
-    "every rank has the part of rank 0": {
-        REDUCE: "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\npart = parts[0]",
-    },
-    "gather() fills this rank's part only: the parameters need those of all ranks": {
-        GATHER: "self.whole.chunk(self.size)[self.rank].copy_(self.mine.data)"
-    },
-    "gather() changes no parameter: all_gather must write into views of self.whole": {
-        "list(self.whole.chunk(self.size))": "list(self.whole.clone().chunk(self.size))"
-    },
-    "gather() sends more than this rank's part: each rank sends its own part, and no zeros": {
-        GATHER: (
-            "self.whole.zero_().chunk(self.size)[self.rank].copy_(self.mine.data)\n"
-            "dist.all_reduce(self.whole, group=self.group)"
-        )
-    },
-    "nothing is recorded: send inside self.recorder.span(…)": {
-        'self.recorder.span("reduce-scatter", bytes=flat.nbytes)': "torch.no_grad()",
-        'self.recorder.span("all-gather", bytes=self.bytes)': "torch.no_grad()",
-    },
+    ("ReduceOp.AVG", "ReduceOp.SUM"): f"the gradient is the sum over the ranks, {TASK.ranks} times "
+    "too large: dist.ReduceOp.AVG",
+    (REDUCE, "part.copy_(parts[self.rank])"): "each rank has its own gradient: nothing was added "
+    "up over the ranks",
+    ("self.mine.grad = part if", "part /= self.size\nself.mine.grad = part if"): "the gradient is "
+    "divided twice, by AVG and by you",
+    ("part if self.mine.grad is None else self.mine.grad + part", "part"): "a second average() "
+    "forgets the first: add to mine.grad if there is one already",
+    ("p.grad = None", "pass"): "the parameters keep their gradients: set p.grad to None, or "
+    "nothing is saved",
+    (REDUCE, "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\npart = parts[0]"): "every rank has the "
+    "part of rank 0",
+    (GATHER, "self.whole.chunk(self.size)[self.rank].copy_(self.mine.data)"): "gather() fills this "
+    "rank's part only: the parameters need those of all ranks",
+    (
+        "list(self.whole.chunk(self.size))",
+        "list(self.whole.clone().chunk(self.size))",
+    ): "gather() changes no parameter: all_gather must write into views of self.whole",
+    (
+        GATHER,
+        "self.whole.zero_().chunk(self.size)[self.rank].copy_(self.mine.data)\n"
+        "dist.all_reduce(self.whole, group=self.group)",
+    ): "gather() sends more than this rank's part: each rank sends its own part, and no zeros",
+    (
+        ('self.recorder.span("reduce-scatter", bytes=flat.nbytes)', "torch.no_grad()"),
+        ('self.recorder.span("all-gather", bytes=self.bytes)', "torch.no_grad()"),
+    ): "nothing is recorded: send inside self.recorder.span(…)",
 }
 
 

@@ -72,39 +72,38 @@ for unit in self.units{gathered}:
     unit.gather()
 """
 MUTANTS = {
-    "no unit averages its gradients: call unit.average() for each": {"unit.average()": "pass"},
-    "the weights don't change: the optimizer must take its step": {"self.optimizer.step()": "pass"},
-    "this rank has its own part updated, and the parts of the others are old: call unit.gather() "
-    "for each unit": {"unit.gather()": "pass"},
-    "the optimizer takes its step before all gradients are averaged": """
+    ("unit.average()", "pass"): "no unit averages its gradients: call unit.average() for each",
+    ("self.optimizer.step()", "pass"): "the weights don't change: the optimizer must take its step",
+    ("unit.gather()", "pass"): "this rank has its own part updated, and the parts of the others "
+    "are old: call unit.gather() for each unit",
+    """
 self.optimizer.step()
 for unit in self.units:
     unit.average()
 for unit in self.units:
     unit.gather()
-""",
-    "weights are gathered before the optimizer has updated them": """
+""": "the optimizer takes its step before all gradients are averaged",
+    """
 for unit in self.units:
     unit.average()
 for unit in self.units:
     unit.gather()
 self.optimizer.step()
-""",
-    "the optimizer is called in a loop over the units: it knows the parts of all units, so call it "
-    "once a step": """
+""": "weights are gathered before the optimizer has updated them",
+    """
 for unit in self.units:
     unit.average()
     self.optimizer.step()
     unit.gather()
-""",
-    "a unit is asked twice where once is enough": {
-        "unit.average()": "unit.average()\nunit.average()"
-    },
+""": "the optimizer is called in a loop over the units: it knows the parts of all units, so call "
+    "it once a step",
+    ("unit.average()", "unit.average()\nunit.average()"): "a unit is asked twice where once is "
+    "enough",
 }
 for which, some in ("first", "[1:]"), ("last", "[:-1]"):
     for kind, call in ("averaged", "average"), ("gathered", "gather"):
-        what = f"the {which} unit is left out: it is never asked to {call}()"
-        MUTANTS[what] = STEP.format(**{"averaged": "", "gathered": "", kind: some})
+        step = STEP.format(**{"averaged": "", "gathered": "", kind: some})
+        MUTANTS[step] = f"the {which} unit is left out: it is never asked to {call}()"
 
 
 def explain(case, seen):

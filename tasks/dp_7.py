@@ -89,27 +89,20 @@ def name(case):
 
 SUPER = "call super().complete(p)"
 MUTANTS = {
-    "a unit computes forward without its weights: gather before it": {
-        "module.register_forward_pre_hook(need)": "pass"
-    },
-    "a unit computes backward without its weights: gather before it": {
-        "module.register_full_backward_pre_hook(need)": "pass"
-    },
-    "a unit still has its weights while the next one computes: free after forward": {
-        "module.register_forward_hook(lambda *_: shards.free())": "pass"
-    },
-    "a unit still has its weights after its backward: free when its gradients are complete": {
-        "unit.free()": "pass"
-    },
-    "a unit is gathered although it is whole: ask shards.is_whole first": {
-        "not shards.is_whole": "True"
-    },
-    "unit 0 has two modules and is freed between them: its weights stay from the first forward "
-    "until its gradients are complete": {"len(modules) == 1": "True"},
-    f"no unit is averaged in backward: ZeRO-2's complete() does it, once, so {SUPER}": {
-        "super().complete(p)": "self.missing[self.unit_of[p]].discard(p)"
-    },
-    f"a gradient that is complete stays among those that are missing: {SUPER}": {
-        "super().complete(p)": "pass"
-    },
+    ("module.register_forward_pre_hook(need)", "pass"): "a unit computes forward without its "
+    "weights: gather before it",
+    ("module.register_full_backward_pre_hook(need)", "pass"): "a unit computes backward without "
+    "its weights: gather before it",
+    ("module.register_forward_hook(lambda *_: shards.free())", "pass"): "a unit still has its "
+    "weights while the next one computes: free after forward",
+    ("unit.free()", "pass"): "a unit still has its weights after its backward: free when its "
+    "gradients are complete",
+    ("not shards.is_whole", "True"): "a unit is gathered although it is whole: ask shards.is_whole "
+    "first",
+    ("len(modules) == 1", "True"): "unit 0 has two modules and is freed between them: its weights "
+    "stay from the first forward until its gradients are complete",
+    ("super().complete(p)", "self.missing[self.unit_of[p]].discard(p)"): "no unit is averaged in "
+    f"backward: ZeRO-2's complete() does it, once, so {SUPER}",
+    ("super().complete(p)", "pass"): "a gradient that is complete stays among those that are "
+    f"missing: {SUPER}",
 }

@@ -82,37 +82,31 @@ REDUCE, DIVIDE = "dist.all_reduce(flat, group=group)", "flat /= dist.get_world_s
 COPY, WORLD = "gradient.copy_(part.view_as(gradient))", "dist.get_world_size()"
 MIXED = "all 4 ranks, and mixes gradients of different stages: give all_reduce group=group"
 MUTANTS = {
-    "the gradients are the sum over the ranks of the group: divide by dist.get_world_size(group) "
-    "after the all_reduce": {DIVIDE: "pass"},
-    "every rank still has its own gradients: the mean was never written back into p.grad "
-    "(assigning to a loop variable changes no tensor; use copy_, or divide in place)": {
-        COPY: "gradient = part"
-    },
-    "every rank has its own gradients divided: nothing was communicated, the all_reduce is "
-    "missing": {REDUCE: "pass"},
-    f"the average goes over {MIXED}": {
-        REDUCE: "dist.all_reduce(flat)",
-        DIVIDE: f"flat /= {WORLD}",
-    },
-    f"the sum goes over {MIXED}": {REDUCE: "dist.all_reduce(flat)"},
-    "the sum goes over all 4 ranks, and is not divided: give all_reduce group=group, and divide by "
-    "dist.get_world_size(group)": {REDUCE: "dist.all_reduce(flat)", DIVIDE: "pass"},
-    "the sum over the group is divided by 4: divide once, by dist.get_world_size(group), not by "
-    f"{WORLD}": {DIVIDE: f"flat /= {WORLD}"},
-    "the sum over the group is divided by 2, as with the lesson's two pipelines: ask "
-    "dist.get_world_size(group)": {DIVIDE: "flat /= 2"},
-    "the gradients are divided twice: divide once, by dist.get_world_size(group)": {
-        DIVIDE: f"{DIVIDE} ** 2"
-    },
-    "only the first rank of the group has the mean: each of the ranks that hold a stage needs it, "
-    "in every pipeline, so take all_reduce on all of them": {
-        COPY: f"dist.get_rank(group) or {COPY}"
-    },
-    "the weights have changed: this function averages gradients, so it must write to p.grad and "
-    "leave the parameter p itself alone": {"p.grad for p": "p.data for p"},
-    "only the first parameter was averaged, the others were left as they were: look for a return "
-    "or a break inside the loop": {COPY: f"{COPY}\nbreak"},
-    "float64 comes back with float32's accuracy: keep the dtype of p.grad": {
-        "gradient.flatten() for": "gradient.flatten().float() for"
-    },
+    (DIVIDE, "pass"): "the gradients are the sum over the ranks of the group: divide by "
+    "dist.get_world_size(group) after the all_reduce",
+    (COPY, "gradient = part"): "every rank still has its own gradients: the mean was never written "
+    "back into p.grad (assigning to a loop variable changes no tensor; use copy_, or divide in "
+    "place)",
+    (REDUCE, "pass"): "every rank has its own gradients divided: nothing was communicated, the "
+    "all_reduce is missing",
+    ((REDUCE, "dist.all_reduce(flat)"), (DIVIDE, f"flat /= {WORLD}")): "the average goes over "
+    f"{MIXED}",
+    (REDUCE, "dist.all_reduce(flat)"): f"the sum goes over {MIXED}",
+    ((REDUCE, "dist.all_reduce(flat)"), (DIVIDE, "pass")): "the sum goes over all 4 ranks, and is "
+    "not divided: give all_reduce group=group, and divide by dist.get_world_size(group)",
+    (DIVIDE, f"flat /= {WORLD}"): "the sum over the group is divided by 4: divide once, by "
+    f"dist.get_world_size(group), not by {WORLD}",
+    (DIVIDE, "flat /= 2"): "the sum over the group is divided by 2, as with the lesson's two "
+    "pipelines: ask dist.get_world_size(group)",
+    (DIVIDE, f"{DIVIDE} ** 2"): "the gradients are divided twice: divide once, by "
+    "dist.get_world_size(group)",
+    (COPY, f"dist.get_rank(group) or {COPY}"): "only the first rank of the group has the mean: "
+    "each of the ranks that hold a stage needs it, in every pipeline, so take all_reduce on all of "
+    "them",
+    ("p.grad for p", "p.data for p"): "the weights have changed: this function averages gradients, "
+    "so it must write to p.grad and leave the parameter p itself alone",
+    (COPY, f"{COPY}\nbreak"): "only the first parameter was averaged, the others were left as they "
+    "were: look for a return or a break inside the loop",
+    ("gradient.flatten() for", "gradient.flatten().float() for"): "float64 comes back with "
+    "float32's accuracy: keep the dtype of p.grad",
 }

@@ -39,28 +39,24 @@ cases, name, explain = _trained.cases, _trained.name, _trained.explain
 TOLERANCE = _trained.TOLERANCE
 PART, AVERAGE = "tokenizer, here.dp, grid.dp,", "average_gradients(stage, groups.dp)"
 MUTANTS = {
-    "every pipeline reads the same stories, so the second one adds nothing: give make_stories the "
-    "number of the row, here.dp, and the number of rows": {PART: "tokenizer, 0, 1,"},
-    "every pipeline reads part 0 of the stories: the part is the number of the row, here.dp": {
-        PART: "tokenizer, 0, grid.dp,"
-    },
-    "the stories are divided among all ranks, so the last stage of a pipeline compares with "
-    "another text than its first stage reads: divide them among the rows, here.dp of grid.dp": {
-        PART: "tokenizer, place.rank, place.world_size,"
-    },
-    "the stories are divided among the stages: the part is here.dp of grid.dp, the row, not the "
-    "column": {PART: "tokenizer, here.pp, grid.pp,"},
-    "nobody averages: each pipeline trains a model of its own; call average_gradients(stage, "
-    "groups.dp) between the step of the pipeline and that of the optimizer": {AVERAGE: "pass"},
-    "the gradients are the sum over the pipelines: average_gradients must divide": {
-        AVERAGE: f"{AVERAGE}\nfor p in stage.parameters():\n    p.grad *= grid.dp"
-    },
-    "the gradients of earlier steps are still there: call optimizer.zero_grad() in every step": {
-        "optimizer.zero_grad()": "pass"
-    },
-    "the weights are those of the start: nobody calls optimizer.step()": {
-        "optimizer.step()": "pass"
-    },
+    (PART, "tokenizer, 0, 1,"): "every pipeline reads the same stories, so the second one adds "
+    "nothing: give make_stories the number of the row, here.dp, and the number of rows",
+    (PART, "tokenizer, 0, grid.dp,"): "every pipeline reads part 0 of the stories: the part is the "
+    "number of the row, here.dp",
+    (PART, "tokenizer, place.rank, place.world_size,"): "the stories are divided among all ranks, "
+    "so the last stage of a pipeline compares with another text than its first stage reads: divide "
+    "them among the rows, here.dp of grid.dp",
+    (PART, "tokenizer, here.pp, grid.pp,"): "the stories are divided among the stages: the part is "
+    "here.dp of grid.dp, the row, not the column",
+    (AVERAGE, "pass"): "nobody averages: each pipeline trains a model of its own; call "
+    "average_gradients(stage, groups.dp) between the step of the pipeline and that of the "
+    "optimizer",
+    (AVERAGE, f"{AVERAGE}\nfor p in stage.parameters():\n    p.grad *= grid.dp"): "the gradients "
+    "are the sum over the pipelines: average_gradients must divide",
+    ("optimizer.zero_grad()", "pass"): "the gradients of earlier steps are still there: call "
+    "optimizer.zero_grad() in every step",
+    ("optimizer.step()", "pass"): "the weights are those of the start: nobody calls "
+    "optimizer.step()",
 }
 
 

@@ -105,31 +105,27 @@ DONE, EXPERTS = (
 HOME = f"AllToAll.apply({DONE}, take, give, self)"
 BACK = "ctx.link.send(gradient, ctx.take, ctx.give)"
 MUTANTS = {
-    "the rows are right, and an all-to-all goes to the default group, all ranks: give "
-    "group=self.group, or ranks of another group wait for ever": {
-        "counts, group=self.group": "counts"
-    },
-    "the rows went to the wrong expert: they arrive sorted by sender, and run_experts needs them "
-    "sorted by expert": {"arrived[by_expert]": "arrived", DONE: "done"},
-    "the results came home in the order of the experts: restore the order in which the rows "
-    "arrived before you send them back": {DONE: "done"},
-    "the results were put in order with the same permutation once more: its argsort undoes it": {
-        DONE: "done[by_expert]"
-    },
-    "no row left its rank: each rank ran its own experts on tokens that chose others": {
-        THERE: "rows",
-        EXPERTS: "[experts[str(n % 2)](x) for n, x in enumerate(rows.split(counts.tolist()))]",
-        HOME: "torch.cat(done)",
-    },
-    "y is right and nothing learns: the results come back past autograd, through AllToAll.apply "
-    "they would bring their gradients": {
-        THERE: "self.send(rows.detach(), give, take)",
-        HOME: f"self.send({DONE}.detach(), take, give)",
-    },
-    "y is right and the experts learn, but no gradient comes back to the rows: send them by "
-    "AllToAll.apply too": {THERE: "self.send(rows.detach(), give, take)"},
-    f"y is right, and each way back divides the gradient by {TASK.ranks}: a row that was sent once "
-    "has one gradient, so there is nothing to average": {
-        BACK: BACK.replace("gradient", f"gradient / {TASK.ranks}")
-    },
+    ("counts, group=self.group", "counts"): "the rows are right, and an all-to-all goes to the "
+    "default group, all ranks: give group=self.group, or ranks of another group wait for ever",
+    (("arrived[by_expert]", "arrived"), (DONE, "done")): "the rows went to the wrong expert: they "
+    "arrive sorted by sender, and run_experts needs them sorted by expert",
+    (DONE, "done"): "the results came home in the order of the experts: restore the order in which "
+    "the rows arrived before you send them back",
+    (DONE, "done[by_expert]"): "the results were put in order with the same permutation once more: "
+    "its argsort undoes it",
+    (
+        (THERE, "rows"),
+        (EXPERTS, "[experts[str(n % 2)](x) for n, x in enumerate(rows.split(counts.tolist()))]"),
+        (HOME, "torch.cat(done)"),
+    ): "no row left its rank: each rank ran its own experts on tokens that chose others",
+    (
+        (THERE, "self.send(rows.detach(), give, take)"),
+        (HOME, f"self.send({DONE}.detach(), take, give)"),
+    ): "y is right and nothing learns: the results come back past autograd, through AllToAll.apply "
+    "they would bring their gradients",
+    (THERE, "self.send(rows.detach(), give, take)"): "y is right and the experts learn, but no "
+    "gradient comes back to the rows: send them by AllToAll.apply too",
+    (BACK, BACK.replace("gradient", f"gradient / {TASK.ranks}")): "y is right, and each way back "
+    f"divides the gradient by {TASK.ranks}: a row that was sent once has one gradient, so there is "
+    "nothing to average",
 }

@@ -69,30 +69,25 @@ def cases(seed):
 GROUP = "group=replicas if is_expert(name) else None"
 SUM, DIVIDE = f"dist.all_reduce(p.grad, {GROUP})", "p.grad /= dist.get_world_size()"
 MUTANTS = {
-    "an expert's gradient is added up over all ranks, and so mixed with the gradients of other "
-    "experts: only its replicas hold the same one": {GROUP: "group=None"},
-    "the replicas of an expert have different gradients: add them up over `replicas`, or the "
-    "copies drift apart, which no loss curve shows": {
-        SUM: "if not is_expert(name):\n    dist.all_reduce(p.grad)"
-    },
-    f"an expert's gradient is {EP} times too large: it was divided by its {TASK.ranks // EP} "
-    f"replicas, and it is the sum over {TASK.ranks} ranks. Adam hides such a factor from the loss "
-    "curve": {DIVIDE: f"p.grad /= dist.get_world_size({GROUP})"},
-    f"all gradients are sums, {TASK.ranks} times too large: divide by the number of ranks": {
-        DIVIDE: "pass"
-    },
-    "an expert's gradient isn't divided: it is the sum over all ranks' tokens": {
-        DIVIDE: f"if not is_expert(name):\n    {DIVIDE}"
-    },
-    "an expert's gradient is left as it was: it belongs to the mean over all ranks too": {
-        SUM: f"if is_expert(name):\n    continue\n{SUM}"
-    },
-    "router and attention are averaged over the replicas of the experts only: they are the same on "
-    "every rank, so add them up over all": {
-        SUM: "dist.all_reduce(p.grad, group=replicas)",
-        DIVIDE: "p.grad /= dist.get_world_size(None if is_expert(name) else replicas)",
-    },
-    "router and attention are left as they were: the ranks' copies drift apart": {
-        SUM: f"if not is_expert(name):\n    continue\n{SUM}"
-    },
+    (GROUP, "group=None"): "an expert's gradient is added up over all ranks, and so mixed with the "
+    "gradients of other experts: only its replicas hold the same one",
+    (SUM, "if not is_expert(name):\n    dist.all_reduce(p.grad)"): "the replicas of an expert have "
+    "different gradients: add them up over `replicas`, or the copies drift apart, which no loss "
+    "curve shows",
+    (DIVIDE, f"p.grad /= dist.get_world_size({GROUP})"): f"an expert's gradient is {EP} times too "
+    f"large: it was divided by its {TASK.ranks // EP} replicas, and it is the sum over "
+    f"{TASK.ranks} ranks. Adam hides such a factor from the loss curve",
+    (DIVIDE, "pass"): f"all gradients are sums, {TASK.ranks} times too large: divide by the number "
+    "of ranks",
+    (DIVIDE, f"if not is_expert(name):\n    {DIVIDE}"): "an expert's gradient isn't divided: it is "
+    "the sum over all ranks' tokens",
+    (SUM, f"if is_expert(name):\n    continue\n{SUM}"): "an expert's gradient is left as it was: "
+    "it belongs to the mean over all ranks too",
+    (
+        (SUM, "dist.all_reduce(p.grad, group=replicas)"),
+        (DIVIDE, "p.grad /= dist.get_world_size(None if is_expert(name) else replicas)"),
+    ): "router and attention are averaged over the replicas of the experts only: they are the same "
+    "on every rank, so add them up over all",
+    (SUM, f"if not is_expert(name):\n    continue\n{SUM}"): "router and attention are left as they "
+    "were: the ranks' copies drift apart",
 }

@@ -58,32 +58,29 @@ def cases(seed):
 
 SHARE, MEAN = "share = counts / counts.sum()", "probabilities.mean(0)"
 MUTANTS = {
-    "the loss lacks its factor, the number of experts: with even experts it must be 1": {
-        "len(counts) * ": ""
-    },
-    "the loss uses the mean probability twice: one of the two factors is the share of the choices, "
-    "which were really made": {"share.to(probabilities.dtype)": MEAN},
-    "the loss counts the largest probability of each token in place of the choices given": {
-        SHARE: f"counts = probabilities.argmax(1).bincount(minlength=len(counts))\n{SHARE}"
-    },
-    "the loss carries no gradient, so it changes nothing: don't detach the probabilities": {
-        MEAN: "probabilities.detach().mean(0)"
-    },
-    "the shares add up to the choices of a token: divide by all choices, counts.sum(), and not by "
-    "the tokens": {SHARE: "share = counts / len(probabilities)"},
-    "the loss adds up the probabilities of all tokens where it needs their mean": {
-        MEAN: "probabilities.sum(0)"
-    },
-    "the bias moves the wrong way: an expert that had too much gets more": {
-        "counts.mean() - counts": "counts - counts.mean()"
-    },
-    "the bias moves by the difference in counts: only its sign counts, so that a crowded expert "
-    "isn't emptied at once": {"torch.sign": ""},
-    "the bias didn't change: write into it, in place": {"bias +=": "bias = bias +"},
-    "an expert that had exactly the mean moved too: it should stay": {
-        "torch.sign(counts.mean() - counts)": "torch.where(counts > counts.mean(), -1.0, 1.0)"
-    },
-    "the bias of all but the busiest expert goes up: compare with the mean, not with the largest": {
-        "counts.mean()": "counts.max()"
-    },
+    ("len(counts) * ", ""): "the loss lacks its factor, the number of experts: with even experts "
+    "it must be 1",
+    ("share.to(probabilities.dtype)", MEAN): "the loss uses the mean probability twice: one of the "
+    "two factors is the share of the choices, which were really made",
+    (
+        SHARE,
+        f"counts = probabilities.argmax(1).bincount(minlength=len(counts))\n{SHARE}",
+    ): "the loss counts the largest probability of each token in place of the choices given",
+    (MEAN, "probabilities.detach().mean(0)"): "the loss carries no gradient, so it changes "
+    "nothing: don't detach the probabilities",
+    (SHARE, "share = counts / len(probabilities)"): "the shares add up to the choices of a token: "
+    "divide by all choices, counts.sum(), and not by the tokens",
+    (MEAN, "probabilities.sum(0)"): "the loss adds up the probabilities of all tokens where it "
+    "needs their mean",
+    ("counts.mean() - counts", "counts - counts.mean()"): "the bias moves the wrong way: an expert "
+    "that had too much gets more",
+    ("torch.sign", ""): "the bias moves by the difference in counts: only its sign counts, so that "
+    "a crowded expert isn't emptied at once",
+    ("bias +=", "bias = bias +"): "the bias didn't change: write into it, in place",
+    (
+        "torch.sign(counts.mean() - counts)",
+        "torch.where(counts > counts.mean(), -1.0, 1.0)",
+    ): "an expert that had exactly the mean moved too: it should stay",
+    ("counts.mean()", "counts.max()"): "the bias of all but the busiest expert goes up: compare "
+    "with the mean, not with the largest",
 }

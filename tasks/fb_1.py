@@ -74,28 +74,25 @@ def cases(seed):
 SCALES, BACK = "torch.where(largest > 0, largest / to.largest, 1.0)", "parts * found.scales"
 UP = "torch.ceil(torch.log2(scales))"
 MUTANTS = {
-    "the whole matrix has one scale: take the largest magnitude of each block, over dimensions 1 "
-    "and 3 of its tiles": {
-        "parts.abs().amax((1, 3), keepdim=True)": "x.abs().max().expand(len(parts), 1, "
-        "parts.shape[2], 1)"
-    },
-    "each row of a block has a scale of its own: the largest runs over dimensions 1 and 3": {
-        "scales[:, 0, :, 0]": "(parts.abs().amax(3) / to.largest)[:, 0]"
-    },
-    "the largest is a magnitude: without abs(), a large negative number is cut off": {
-        "parts.abs().amax": "parts.amax"
-    },
-    "each block's largest number became 1, so most of the format's range is wasted: divide it by "
-    "to.largest": {"largest / to.largest, 1.0": "largest, 1.0"},
-    "a block of zeros became NaN, 0/0: give it the scale 1": {SCALES: "largest / to.largest"},
-    "powers=True changed nothing: the scale must be a power of two": {UP: "torch.log2(scales)"},
-    "the power of two lies below the scale, so the largest numbers don't fit and are cut off: "
-    "round the exponent up": {UP: "torch.floor(torch.log2(scales))"},
-    "the power of two is the nearest one, so in some blocks the largest numbers don't fit: round "
-    "the exponent up": {UP: "torch.round(torch.log2(scales))"},
-    "quantize multiplies by the scale where it should divide": {"parts / scales": "parts * scales"},
-    "restore divides by the scale where it should multiply": {BACK: "parts / found.scales"},
-    "restore returns the codes: each must be multiplied by the scale of its block": {
-        "parts * found.scales[:, None, :, None]": "parts"
-    },
+    (
+        "parts.abs().amax((1, 3), keepdim=True)",
+        "x.abs().max().expand(len(parts), 1, parts.shape[2], 1)",
+    ): "the whole matrix has one scale: take the largest magnitude of each block, over dimensions "
+    "1 and 3 of its tiles",
+    ("scales[:, 0, :, 0]", "(parts.abs().amax(3) / to.largest)[:, 0]"): "each row of a block has a "
+    "scale of its own: the largest runs over dimensions 1 and 3",
+    ("parts.abs().amax", "parts.amax"): "the largest is a magnitude: without abs(), a large "
+    "negative number is cut off",
+    ("largest / to.largest, 1.0", "largest, 1.0"): "each block's largest number became 1, so most "
+    "of the format's range is wasted: divide it by to.largest",
+    (SCALES, "largest / to.largest"): "a block of zeros became NaN, 0/0: give it the scale 1",
+    (UP, "torch.log2(scales)"): "powers=True changed nothing: the scale must be a power of two",
+    (UP, "torch.floor(torch.log2(scales))"): "the power of two lies below the scale, so the "
+    "largest numbers don't fit and are cut off: round the exponent up",
+    (UP, "torch.round(torch.log2(scales))"): "the power of two is the nearest one, so in some "
+    "blocks the largest numbers don't fit: round the exponent up",
+    ("parts / scales", "parts * scales"): "quantize multiplies by the scale where it should divide",
+    (BACK, "parts / found.scales"): "restore divides by the scale where it should multiply",
+    ("parts * found.scales[:, None, :, None]", "parts"): "restore returns the codes: each must be "
+    "multiplied by the scale of its block",
 }

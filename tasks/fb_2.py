@@ -74,38 +74,30 @@ def cases(seed):
 
 FINITE = "all(gradient.isfinite().all() for gradient in gradients)"
 MUTANTS = {
-    "the weights moved by the scaled gradients: divide each by self.scale before the step": {
-        "gradient /= self.scale": "pass"
-    },
-    "the gradients were multiplied by the scale: they are those of the scaled loss, so divide": {
-        "gradient /= self.scale": "gradient *= self.scale"
-    },
-    "a step was taken with a gradient that is infinite or not a number: every weight that it "
-    "reaches is lost": {"return False": "optimizer.step()\nreturn False"},
-    "only the first gradient is looked at: one infinite number anywhere spoils the step": {
-        FINITE: "gradients[0].isfinite().all()"
-    },
-    "a gradient that is nan counts as good: isfinite() is False for both, inf and nan": {
-        FINITE: "not any(gradient.isinf().any() for gradient in gradients)"
-    },
-    "a gradient that is infinite counts as good: isfinite() is False for both, inf and nan": {
-        FINITE: "not any(gradient.isnan().any() for gradient in gradients)"
-    },
-    "the scale doesn't fall after a bad step, so the next one overflows as well: halve it": {
-        "self.scale /= 2": "pass"
-    },
-    "the scale never grows: after `patience` good steps in a row it doubles": {
-        "self.scale *= 2": "pass"
-    },
-    "the scale grows after every good step: count them, up to `patience`": {
-        "self.good == self.patience": "True"
-    },
-    "good steps before a bad one still count: after a bad step the counting starts again": {
-        "self.good = 0\n    return False": "return False"
-    },
-    "after the first `patience` good steps the scale doubles in every step: start counting again": {
-        "self.good == self.patience": "self.good >= self.patience",
-        "self.scale *= 2\n    self.good = 0": "self.scale *= 2",
-    },
-    "the step says nothing of what it did: return True where it was taken": {"return True": "pass"},
+    ("gradient /= self.scale", "pass"): "the weights moved by the scaled gradients: divide each by "
+    "self.scale before the step",
+    ("gradient /= self.scale", "gradient *= self.scale"): "the gradients were multiplied by the "
+    "scale: they are those of the scaled loss, so divide",
+    ("return False", "optimizer.step()\nreturn False"): "a step was taken with a gradient that is "
+    "infinite or not a number: every weight that it reaches is lost",
+    (FINITE, "gradients[0].isfinite().all()"): "only the first gradient is looked at: one infinite "
+    "number anywhere spoils the step",
+    (FINITE, "not any(gradient.isinf().any() for gradient in gradients)"): "a gradient that is nan "
+    "counts as good: isfinite() is False for both, inf and nan",
+    (FINITE, "not any(gradient.isnan().any() for gradient in gradients)"): "a gradient that is "
+    "infinite counts as good: isfinite() is False for both, inf and nan",
+    ("self.scale /= 2", "pass"): "the scale doesn't fall after a bad step, so the next one "
+    "overflows as well: halve it",
+    ("self.scale *= 2", "pass"): "the scale never grows: after `patience` good steps in a row it "
+    "doubles",
+    ("self.good == self.patience", "True"): "the scale grows after every good step: count them, up "
+    "to `patience`",
+    ("self.good = 0\n    return False", "return False"): "good steps before a bad one still count: "
+    "after a bad step the counting starts again",
+    (
+        ("self.good == self.patience", "self.good >= self.patience"),
+        ("self.scale *= 2\n    self.good = 0", "self.scale *= 2"),
+    ): "after the first `patience` good steps the scale doubles in every step: start counting "
+    "again",
+    ("return True", "pass"): "the step says nothing of what it did: return True where it was taken",
 }

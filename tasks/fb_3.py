@@ -78,29 +78,25 @@ FORWARD = "product(quantize(x, ROW), quantize(weight, SQUARE))"
 OF_X = "product(quantize(gradient, ROW), quantize(weight.T, SQUARE))"
 OF_WEIGHT = "product(quantize(gradient.T, ROW), quantize(x.T, ROW))"
 MUTANTS = {
-    "the scales of the first 128 columns are used for all: each part of the sum has its own": {
-        LEFT: " * left[:, 0, None]",
-        RIGHT: " * right[:, 0]",
-    },
-    "the product lacks the scales of its second factor": {RIGHT: ""},
-    "the product lacks the scales of its first factor": {LEFT: ""},
-    "only the last 128 columns are left: add the parts up": {"total +=": "total ="},
-    "the sum is kept in bf16, and each part is rounded as it's added: add in float32": {
-        "total += terms": "total = total.bfloat16().float() + terms"
-    },
-    "forward multiplies in 32 bits: quantize both factors": {FORWARD: "x @ weight.T"},
-    "forward leaves x in 32 bits": {
-        FORWARD: "x @ restore(quantize(weight, SQUARE)).T",
-        "ctx.save_for_backward": "from blocks import restore\nctx.save_for_backward",
-    },
-    "the weights have a scale for each row of 128: blocks of SQUARE let W and W^T share them": {
-        FORWARD: "product(quantize(x, ROW), quantize(weight, ROW))",
-        OF_X: "product(quantize(gradient, ROW), quantize(weight.T, ROW))",
-    },
-    "the gradient of x is computed in 32 bits: quantize both factors": {OF_X: "gradient @ weight"},
-    "the gradient of the weight is computed in 32 bits: quantize both factors": {
-        OF_WEIGHT: "gradient.T @ x"
-    },
-    "x^T and the gradient's have blocks of 128 x 128 in the gradient of the weight: a row each, "
-    "as forward": {OF_WEIGHT: "product(quantize(gradient.T, SQUARE), quantize(x.T, SQUARE))"},
+    ((LEFT, " * left[:, 0, None]"), (RIGHT, " * right[:, 0]")): "the scales of the first 128 "
+    "columns are used for all: each part of the sum has its own",
+    (RIGHT, ""): "the product lacks the scales of its second factor",
+    (LEFT, ""): "the product lacks the scales of its first factor",
+    ("total +=", "total ="): "only the last 128 columns are left: add the parts up",
+    ("total += terms", "total = total.bfloat16().float() + terms"): "the sum is kept in bf16, and "
+    "each part is rounded as it's added: add in float32",
+    (FORWARD, "x @ weight.T"): "forward multiplies in 32 bits: quantize both factors",
+    (
+        (FORWARD, "x @ restore(quantize(weight, SQUARE)).T"),
+        ("ctx.save_for_backward", "from blocks import restore\nctx.save_for_backward"),
+    ): "forward leaves x in 32 bits",
+    (
+        (FORWARD, "product(quantize(x, ROW), quantize(weight, ROW))"),
+        (OF_X, "product(quantize(gradient, ROW), quantize(weight.T, ROW))"),
+    ): "the weights have a scale for each row of 128: blocks of SQUARE let W and W^T share them",
+    (OF_X, "gradient @ weight"): "the gradient of x is computed in 32 bits: quantize both factors",
+    (OF_WEIGHT, "gradient.T @ x"): "the gradient of the weight is computed in 32 bits: quantize "
+    "both factors",
+    (OF_WEIGHT, "product(quantize(gradient.T, SQUARE), quantize(x.T, SQUARE))"): "x^T and the "
+    "gradient's have blocks of 128 x 128 in the gradient of the weight: a row each, as forward",
 }

@@ -58,39 +58,41 @@ def cases(seed):
 PARTS, TOTAL = "swap(quantize(rows, ROW), group)", "restore(parts).sum(0, keepdim=True)"
 AGAIN = "restore(everything).flatten()"
 MUTANTS = {
-    "the result is the mean over the ranks: an all-reduce adds": {
-        ".sum(0, keepdim=True)": ".mean(0, keepdim=True)"
-    },
-    "the codes are added without their scales: restore the parts first": {
-        TOTAL: "parts.codes.float().sum(0, keepdim=True)"
-    },
-    "each rank restores what it got with its own scales: those of a row travel beside its codes": {
-        TOTAL: "restore(Blocks(parts.codes, quantize(rows, ROW).scales, ROW)).sum(0, keepdim=True)"
-    },
-    "the sum is added up in bf16: restore first, and add in float32": {
-        TOTAL: "sum(restore(parts).bfloat16()).float()[None]"
-    },
-    "the sum is added up in eight bits, rounded after each rank: restore first, and add in "
-    "float32": {
-        TOTAL: "restore(parts)\nwhile len(total) > 1:\n    total = torch.cat([restore(quantize("
-        "total[:1] + total[1:2], ROW)), total[2:]])"
-    },
-    "the sums go around in 32 bits: quantize them again before they are gathered": {
-        "gather(quantize(total, ROW), group)": "[torch.empty_like(total) for _ in range(ranks)]\n"
-        "dist.all_gather(everything, total, group=group)",
-        AGAIN: "torch.cat(everything).flatten()",
-    },
-    "each rank keeps its own part of the sum in 32 bits while all others have it in eight, so the "
-    "replicas drift apart: take your own part from what was gathered too": {
-        "return restore(everything).flatten()": "found = restore(everything)\n"
-        "found[dist.get_rank(group)] = total[0]\n"
-        "return found.flatten()"
-    },
-    "each rank sends everything to everybody, and all add everything up: that's n times the "
-    "bytes of a rank's part": """
+    (".sum(0, keepdim=True)", ".mean(0, keepdim=True)"): "the result is the mean over the ranks: "
+    "an all-reduce adds",
+    (TOTAL, "parts.codes.float().sum(0, keepdim=True)"): "the codes are added without their "
+    "scales: restore the parts first",
+    (
+        TOTAL,
+        "restore(Blocks(parts.codes, quantize(rows, ROW).scales, ROW)).sum(0, keepdim=True)",
+    ): "each rank restores what it got with its own scales: those of a row travel beside its codes",
+    (TOTAL, "sum(restore(parts).bfloat16()).float()[None]"): "the sum is added up in bf16: restore "
+    "first, and add in float32",
+    (
+        TOTAL,
+        "restore(parts)\nwhile len(total) > 1:\n    total = torch.cat([restore(quantize(total[:1] "
+        "+ total[1:2], ROW)), total[2:]])",
+    ): "the sum is added up in eight bits, rounded after each rank: restore first, and add in "
+    "float32",
+    (
+        (
+            "gather(quantize(total, ROW), group)",
+            "[torch.empty_like(total) for _ in range(ranks)]\ndist.all_gather(everything, total, "
+            "group=group)",
+        ),
+        (AGAIN, "torch.cat(everything).flatten()"),
+    ): "the sums go around in 32 bits: quantize them again before they are gathered",
+    (
+        "return restore(everything).flatten()",
+        "found = restore(everything)\nfound[dist.get_rank(group)] = total[0]\nreturn "
+        "found.flatten()",
+    ): "each rank keeps its own part of the sum in 32 bits while all others have it in eight, so "
+    "the replicas drift apart: take your own part from what was gathered too",
+    """
 rows = rows.flatten()[None]
 total = restore(gather(quantize(rows, ROW), group)).sum(0, keepdim=True)
 return restore(quantize(total, ROW)).flatten()[: len(x)]
-""",
-    "the result is longer than x: leave out the zeros that fill the last block": {"[: len(x)]": ""},
+""": "each rank sends everything to everybody, and all add everything up: that's n times the bytes "
+    "of a rank's part",
+    ("[: len(x)]", ""): "the result is longer than x: leave out the zeros that fill the last block",
 }

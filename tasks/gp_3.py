@@ -58,33 +58,29 @@ def name(case):
 
 
 MUTANTS = {
-    "every layer is a part of its own: a part ends where the device changes, and not before": {
-        "not devices or device != devices[-1]": "True"
-    },
-    "all layers are in one part: a part ends where the device changes": {
-        " or device != devices[-1]": ""
-    },
-    "all layers of a device are in one part: a batch must go through the layers as they stand, so "
-    "a device may have two parts": """
+    ("not devices or device != devices[-1]", "True"): "every layer is a part of its own: a part "
+    "ends where the device changes, and not before",
+    (" or device != devices[-1]", ""): "all layers are in one part: a part ends where the device "
+    "changes",
+    """
 groups = {}
 for module in modules:
     groups.setdefault(_retrieve_device(module), []).append(module)
 return nn.ModuleList(map(_assemble_partition, groups.values())), list(groups)
-""",
-    "a part still holds WithDevice: use _assemble_partition": {
-        "_assemble_partition(part) for": "nn.Sequential(*part) for"
-    },
-    "the devices are those of the layers, and should be those of the parts: one a part": {
-        "in parts), devices": "in parts), [_retrieve_device(layer) for layer in modules]"
-    },
-    "give nn.ModuleList of nn.Sequential, not a list": {
-        "nn.ModuleList(_assemble_partition(part) for part in parts)": (
-            "[_assemble_partition(part) for part in parts]"
-        )
-    },
-    "the last part is missing: the parts must have each layer once": {
-        "in parts)": "in parts[:-1])"
-    },
+""": "all layers of a device are in one part: a batch must go through the layers as they stand, so "
+    "a device may have two parts",
+    ("_assemble_partition(part) for", "nn.Sequential(*part) for"): "a part still holds WithDevice: "
+    "use _assemble_partition",
+    (
+        "in parts), devices",
+        "in parts), [_retrieve_device(layer) for layer in modules]",
+    ): "the devices are those of the layers, and should be those of the parts: one a part",
+    (
+        "nn.ModuleList(_assemble_partition(part) for part in parts)",
+        "[_assemble_partition(part) for part in parts]",
+    ): "give nn.ModuleList of nn.Sequential, not a list",
+    ("in parts)", "in parts[:-1])"): "the last part is missing: the parts must have each layer "
+    "once",
 }
 
 

@@ -46,29 +46,23 @@ def name(case):
 
 EACH = "for i in range(num_batches) for j in range(num_partitions)"
 MUTANTS = {
-    "the clock stops when the last micro-batch has entered, and it is still in part 0 then: there "
-    "are num_batches + num_partitions - 1 ticks": {" + num_partitions - 1": ""},
-    "the last tick is missing: there are num_batches + num_partitions - 1": {
-        "num_partitions - 1": "num_partitions - 2"
-    },
-    "one tick too many, in which nothing is done: there are num_batches + num_partitions - 1": {
-        " - 1": ""
-    },
-    "in each pair the micro-batch comes first, then the part": {"(cycle - j, j)": "(j, cycle - j)"},
-    "a micro-batch goes on after the last part: the parts are 0 to num_partitions - 1": {
-        "j in range(num_partitions)": "j in range(cycle + 1)"
-    },
-    "more micro-batches enter than there are: they are 0 to num_batches - 1": {
-        " < num_batches": ""
-    },
-    "a part has work before micro-batch 0 has come: leave away those below 0": {"0 <= ": ""},
-    "micro-batch 0 is left away: they are counted from 0": {"0 <= ": "0 < "},
-    "all is done in the first tick, and a part needs what the part before has made of a "
-    "micro-batch: it has not done it before": f"yield [(i, j) {EACH}]",
-    "one after the other: parts work at the same time, each on another micro-batch": (
-        f"yield from ([(i, j)] {EACH})"
-    ),
-    "the micro-batches come in the wrong order: 0 enters first": {
-        "[(cycle - j, j)": "[(num_batches - 1 - cycle + j, j)"
-    },
+    (" + num_partitions - 1", ""): "the clock stops when the last micro-batch has entered, and it "
+    "is still in part 0 then: there are num_batches + num_partitions - 1 ticks",
+    ("num_partitions - 1", "num_partitions - 2"): "the last tick is missing: there are num_batches "
+    "+ num_partitions - 1",
+    (" - 1", ""): "one tick too many, in which nothing is done: there are num_batches + "
+    "num_partitions - 1",
+    ("(cycle - j, j)", "(j, cycle - j)"): "in each pair the micro-batch comes first, then the part",
+    ("j in range(num_partitions)", "j in range(cycle + 1)"): "a micro-batch goes on after the last "
+    "part: the parts are 0 to num_partitions - 1",
+    (" < num_batches", ""): "more micro-batches enter than there are: they are 0 to num_batches - "
+    "1",
+    ("0 <= ", ""): "a part has work before micro-batch 0 has come: leave away those below 0",
+    ("0 <= ", "0 < "): "micro-batch 0 is left away: they are counted from 0",
+    f"yield [(i, j) {EACH}]": "all is done in the first tick, and a part needs what the part "
+    "before has made of a micro-batch: it has not done it before",
+    f"yield from ([(i, j)] {EACH})": "one after the other: parts work at the same time, each on "
+    "another micro-batch",
+    ("[(cycle - j, j)", "[(num_batches - 1 - cycle + j, j)"): "the micro-batches come in the wrong "
+    "order: 0 enters first",
 }

@@ -86,30 +86,25 @@ def cases(seed):
 
 ASK, KEEP = "partial(self.one, j, i, batches[i])", "batches[i] = answer[1]"
 MUTANTS = {
-    "the parts work one after the other: ask all workers of a tick first, then take the answers": (
-        f"""
+    f"""
 for i, j in schedule:
     self.in_queues[j].put(Task({ASK}))
     done, answer = self.out_queues[j].get()
     if not done:
         raise answer[1]
     {KEEP}
-"""
-    ),
-    "no worker is asked, so the parts work one after the other: put each Task into the part's "
-    "in-queue": "for i, j in schedule:\n    batches[i] = self.one(j, i, batches[i])",
-    "let each task keep its own i and j: a lambda in the loop sees the last ones": {
-        "for i, j in schedule:\n    self.in_queues[j]": (
-            "i, j = schedule[-1]\nfor _, part in schedule:\n    self.in_queues[part]"
-        )
-    },
-    "the micro-batches are as they came in: put each result into batches[i]": {KEEP: "pass"},
-    "the error of a worker is lost: raise it where done is False": {
-        "raise answer[1].with_traceback(answer[2])": "continue"
-    },
-    "each part computes part 0: give self.one the j of its own": {
-        ASK: "partial(self.one, 0, i, batches[i])"
-    },
+""": "the parts work one after the other: ask all workers of a tick first, then take the answers",
+    "for i, j in schedule:\n    batches[i] = self.one(j, i, batches[i])": "no worker is asked, so "
+    "the parts work one after the other: put each Task into the part's in-queue",
+    (
+        "for i, j in schedule:\n    self.in_queues[j]",
+        "i, j = schedule[-1]\nfor _, part in schedule:\n    self.in_queues[part]",
+    ): "let each task keep its own i and j: a lambda in the loop sees the last ones",
+    (KEEP, "pass"): "the micro-batches are as they came in: put each result into batches[i]",
+    ("raise answer[1].with_traceback(answer[2])", "continue"): "the error of a worker is lost: "
+    "raise it where done is False",
+    (ASK, "partial(self.one, 0, i, batches[i])"): "each part computes part 0: give self.one the j "
+    "of its own",
 }
 
 

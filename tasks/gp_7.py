@@ -91,27 +91,19 @@ class Forgets(nn.Module):
 
 blocks = """
 MUTANTS = {
-    "keep the pipe: self._hold(pipe)": {HOLD: "pass"},
-    "a block is given a pair, and takes its hidden states alone: BlockWithMask takes the pair": {
-        "BlockWithMask(block)": "block"
-    },
-    "all blocks have the mark of one device, so there is one part: mark each with its own": {
-        ", device) for": ", self.devices[0]) for"
-    },
-    "the split size is 1, whatever was asked for: give it to Pipe": {
-        ", split_size, recorders": ", 1, recorders"
-    },
-    "the weights have other names now: self._hold keeps the pipe beside them": {
-        HOLD: "self.h_pp = Pipe(nn.Sequential(*marked), split_size, recorders)"
-    },
-    "the pipe has weights of its own: take the blocks themselves, and no copies": {
-        "(block)": "(__import__('copy').deepcopy(block))"
-    },
-    "the blocks come in another order: each once, from the first to the last": {
-        "zip(self.h,": "zip(self.h[::-1],"
-    },
-    "the row with padding has other logits: the blocks do not get the mask": {
-        "blocks = ": FORGETS,
-        "BlockWithMask(block)": "Forgets(block)",
-    },
+    (HOLD, "pass"): "keep the pipe: self._hold(pipe)",
+    ("BlockWithMask(block)", "block"): "a block is given a pair, and takes its hidden states "
+    "alone: BlockWithMask takes the pair",
+    (", device) for", ", self.devices[0]) for"): "all blocks have the mark of one device, so there "
+    "is one part: mark each with its own",
+    (", split_size, recorders", ", 1, recorders"): "the split size is 1, whatever was asked for: "
+    "give it to Pipe",
+    (HOLD, "self.h_pp = Pipe(nn.Sequential(*marked), split_size, recorders)"): "the weights have "
+    "other names now: self._hold keeps the pipe beside them",
+    ("(block)", "(__import__('copy').deepcopy(block))"): "the pipe has weights of its own: take "
+    "the blocks themselves, and no copies",
+    ("zip(self.h,", "zip(self.h[::-1],"): "the blocks come in another order: each once, from the "
+    "first to the last",
+    (("blocks = ", FORGETS), ("BlockWithMask(block)", "Forgets(block)")): "the row with padding "
+    "has other logits: the blocks do not get the mask",
 }

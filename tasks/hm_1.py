@@ -82,27 +82,26 @@ def cases(seed):
 
 PLACE, SUM = "(ring.number - step) % ring.size", "rows[(ring.number - step - 1) % ring.size]"
 MUTANTS = {
-    "gathered: each message is awaited before the product that could have hidden it: start it, "
-    "multiply, then wait": {"arrived = ring.pass_on(x)": "there = ring.pass_on(x)\narrived = "
-                            "lambda there=there(): there"},
-    "gathered: the rows of the result are in the order in which they arrived, and not in that of "
-    "their ranks": {PLACE: "step"},
-    "gathered: the rows of two ranks have changed places: in step t a rank has those of rank "
-    "(number - t) modulo size": {PLACE: "(ring.number + step) % ring.size"},
-    "gathered: every step multiplies this rank's own rows: what arrives is the next factor": {
-        "x = arrived()": "arrived()"
-    },
-    "scattered: each sum is awaited before the product that could have hidden it: multiply first, "
-    "then wait and add": {
-        "arrived = ring.pass_on(total)": "there = ring.pass_on(total)\narrived = lambda "
-        "there=there(): there"
-    },
-    "scattered: a rank begins with its own rows, so the sums end at the rank before: begin with "
-    "the rows that have the longest way": {SUM: "rows[(ring.number - step) % ring.size]"},
-    "scattered: what arrives isn't added, so the last product is all that is left": {
-        "total = total + arrived()": "arrived()"
-    },
-    "scattered: each sum lacks this rank's own product: add it to what arrived": {
-        "total = total + arrived()": "total = arrived()"
-    },
-}  # fmt: skip
+    (
+        "arrived = ring.pass_on(x)",
+        "there = ring.pass_on(x)\narrived = lambda there=there(): there",
+    ): "gathered: each message is awaited before the product that could have hidden it: start it, "
+    "multiply, then wait",
+    (PLACE, "step"): "gathered: the rows of the result are in the order in which they arrived, and "
+    "not in that of their ranks",
+    (PLACE, "(ring.number + step) % ring.size"): "gathered: the rows of two ranks have changed "
+    "places: in step t a rank has those of rank (number - t) modulo size",
+    ("x = arrived()", "arrived()"): "gathered: every step multiplies this rank's own rows: what "
+    "arrives is the next factor",
+    (
+        "arrived = ring.pass_on(total)",
+        "there = ring.pass_on(total)\narrived = lambda there=there(): there",
+    ): "scattered: each sum is awaited before the product that could have hidden it: multiply "
+    "first, then wait and add",
+    (SUM, "rows[(ring.number - step) % ring.size]"): "scattered: a rank begins with its own rows, "
+    "so the sums end at the rank before: begin with the rows that have the longest way",
+    ("total = total + arrived()", "arrived()"): "scattered: what arrives isn't added, so the last "
+    "product is all that is left",
+    ("total = total + arrived()", "total = arrived()"): "scattered: each sum lacks this rank's own "
+    "product: add it to what arrived",
+}

@@ -73,24 +73,21 @@ def name(case):
 RANGE = "range(n, n + step * (self.ahead + 1), step)"
 FREE = "backward or n < len(self.units) - 1"
 MUTANTS = {
-    "no unit is gathered before it is needed: start those of the next `ahead` units too": {
-        RANGE: "(n,)"
-    },
-    "only one unit is gathered early, however large `ahead` is": {
-        RANGE: "(n, n + step) if self.ahead else (n,)"
-    },
-    "one unit more than `ahead` is gathered early: it takes memory and saves no time": {
-        "(self.ahead + 1)": "(self.ahead + 2)"
-    },
-    "backward gathers the units above, which have just been used: there the next ones are n - 1, "
-    "n - 2, …": {RANGE: "range(n, n + self.ahead + 1)"},
-    "backward gathers nothing early": {RANGE: "(n,) if backward else range(n, n + self.ahead + 1)"},
-    "every gather is awaited as soon as it was started: wait for unit n only": {
-        "if n in self.arriving:\n    self.arriving.pop(n)()": "for k in list(self.arriving):\n"
-        "    self.arriving.pop(k)()"
-    },
-    "the last unit is freed after its forward pass and gathered again at once: backward begins "
-    "with it, so keep it": {FREE: "True"},
-    "no unit is freed after its forward pass: that is ZeRO-2's memory": {FREE: "backward"},
-    "no unit is freed after its backward pass": {FREE: "not backward and n < len(self.units) - 1"},
+    (RANGE, "(n,)"): "no unit is gathered before it is needed: start those of the next `ahead` "
+    "units too",
+    (RANGE, "(n, n + step) if self.ahead else (n,)"): "only one unit is gathered early, however "
+    "large `ahead` is",
+    ("(self.ahead + 1)", "(self.ahead + 2)"): "one unit more than `ahead` is gathered early: it "
+    "takes memory and saves no time",
+    (RANGE, "range(n, n + self.ahead + 1)"): "backward gathers the units above, which have just "
+    "been used: there the next ones are n - 1, n - 2, …",
+    (RANGE, "(n,) if backward else range(n, n + self.ahead + 1)"): "backward gathers nothing early",
+    (
+        "if n in self.arriving:\n    self.arriving.pop(n)()",
+        "for k in list(self.arriving):\n    self.arriving.pop(k)()",
+    ): "every gather is awaited as soon as it was started: wait for unit n only",
+    (FREE, "True"): "the last unit is freed after its forward pass and gathered again at once: "
+    "backward begins with it, so keep it",
+    (FREE, "backward"): "no unit is freed after its forward pass: that is ZeRO-2's memory",
+    (FREE, "not backward and n < len(self.units) - 1"): "no unit is freed after its backward pass",
 }

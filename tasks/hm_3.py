@@ -134,12 +134,12 @@ LOOP = "while passes[0].left:\n    for one in passes:"
 KEEP = "if pair[1] is not None"
 COMING = "self.coming = self.forward.wire.start(self.came, home=below % 2 == 1)"
 MUTANTS = {
-    "in_turn takes one pass to its end before the other begins, so nothing computes while a "
-    "message travels": {LOOP: "for one in passes:\n    while one.left:"},
-    "in_turn waits for both messages before either half computes: wait only for the one whose turn "
-    "it is": {"one.step()": "for each in passes:\n    each.arrive()\none.step()"},
-    "no gradient travels: what came by a message has a gradient that has to go back to where it "
-    "came from": {COMING: "self.coming = lambda came=self.came: came"},
-    "the gradient of what stayed is lost: a token's own value, to which the results are added, has "
-    "one too": {KEEP: f"{KEEP} and (self.came is None or pair[1] is self.came)"},
+    (LOOP, "for one in passes:\n    while one.left:"): "in_turn takes one pass to its end before "
+    "the other begins, so nothing computes while a message travels",
+    ("one.step()", "for each in passes:\n    each.arrive()\none.step()"): "in_turn waits for both "
+    "messages before either half computes: wait only for the one whose turn it is",
+    (COMING, "self.coming = lambda came=self.came: came"): "no gradient travels: what came by a "
+    "message has a gradient that has to go back to where it came from",
+    (KEEP, f"{KEEP} and (self.came is None or pair[1] is self.came)"): "the gradient of what "
+    "stayed is lost: a token's own value, to which the results are added, has one too",
 }

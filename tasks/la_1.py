@@ -131,32 +131,25 @@ def name(case):
 
 
 MUTANTS = {
-    "a RANK that was left over is believed, and four ranks train alone: without "
-    "TORCHELASTIC_RUN_ID, raise ValueError if another launcher says something else": {
-        "says != [rank, world_size]": "False"
-    },
-    "this is the outermost launcher: go through LAUNCHERS from the first, the innermost one": {
-        "in LAUNCHERS:": "in LAUNCHERS[::-1]:"
-    },
-    "only torchrun's variables are looked at: go through all of LAUNCHERS": {
-        "in LAUNCHERS:": "in LAUNCHERS[:1]:"
-    },
-    "a rank is below the world size: they count from 0": {"rank < world": "rank <= world"},
-    "a rank below 0 comes back as it is: raise ValueError": {"not 0 <= rank <": "not rank <"},
-    "what cannot be comes back as it is: raise ValueError": {
-        "not found and not 0 <= rank < world_size": "False"
-    },
-    "rank 0 is taken for no rank at all: 0 is a number, and not nothing": {
-        "if rank_name in environ and": "if int(environ.get(rank_name, 0)) and"
-    },
-    "all get the local rank 0: on one machine, the local rank is the rank itself": {
-        "get(local_name, rank)": "get(local_name, 0)"
-    },
-    "a RANK without TORCHELASTIC_RUN_ID is refused though nobody contradicts it: people set it by "
-    "hand, too": {"not in environ:": "not in environ:\n    raise ValueError(name)"},
-    "torchrun is refused below another launcher: it set TORCHELASTIC_RUN_ID, so believe it": {
-        " and SET_BY_TORCHRUN not in environ": ""
-    },
+    ("says != [rank, world_size]", "False"): "a RANK that was left over is believed, and four "
+    "ranks train alone: without TORCHELASTIC_RUN_ID, raise ValueError if another launcher says "
+    "something else",
+    ("in LAUNCHERS:", "in LAUNCHERS[::-1]:"): "this is the outermost launcher: go through "
+    "LAUNCHERS from the first, the innermost one",
+    ("in LAUNCHERS:", "in LAUNCHERS[:1]:"): "only torchrun's variables are looked at: go through "
+    "all of LAUNCHERS",
+    ("rank < world", "rank <= world"): "a rank is below the world size: they count from 0",
+    ("not 0 <= rank <", "not rank <"): "a rank below 0 comes back as it is: raise ValueError",
+    ("not found and not 0 <= rank < world_size", "False"): "what cannot be comes back as it is: "
+    "raise ValueError",
+    ("if rank_name in environ and", "if int(environ.get(rank_name, 0)) and"): "rank 0 is taken for "
+    "no rank at all: 0 is a number, and not nothing",
+    ("get(local_name, rank)", "get(local_name, 0)"): "all get the local rank 0: on one machine, "
+    "the local rank is the rank itself",
+    ("not in environ:", "not in environ:\n    raise ValueError(name)"): "a RANK without "
+    "TORCHELASTIC_RUN_ID is refused though nobody contradicts it: people set it by hand, too",
+    (" and SET_BY_TORCHRUN not in environ", ""): "torchrun is refused below another launcher: it "
+    "set TORCHELASTIC_RUN_ID, so believe it",
 }
 
 

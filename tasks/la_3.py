@@ -58,25 +58,22 @@ def name(case):
 
 
 MUTANTS = {
-    "a ring goes round twice: n - 1 steps to add up, and n - 1 to hand the sums round": {
-        "2 * (ranks": "(ranks"
-    },
-    "these are milliseconds": {"max(times)": "max(times) * 1000"},
-    "each message is one part of n, not all the bytes": {"size / ranks": "size"},
-    "the last rank sends to the first: the ring is closed": {
-        "enumerate(hosts)": "enumerate(hosts[:-1])"
-    },
-    "messages that leave one host in one step share its cable": {" * leaving.count(host)": ""},
-    "messages that leave one host in one step are as one message: they pay the cable's "
-    "latency once": {"leaving.count(host))": "leaving.count(host), leaving.count(host))"},
-    "a step ends when the slowest message has come: not the sum of all": {
-        "for host in leaving": "for host in set(leaving)",
-        "max(times)": "sum(times)",
-    },
-    "two ranks of one host need the link inside, and a step may wait for it": {
-        "any(here == there for here, there in hops)": "not times"
-    },
-    "a step ends when the slowest message has come, not the first": {"max(times)": "min(times)"},
+    ("2 * (ranks", "(ranks"): "a ring goes round twice: n - 1 steps to add up, and n - 1 to hand "
+    "the sums round",
+    ("max(times)", "max(times) * 1000"): "these are milliseconds",
+    ("size / ranks", "size"): "each message is one part of n, not all the bytes",
+    ("enumerate(hosts)", "enumerate(hosts[:-1])"): "the last rank sends to the first: the ring is "
+    "closed",
+    (" * leaving.count(host)", ""): "messages that leave one host in one step share its cable",
+    ("leaving.count(host))", "leaving.count(host), leaving.count(host))"): "messages that leave "
+    "one host in one step are as one message: they pay the cable's latency once",
+    (
+        ("for host in leaving", "for host in set(leaving)"),
+        ("max(times)", "sum(times)"),
+    ): "a step ends when the slowest message has come: not the sum of all",
+    ("any(here == there for here, there in hops)", "not times"): "two ranks of one host need the "
+    "link inside, and a step may wait for it",
+    ("max(times)", "min(times)"): "a step ends when the slowest message has come, not the first",
 }
 
 

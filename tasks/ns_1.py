@@ -48,27 +48,25 @@ def _sent(draw, tokens=None):
 
 
 MUTANTS = {
-    "every replica has the same weight: weight each gradient by its tokens": {
-        'one["tokens"] / tokens * one["gradient"]': 'one["gradient"] / len(sent)'
-    },
-    "it's the sum of tokens times gradient: divide by the tokens of all that are present": {
-        'one["tokens"] / tokens * one["gradient"]': 'one["tokens"] * one["gradient"]'
-    },
-    "it's the sum of the gradients, without tokens and without a division": {
-        'one["tokens"] / tokens * one["gradient"]': 'one["gradient"]'
-    },
-    "it divides by the number of replicas as well: the tokens' shares already add up to one": {
-        'one["tokens"] / tokens * one["gradient"]': (
-            'one["tokens"] / tokens * one["gradient"] / len(sent)'
-        )
-    },
-    "it divides by the largest number of a replica, and some of the replicas are gone": """
+    ('one["tokens"] / tokens * one["gradient"]', 'one["gradient"] / len(sent)'): "every replica "
+    "has the same weight: weight each gradient by its tokens",
+    (
+        'one["tokens"] / tokens * one["gradient"]',
+        'one["tokens"] * one["gradient"]',
+    ): "it's the sum of tokens times gradient: divide by the tokens of all that are present",
+    ('one["tokens"] / tokens * one["gradient"]', 'one["gradient"]'): "it's the sum of the "
+    "gradients, without tokens and without a division",
+    (
+        'one["tokens"] / tokens * one["gradient"]',
+        'one["tokens"] / tokens * one["gradient"] / len(sent)',
+    ): "it divides by the number of replicas as well: the tokens' shares already add up to one",
+    """
 tokens = sum(one["tokens"] for one in sent.values())
 return sum(one["tokens"] / tokens * one["gradient"] for one in sent.values()) * len(sent) / (
     max(sent) + 1
 )
-""",
-    "the mean is added up in the vector of the first replica: leave what was sent as it is": """
+""": "it divides by the largest number of a replica, and some of the replicas are gone",
+    """
 tokens = sum(one["tokens"] for one in sent.values())
 first, *others = sent.values()
 mean = first["gradient"]
@@ -76,5 +74,5 @@ mean *= first["tokens"] / tokens
 for one in others:
     mean += one["tokens"] / tokens * one["gradient"]
 return mean
-""",
+""": "the mean is added up in the vector of the first replica: leave what was sent as it is",
 }

@@ -86,34 +86,32 @@ def _case(draw, lists, dead, missed):
 
 
 MUTANTS = {
-    "Adam's two means are zero: the state of a peer is more than its weights": {
-        "State(**fetch(peer))": (
-            "(lambda found: State(**{**found, 'first': found['first'] * 0, "
-            "'second': found['second'] * 0}))(fetch(peer))"
-        )
-    },
-    "the step began at zero, so Adam corrects its means as in the first steps": {
-        "State(**fetch(peer))": "State(**{**fetch(peer), 'step': 0})"
-    },
-    "the places were forgotten: the replica would read its text from the start again": {
-        "State(**fetch(peer))": "State(**{**fetch(peer), 'places': {}})"
-    },
-    "it gives up when the first peer dies: go on with the next one": {"continue": "raise"},
-    "when all peers of a list have died it gives up: ask peers() for a new list": {
-        "while True:": "for _ in range(1):"
-    },
-    "the steps that it has missed weren't taken: the others went on while the state traveled": {
-        "while (step := missed(state.step)) is not None:": "while (step := None) is not None:"
-    },
-    "only one of the missed steps was taken: ask missed() again until it returns None": {
-        "state.apply(*step)": "state.apply(*step)\nbreak"
-    },
-    "all missed steps were taken with the first one's mean: ask missed(state.step) for each": {
-        "state.apply(*step)": (
-            "first = step if state.step == step_before else first\nstate.apply(*first)"
+    (
+        "State(**fetch(peer))",
+        "(lambda found: State(**{**found, 'first': found['first'] * 0, 'second': found['second'] * "
+        "0}))(fetch(peer))",
+    ): "Adam's two means are zero: the state of a peer is more than its weights",
+    ("State(**fetch(peer))", "State(**{**fetch(peer), 'step': 0})"): "the step began at zero, so "
+    "Adam corrects its means as in the first steps",
+    ("State(**fetch(peer))", "State(**{**fetch(peer), 'places': {}})"): "the places were "
+    "forgotten: the replica would read its text from the start again",
+    ("continue", "raise"): "it gives up when the first peer dies: go on with the next one",
+    ("while True:", "for _ in range(1):"): "when all peers of a list have died it gives up: ask "
+    "peers() for a new list",
+    (
+        "while (step := missed(state.step)) is not None:",
+        "while (step := None) is not None:",
+    ): "the steps that it has missed weren't taken: the others went on while the state traveled",
+    ("state.apply(*step)", "state.apply(*step)\nbreak"): "only one of the missed steps was taken: "
+    "ask missed() again until it returns None",
+    (
+        (
+            "state.apply(*step)",
+            "first = step if state.step == step_before else first\nstate.apply(*first)",
         ),
-        "while (step := missed(state.step)) is not None:": (
-            "step_before = state.step\nwhile (step := missed(state.step)) is not None:"
+        (
+            "while (step := missed(state.step)) is not None:",
+            "step_before = state.step\nwhile (step := missed(state.step)) is not None:",
         ),
-    },
+    ): "all missed steps were taken with the first one's mean: ask missed(state.step) for each",
 }

@@ -40,21 +40,18 @@ def cases(seed):
 
 
 MUTANTS = {
-    "the 2 is missing under the root: a failure costs half an interval on average, not all of it": {
-        "2 * save * between": "save * between"
-    },
-    "the interval is right, and the share holds only the saves: each failure costs half an "
-    "interval too": {"save / every + every / (2 * between)": "save / every"},
-    "the interval is right, and the share charges a whole interval for each failure": {
-        "every / (2 * between)": "every / between"
-    },
-    "the interval is right, and the share is in percent: return 0.07 for 7 %": {
-        "save / every + every / (2 * between)": "100 * (save / every + every / (2 * between))"
-    },
-    "the root is missing: the interval is the root of 2 C M": {
-        "math.sqrt(2 * save * between)": "2 * save * between"
-    },
-    "a failure is charged half of `between` instead of half an interval": {
-        "every / (2 * between)": "between / (2 * every)"
-    },
+    ("2 * save * between", "save * between"): "the 2 is missing under the root: a failure costs "
+    "half an interval on average, not all of it",
+    ("save / every + every / (2 * between)", "save / every"): "the interval is right, and the "
+    "share holds only the saves: each failure costs half an interval too",
+    ("every / (2 * between)", "every / between"): "the interval is right, and the share charges a "
+    "whole interval for each failure",
+    (
+        "save / every + every / (2 * between)",
+        "100 * (save / every + every / (2 * between))",
+    ): "the interval is right, and the share is in percent: return 0.07 for 7 %",
+    ("math.sqrt(2 * save * between)", "2 * save * between"): "the root is missing: the interval is "
+    "the root of 2 C M",
+    ("every / (2 * between)", "between / (2 * every)"): "a failure is charged half of `between` "
+    "instead of half an interval",
 }

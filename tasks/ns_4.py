@@ -71,33 +71,26 @@ def _case(draw, behind, quorum):
 
 
 MUTANTS = {
-    "every learner has the same weight: weight what each has changed by its tokens": {
-        'one["tokens"] / tokens * one["delta"]': 'one["delta"] / len(fresh)'
-    },
-    "deliveries that are too late were merged: leave out those more than `oldest` versions back": {
-        'if version - one["base"] <= oldest': ""
-    },
-    "a delivery exactly `oldest` versions back was left out: it's still in time": {
-        "<= oldest": "< oldest"
-    },
-    "deliveries that are too late count for the quorum: count those that may be merged": {
-        "len(fresh) < quorum": "len(deliveries) < quorum"
-    },
-    "exactly a quorum isn't enough: merge with `quorum` learners or more": {
-        "len(fresh) < quorum": "len(fresh) <= quorum"
-    },
-    "the weights move away from where the learners went: a gradient is minus the change": {
-        "gradient = -sum(": "gradient = sum("
-    },
-    "the step is the velocity, that of plain momentum: Nesterov takes the gradient plus momentum "
-    "times the new velocity": {"(gradient + momentum * velocity)": "velocity"},
-    "the velocity was forgotten: it begins at zero in every merge": {
-        "momentum * velocity + gradient\n": "gradient\n"
-    },
-    "the global weights became the learners' mean: take the outer step with rate and momentum": {
-        "weights - rate * (gradient + momentum * velocity)": "weights - gradient"
-    },
-    "the arrays that were passed were changed in place: return new ones": {
-        "velocity = momentum * velocity + gradient": "velocity *= momentum\nvelocity += gradient"
-    },
+    ('one["tokens"] / tokens * one["delta"]', 'one["delta"] / len(fresh)'): "every learner has the "
+    "same weight: weight what each has changed by its tokens",
+    ('if version - one["base"] <= oldest', ""): "deliveries that are too late were merged: leave "
+    "out those more than `oldest` versions back",
+    ("<= oldest", "< oldest"): "a delivery exactly `oldest` versions back was left out: it's still "
+    "in time",
+    ("len(fresh) < quorum", "len(deliveries) < quorum"): "deliveries that are too late count for "
+    "the quorum: count those that may be merged",
+    ("len(fresh) < quorum", "len(fresh) <= quorum"): "exactly a quorum isn't enough: merge with "
+    "`quorum` learners or more",
+    ("gradient = -sum(", "gradient = sum("): "the weights move away from where the learners went: "
+    "a gradient is minus the change",
+    ("(gradient + momentum * velocity)", "velocity"): "the step is the velocity, that of plain "
+    "momentum: Nesterov takes the gradient plus momentum times the new velocity",
+    ("momentum * velocity + gradient\n", "gradient\n"): "the velocity was forgotten: it begins at "
+    "zero in every merge",
+    ("weights - rate * (gradient + momentum * velocity)", "weights - gradient"): "the global "
+    "weights became the learners' mean: take the outer step with rate and momentum",
+    (
+        "velocity = momentum * velocity + gradient",
+        "velocity *= momentum\nvelocity += gradient",
+    ): "the arrays that were passed were changed in place: return new ones",
 }

@@ -61,13 +61,13 @@ def cases(seed):
 
 
 MUTANTS = {
-    "the file is opened 3 times for 3 items in one process: keep it in self.file, and whose it is "
-    "in self.owner": {"self.owner != os.getpid()": "True"},
-    "a worker that was forked reads from the file that its rank has opened: it must open one of "
-    "its own, where self.owner is not os.getpid()": {
-        "self.owner != os.getpid()": "self.file is None"
-    },
-    "a worker opens the file again for each item: does self.owner change too?": {
-        "self.open_file(), os.getpid()": "self.open_file(), self.owner or os.getpid()"
-    },
+    ("self.owner != os.getpid()", "True"): "the file is opened 3 times for 3 items in one process: "
+    "keep it in self.file, and whose it is in self.owner",
+    ("self.owner != os.getpid()", "self.file is None"): "a worker that was forked reads from the "
+    "file that its rank has opened: it must open one of its own, where self.owner is not "
+    "os.getpid()",
+    (
+        "self.open_file(), os.getpid()",
+        "self.open_file(), self.owner or os.getpid()",
+    ): "a worker opens the file again for each item: does self.owner change too?",
 }

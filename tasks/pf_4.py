@@ -137,33 +137,26 @@ def name(case):
 
 SCALED, STEP, UPDATE = "scaler.scale(loss)", "scaler.step(optimizer)", "scaler.update()"
 MUTANTS = {
-    "half data meets float32 weights: call the model under autocast": {
-        "enabled=dtype in HALF": "enabled=False"
-    },
-    "make the output and the target wide before the loss: a half type has three digits": {
-        "torch.promote_types(output.dtype, torch.float32)": "output.dtype"
-    },
-    "small gradients become 0 in float16: let the scaler scale the loss": {SCALED: "loss"},
-    "gradients must be divided again: let the scaler take the optimizer's step": {
-        STEP: "optimizer.step()"
-    },
-    "small gradients become 0 in float16: the scaler has no part in this; it must scale the loss, "
-    "and take the optimizer's step": {SCALED: "loss", STEP: "optimizer.step()", UPDATE: "pass"},
-    "the factor never changes: call the scaler's update() after the step": {UPDATE: "pass"},
-    "no step is made, and so no weight changes: let the scaler take the optimizer's": {
-        STEP: "pass",
-        UPDATE: "pass",
-    },
-    "the loss that is returned carries its graph: detach it, or memory fills": {".detach()": ""},
-    "the loss that is returned is the scaled one: return it plain": {
-        "loss.detach()": f"{SCALED}.detach()"
-    },
-    "return the loss as a tensor, detached, not as a number: item() makes a GPU wait": {
-        "loss.detach()": "loss.item()"
-    },
-    "these are sums of squares: the loss is their mean": {
-        "target.to(wide))": "target.to(wide), reduction='sum')"
-    },
+    ("enabled=dtype in HALF", "enabled=False"): "half data meets float32 weights: call the model "
+    "under autocast",
+    ("torch.promote_types(output.dtype, torch.float32)", "output.dtype"): "make the output and the "
+    "target wide before the loss: a half type has three digits",
+    (SCALED, "loss"): "small gradients become 0 in float16: let the scaler scale the loss",
+    (STEP, "optimizer.step()"): "gradients must be divided again: let the scaler take the "
+    "optimizer's step",
+    ((SCALED, "loss"), (STEP, "optimizer.step()"), (UPDATE, "pass")): "small gradients become 0 in "
+    "float16: the scaler has no part in this; it must scale the loss, and take the optimizer's "
+    "step",
+    (UPDATE, "pass"): "the factor never changes: call the scaler's update() after the step",
+    ((STEP, "pass"), (UPDATE, "pass")): "no step is made, and so no weight changes: let the scaler "
+    "take the optimizer's",
+    (".detach()", ""): "the loss that is returned carries its graph: detach it, or memory fills",
+    ("loss.detach()", f"{SCALED}.detach()"): "the loss that is returned is the scaled one: return "
+    "it plain",
+    ("loss.detach()", "loss.item()"): "return the loss as a tensor, detached, not as a number: "
+    "item() makes a GPU wait",
+    ("target.to(wide))", "target.to(wide), reduction='sum')"): "these are sums of squares: the "
+    "loss is their mean",
 }
 
 

@@ -55,32 +55,26 @@ def cases(seed):
 
 SHIFTED, MASKED = "torch.cat([start, target[:, :-1]], dim=1)", "tgt_mask=mask, tgt_is_causal=True"
 READS = {
-    "": {},
-    "place t reads target[:, t], which it must predict: shift the target by one place": {
-        SHIFTED: "target"
-    },
-    "the target is shifted the wrong way: place t reads target[:, t + 1]": {
-        SHIFTED: "torch.cat([target[:, 1:], start], dim=1)"
-    },
-    "place 0 reads the last vector of the target: shift it, do not roll it round": {
-        SHIFTED: "target.roll(1, 1)"
-    },
-    "place 0 reads target[:, 0], which it must predict: read zeros there": {
-        "torch.zeros_like(target[:, :1])": "target[:, :1]"
-    },
+    (): "",
+    (SHIFTED, "target"): "place t reads target[:, t], which it must predict: shift the target by "
+    "one place",
+    (SHIFTED, "torch.cat([target[:, 1:], start], dim=1)"): "the target is shifted the wrong way: "
+    "place t reads target[:, t + 1]",
+    (SHIFTED, "target.roll(1, 1)"): "place 0 reads the last vector of the target: shift it, do not "
+    "roll it round",
+    ("torch.zeros_like(target[:, :1])", "target[:, :1]"): "place 0 reads target[:, 0], which it "
+    "must predict: read zeros there",
 }
 MASKS = {
-    "": {},
-    "place t attends to later places, where it sees what it must predict: give a mask": {
-        MASKED: "tgt_mask=None"
-    },
-    "the mask is the wrong way round: a place may look back, and not ahead": {
-        MASKED: "tgt_mask=mask.T"
-    },
+    (): "",
+    (MASKED, "tgt_mask=None"): "place t attends to later places, where it sees what it must "
+    "predict: give a mask",
+    (MASKED, "tgt_mask=mask.T"): "the mask is the wrong way round: a place may look back, and not "
+    "ahead",
 }
 MUTANTS = {
-    "; and ".join(filter(None, (one, other))): read | mask
-    for one, read in READS.items()
-    for other, mask in MASKS.items()
-    if one or other
+    tuple(filter(None, (read, mask))): "; and ".join(filter(None, (one, other)))
+    for read, one in READS.items()
+    for mask, other in MASKS.items()
+    if read or mask
 }

@@ -55,16 +55,14 @@ def cases(seed):
 
 LOSS, BEGIN = "causalLLMLoss(y, ids, stage.config.vocab_size)", "if rank == 0:"
 MUTANTS = {
-    "the loss is divided by the number of ranks, and only one of them computes it: it is the "
-    "batch's mean as it is": {LOSS: f"{LOSS} / dist.get_world_size()"},
-    "a second call without zero_grad() throws away the gradients of the first: backward() adds to "
-    "p.grad by itself, and gradient accumulation needs that": {
-        BEGIN: f"stage.zero_grad()\n{BEGIN}"
-    },
-    "a stage sends back what came forward: send x.grad, not x": {
-        "dist.send(x.grad, ": "dist.send(x.detach(), "
-    },
-    "a stage sends on the gradient that it got itself: send back x.grad, which backward has left "
-    "at its input": {"dist.send(x.grad, ": "dist.send(x.grad if rank == last else gradient, "},
+    (LOSS, f"{LOSS} / dist.get_world_size()"): "the loss is divided by the number of ranks, and "
+    "only one of them computes it: it is the batch's mean as it is",
+    (BEGIN, f"stage.zero_grad()\n{BEGIN}"): "a second call without zero_grad() throws away the "
+    "gradients of the first: backward() adds to p.grad by itself, and gradient accumulation needs "
+    "that",
+    ("dist.send(x.grad, ", "dist.send(x.detach(), "): "a stage sends back what came forward: send "
+    "x.grad, not x",
+    ("dist.send(x.grad, ", "dist.send(x.grad if rank == last else gradient, "): "a stage sends on "
+    "the gradient that it got itself: send back x.grad, which backward has left at its input",
 }
 explain, stopped, stuck = _stages.explain, _stages.stopped, _stages.stuck

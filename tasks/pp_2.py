@@ -48,45 +48,39 @@ def cases(seed):
 
 BACK = "\nfor k in range(micro_batches):\n    backward(k)"
 MUTANTS = {
-    "every gradient is as many times too large as there are micro-batches: their losses were "
-    "summed, and the batch's loss is their mean; divide each by micro_batches": {
-        " / micro_batches": ""
-    },
-    "every gradient is too small: the loss was divided by micro_batches twice": {
-        " / micro_batches": " / micro_batches**2"
-    },
-    "the loss of each micro-batch is divided by 3, the lesson's number: divide by micro_batches": {
-        " / micro_batches": " / 3"
-    },
-    "the gradients that were there before the call were divided too: divide the loss of each "
-    "micro-batch by micro_batches, and leave p.grad to backward()": {
-        " / micro_batches": "",
-        "return sum(losses)": (
-            "[p.grad.div_(micro_batches) for p in stage.parameters()]\n"
-            "return sum(losses) / micro_batches"
+    (" / micro_batches", ""): "every gradient is as many times too large as there are "
+    "micro-batches: their losses were summed, and the batch's loss is their mean; divide each by "
+    "micro_batches",
+    (" / micro_batches", " / micro_batches**2"): "every gradient is too small: the loss was "
+    "divided by micro_batches twice",
+    (" / micro_batches", " / 3"): "the loss of each micro-batch is divided by 3, the lesson's "
+    "number: divide by micro_batches",
+    (
+        (" / micro_batches", ""),
+        (
+            "return sum(losses)",
+            "[p.grad.div_(micro_batches) for p in stage.parameters()]\nreturn sum(losses) / "
+            "micro_batches",
         ),
-    },
-    "a second call without zero_grad() throws away the gradients of the first: backward() adds to "
-    "p.grad by itself, and gradient accumulation needs that": {
-        "def forward(k):": "stage.zero_grad()\ndef forward(k):"
-    },
-    "only the last micro-batch of each rank counts: zero_grad() stands inside the loop over the "
-    "micro-batches": {"y.backward(gradient)": "stage.zero_grad()\ny.backward(gradient)"},
-    "the loss of a micro-batch is computed with the ids of another one: both have the index k": {
-        "(y, parts[k]": "(y, parts[k - 1]"
-    },
-    "the gradients are right, and the loss that the last rank returns is the sum over the "
-    "micro-batches: return their mean": {
-        "append(y.detach())": "append(y.detach() * micro_batches)"
-    },
-    "the gradients are right, and the last rank returns the loss of the last micro-batch alone: "
-    "return the sum of all shares": {"return sum(losses)": "return losses[-1]"},
-    "each micro-batch comes back before the next goes forward, as if there were one rank at work; "
-    "all go forward first, then all backward": {BACK: "\n    backward(k)"},
-    "the spans do not say which pass is inside: put each pass into recorder.span(kind, stage=rank, "
-    "micro_batch=k)": {
-        '"F", stage=rank, micro_batch=k': '"F"',
-        '"B", stage=rank, micro_batch=k': '"B"',
-    },
+    ): "the gradients that were there before the call were divided too: divide the loss of each "
+    "micro-batch by micro_batches, and leave p.grad to backward()",
+    ("def forward(k):", "stage.zero_grad()\ndef forward(k):"): "a second call without zero_grad() "
+    "throws away the gradients of the first: backward() adds to p.grad by itself, and gradient "
+    "accumulation needs that",
+    ("y.backward(gradient)", "stage.zero_grad()\ny.backward(gradient)"): "only the last "
+    "micro-batch of each rank counts: zero_grad() stands inside the loop over the micro-batches",
+    ("(y, parts[k]", "(y, parts[k - 1]"): "the loss of a micro-batch is computed with the ids of "
+    "another one: both have the index k",
+    ("append(y.detach())", "append(y.detach() * micro_batches)"): "the gradients are right, and "
+    "the loss that the last rank returns is the sum over the micro-batches: return their mean",
+    ("return sum(losses)", "return losses[-1]"): "the gradients are right, and the last rank "
+    "returns the loss of the last micro-batch alone: return the sum of all shares",
+    (BACK, "\n    backward(k)"): "each micro-batch comes back before the next goes forward, as if "
+    "there were one rank at work; all go forward first, then all backward",
+    (
+        ('"F", stage=rank, micro_batch=k', '"F"'),
+        ('"B", stage=rank, micro_batch=k', '"B"'),
+    ): "the spans do not say which pass is inside: put each pass into recorder.span(kind, "
+    "stage=rank, micro_batch=k)",
 }
 explain, stopped, stuck = _stages.explain, _stages.stopped, _stages.stuck

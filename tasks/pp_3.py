@@ -57,27 +57,24 @@ def cases(seed):
 AHEAD = "min(last - rank, micro_batches)"
 IN_1F1B = "a rank with d ranks after it goes forward d times before its first pair of F and B"
 MUTANTS = {
-    "this is GPipe's order: on every rank all micro-batches go forward, then all go backward, and "
-    "so all of them are kept; in 1F1B a rank goes backward as soon as it can": {
-        AHEAD: "micro_batches"
-    },
-    "this is the naive order: on every rank each micro-batch comes back before the next goes "
-    "forward, and the others wait; let last - rank micro-batches go ahead": {AHEAD: "0"},
-    f"one micro-batch too many goes ahead: {IN_1F1B}": {
-        AHEAD: "min(last - rank + 1, micro_batches)"
-    },
-    f"one micro-batch too few goes ahead: {IN_1F1B}": {
-        AHEAD: "min(max(last - rank - 1, 0), micro_batches)"
-    },
-    "every gradient is as many times too large as there are micro-batches: their losses were "
-    "summed, and the batch's loss is their mean; divide each by micro_batches": {
-        " / micro_batches": ""
-    },
-    "the order is right, and still the activations of all micro-batches are kept: let backward() "
-    "free them (no retain_graph), and keep no other tensor of a micro-batch that has come back": {
-        "outputs.pop(k)": "outputs[k]",
-        "backward(gradient)": "backward(gradient, retain_graph=True)",
-    },
+    (AHEAD, "micro_batches"): "this is GPipe's order: on every rank all micro-batches go forward, "
+    "then all go backward, and so all of them are kept; in 1F1B a rank goes backward as soon as it "
+    "can",
+    (AHEAD, "0"): "this is the naive order: on every rank each micro-batch comes back before the "
+    "next goes forward, and the others wait; let last - rank micro-batches go ahead",
+    (AHEAD, "min(last - rank + 1, micro_batches)"): "one micro-batch too many goes ahead: "
+    f"{IN_1F1B}",
+    (AHEAD, "min(max(last - rank - 1, 0), micro_batches)"): "one micro-batch too few goes ahead: "
+    f"{IN_1F1B}",
+    (" / micro_batches", ""): "every gradient is as many times too large as there are "
+    "micro-batches: their losses were summed, and the batch's loss is their mean; divide each by "
+    "micro_batches",
+    (
+        ("outputs.pop(k)", "outputs[k]"),
+        ("backward(gradient)", "backward(gradient, retain_graph=True)"),
+    ): "the order is right, and still the activations of all micro-batches are kept: let "
+    "backward() free them (no retain_graph), and keep no other tensor of a micro-batch that has "
+    "come back",
 }
 
 

@@ -50,29 +50,25 @@ AHEAD = "2 * (ranks - 1 - rank) + (chunks - 1) * ranks"
 PAIR = ("down[ahead + n : ahead + n + 1]", "[up[n]]")
 ROUNDS = "for c in range(chunks) for k in range(ranks)"
 MUTANTS = {
-    "each rank holds stages that follow one another: rank r holds the stages r, r + ranks, "
-    "r + 2 * ranks, …": {
-        "c * ranks + rank}F": "rank * chunks + c}F",
-        "(chunks - 1 - c) * ranks + rank}B": "rank * chunks + chunks - 1 - c}B",
-    },
-    "backward begins with the first stage of the rank: it begins with the last one": {
-        "(chunks - 1 - c)": "c"
-    },
-    "all micro-batches pass one stage before the next: a round is as many micro-batches as there "
-    "are ranks, and then the next stage follows": {
-        "range(0, micro_batches, ranks)": "[0]",
-        "for k in range(ranks)": "for k in range(micro_batches)",
-    },
-    "each micro-batch passes all stages of the rank before the next one comes: for each round, for "
-    "each stage of the rank, for each micro-batch of the round": {
-        ROUNDS: "for k in range(ranks) for c in range(chunks)"
-    },
-    "as many go ahead as in plain 1F1B: the docstring says how many times a rank goes forward "
-    "before its first pair": {AHEAD: "ranks - 1 - rank"},
-    "each pair begins with its backward: one F, then one B": {
-        " + ".join(PAIR): " + ".join(PAIR[::-1])
-    },
-    "the last backwards are missing: once all forwards are done, the backwards that are left": {
-        "range(len(steps))": "range(len(steps) - ahead)"
-    },
+    (
+        ("c * ranks + rank}F", "rank * chunks + c}F"),
+        ("(chunks - 1 - c) * ranks + rank}B", "rank * chunks + chunks - 1 - c}B"),
+    ): "each rank holds stages that follow one another: rank r holds the stages r, r + ranks, r + "
+    "2 * ranks, …",
+    ("(chunks - 1 - c)", "c"): "backward begins with the first stage of the rank: it begins with "
+    "the last one",
+    (
+        ("range(0, micro_batches, ranks)", "[0]"),
+        ("for k in range(ranks)", "for k in range(micro_batches)"),
+    ): "all micro-batches pass one stage before the next: a round is as many micro-batches as "
+    "there are ranks, and then the next stage follows",
+    (ROUNDS, "for k in range(ranks) for c in range(chunks)"): "each micro-batch passes all stages "
+    "of the rank before the next one comes: for each round, for each stage of the rank, for each "
+    "micro-batch of the round",
+    (AHEAD, "ranks - 1 - rank"): "as many go ahead as in plain 1F1B: the docstring says how many "
+    "times a rank goes forward before its first pair",
+    (" + ".join(PAIR), " + ".join(PAIR[::-1])): "each pair begins with its backward: one F, then "
+    "one B",
+    ("range(len(steps))", "range(len(steps) - ahead)"): "the last backwards are missing: once all "
+    "forwards are done, the backwards that are left",
 }

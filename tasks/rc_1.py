@@ -108,27 +108,23 @@ PARTS, BACK = "flat.tensor_split(world_size)", "tensor.detach().copy_(flat.view(
 SHORT = "len(flat) // world_size"
 FIRST, SECOND = (f"range(world_size - 1):  # {half}" for half in ("reduce-scatter", "all-gather"))
 MUTANTS = {
-    "a transposed tensor has not changed: flatten() gives a copy where the memory has gaps, so the "
-    "sum must be copied back into `tensor`": {BACK: "pass"},
-    "the tensor has not changed: the sum belongs into `tensor` itself (tensor.copy_(…)), a new "
-    "tensor is seen by nobody": {"tensor.detach().flatten()": "tensor.flatten().clone()", BACK: ""},
-    "this is the mean: all-reduce gives the sum, so do not divide by world_size": {
-        BACK: "tensor.detach().copy_(flat.view(tensor.shape) / world_size)"
-    },
-    "the last numbers are not added up, as the length cannot be divided by world_size: some parts "
-    "must be longer than others (tensor_split does that)": {
-        PARTS: f"[flat[r * ({SHORT}) :][: {SHORT}] for r in range(world_size)]"
-    },
-    "each number is finished on one rank only: that is the reduce-scatter; the all-gather, which "
-    "passes the finished parts on, is missing": {SECOND: "range(0):"},
-    "every number is that of one rank alone: in the reduce-scatter add what arrives to this rank's "
-    "own part, and begin the all-gather with part rank + 1, which is the finished one": {
-        "add_(arrived)": "copy_(arrived)"
-    },
-    "there is a step too few: each part must get round to all other ranks, in n - 1 steps": {
-        FIRST: "range(world_size - 2):",
-        SECOND: "range(world_size - 2):",
-    },
+    (BACK, "pass"): "a transposed tensor has not changed: flatten() gives a copy where the memory "
+    "has gaps, so the sum must be copied back into `tensor`",
+    (("tensor.detach().flatten()", "tensor.flatten().clone()"), (BACK, "")): "the tensor has not "
+    "changed: the sum belongs into `tensor` itself (tensor.copy_(…)), a new tensor is seen by "
+    "nobody",
+    (BACK, "tensor.detach().copy_(flat.view(tensor.shape) / world_size)"): "this is the mean: "
+    "all-reduce gives the sum, so do not divide by world_size",
+    (PARTS, f"[flat[r * ({SHORT}) :][: {SHORT}] for r in range(world_size)]"): "the last numbers "
+    "are not added up, as the length cannot be divided by world_size: some parts must be longer "
+    "than others (tensor_split does that)",
+    (SECOND, "range(0):"): "each number is finished on one rank only: that is the reduce-scatter; "
+    "the all-gather, which passes the finished parts on, is missing",
+    ("add_(arrived)", "copy_(arrived)"): "every number is that of one rank alone: in the "
+    "reduce-scatter add what arrives to this rank's own part, and begin the all-gather with part "
+    "rank + 1, which is the finished one",
+    ((FIRST, "range(world_size - 2):"), (SECOND, "range(world_size - 2):")): "there is a step too "
+    "few: each part must get round to all other ranks, in n - 1 steps",
 }
 
 

@@ -79,36 +79,26 @@ CUT = "if is_megatron_mp and not is_fc1"
 BY_INPUTS, BY_OUTPUTS = "= in_dim // mp_size, out_dim", "= in_dim, out_dim // mp_size"
 WHOLE, SMALL = "= in_dim, out_dim", "= in_dim // mp_size, out_dim // mp_size"
 MUTANTS = {
-    "mp_idx and dp_idx are the wrong way round: mp_idx comes first": {
-        "return mp_idx, dp_idx": "return dp_idx, mp_idx"
-    },
-    "this is as if the ranks of one copy stood dp_size apart; ranks 0 … mp_size-1 are the "
-    "first copy": {"rank % mp_size, rank // mp_size": "rank // dp_size, rank % dp_size"},
-    "the groups are the wrong way round: mp_comm is one copy's ranks": {
-        "mp_comm, dp_comm, part": "dp_comm, mp_comm, part"
-    },
-    "mp_comm is all ranks: give Split a color that differs by group": {
-        "color=dp_idx, key=mp_idx": "color=0, key=rank"
-    },
-    "dp_comm is all ranks: give Split a color that differs by group": {
-        "color=mp_idx, key=dp_idx": "color=0, key=rank"
-    },
-    "mp_comm has the right ranks in the wrong order: the key decides, so give the index within the "
-    "group": {"key=mp_idx": "key=-mp_idx"},
-    "this layer is cut along its inputs, and the sizes are those of a cut along the others": {
-        CUT: "if False"
-    },
-    "this layer is cut along its outputs, and the sizes are those of a cut along the others": {
-        CUT: "if is_megatron_mp"
-    },
-    "these are the sizes of the whole layer: a part is mp_size smaller": {
-        BY_INPUTS: WHOLE,
-        BY_OUTPUTS: WHOLE,
-    },
-    "both sizes are divided: a layer is cut along one of them": {
-        BY_INPUTS: SMALL,
-        BY_OUTPUTS: SMALL,
-    },
+    ("return mp_idx, dp_idx", "return dp_idx, mp_idx"): "mp_idx and dp_idx are the wrong way "
+    "round: mp_idx comes first",
+    ("rank % mp_size, rank // mp_size", "rank // dp_size, rank % dp_size"): "this is as if the "
+    "ranks of one copy stood dp_size apart; ranks 0 … mp_size-1 are the first copy",
+    ("mp_comm, dp_comm, part", "dp_comm, mp_comm, part"): "the groups are the wrong way round: "
+    "mp_comm is one copy's ranks",
+    ("color=dp_idx, key=mp_idx", "color=0, key=rank"): "mp_comm is all ranks: give Split a color "
+    "that differs by group",
+    ("color=mp_idx, key=dp_idx", "color=0, key=rank"): "dp_comm is all ranks: give Split a color "
+    "that differs by group",
+    ("key=mp_idx", "key=-mp_idx"): "mp_comm has the right ranks in the wrong order: the key "
+    "decides, so give the index within the group",
+    (CUT, "if False"): "this layer is cut along its inputs, and the sizes are those of a cut along "
+    "the others",
+    (CUT, "if is_megatron_mp"): "this layer is cut along its outputs, and the sizes are those of a "
+    "cut along the others",
+    ((BY_INPUTS, WHOLE), (BY_OUTPUTS, WHOLE)): "these are the sizes of the whole layer: a part is "
+    "mp_size smaller",
+    ((BY_INPUTS, SMALL), (BY_OUTPUTS, SMALL)): "both sizes are divided: a layer is cut along one "
+    "of them",
 }
 
 stopped = _mpi.stopped

@@ -63,30 +63,23 @@ def name(case):
 
 WHOLE = "np.concatenate(list(gathered), axis=-1)"
 MUTANTS = {
-    "this is this rank's own part: every rank needs the parts of all": {WHOLE: "x"},
-    "the parts lie below each other: put them side by side, along the last axis": {
-        WHOLE: "np.concatenate(list(gathered), axis=0)"
-    },
-    "the parts are in one new dimension: put them side by side, along the last axis": {
-        WHOLE: "gathered"
-    },
-    "Allgather writes one rank's array after the other's, so a reshape mixes rows and parts: "
-    "put the arrays side by side along the last axis": {WHOLE: "gathered.reshape(len(x), -1)"},
-    "the parts are added up, and they should be side by side: that is Allgather": {
-        WHOLE: "gathered.sum(axis=0)"
-    },
-    "the columns of the ranks take turns: all columns of rank 0 come first": {
-        WHOLE: "np.stack(list(gathered), axis=-1).reshape(len(x), -1)"
-    },
-    "the parts are in the wrong order: rank 0's comes first": {
-        WHOLE: "np.concatenate(list(gathered)[::-1], axis=-1)"
-    },
-    "float64 comes out, whatever came in: keep the type of the array": {
-        WHOLE: f"{WHOLE}.astype(float)"
-    },
-    "the array that came in has changed: make a new one": {
-        f"return {WHOLE}": f"whole = {WHOLE}\nx[:] = 0\nreturn whole"
-    },
+    (WHOLE, "x"): "this is this rank's own part: every rank needs the parts of all",
+    (WHOLE, "np.concatenate(list(gathered), axis=0)"): "the parts lie below each other: put them "
+    "side by side, along the last axis",
+    (WHOLE, "gathered"): "the parts are in one new dimension: put them side by side, along the "
+    "last axis",
+    (WHOLE, "gathered.reshape(len(x), -1)"): "Allgather writes one rank's array after the other's, "
+    "so a reshape mixes rows and parts: put the arrays side by side along the last axis",
+    (WHOLE, "gathered.sum(axis=0)"): "the parts are added up, and they should be side by side: "
+    "that is Allgather",
+    (WHOLE, "np.stack(list(gathered), axis=-1).reshape(len(x), -1)"): "the columns of the ranks "
+    "take turns: all columns of rank 0 come first",
+    (WHOLE, "np.concatenate(list(gathered)[::-1], axis=-1)"): "the parts are in the wrong order: "
+    "rank 0's comes first",
+    (WHOLE, f"{WHOLE}.astype(float)"): "float64 comes out, whatever came in: keep the type of the "
+    "array",
+    (f"return {WHOLE}", f"whole = {WHOLE}\nx[:] = 0\nreturn whole"): "the array that came in has "
+    "changed: make a new one",
 }
 
 stopped = _mpi.stopped

@@ -73,26 +73,19 @@ def name(case):
 COPY, COPY_BACK = "return x.view_as(x)", "return all_reduced(gradient)"
 SUM, SUM_BACK = "return all_reduced(x)", "return gradient "
 MUTANTS = {
-    "the gradient of x is this rank's own: every rank used x for something else, so their "
-    "gradients must be added up": {COPY_BACK: SUM_BACK},
-    "forward adds up what is equal on all ranks already": {COPY: SUM},
-    "it is the wrong way round: forward adds up, and backward doesn't": {
-        COPY: SUM,
-        COPY_BACK: SUM_BACK,
-    },
-    "the result is this rank's own term: the others are missing": {SUM: COPY},
+    (COPY_BACK, SUM_BACK): "the gradient of x is this rank's own: every rank used x for something "
+    "else, so their gradients must be added up",
+    (COPY, SUM): "forward adds up what is equal on all ranks already",
+    ((COPY, SUM), (COPY_BACK, SUM_BACK)): "it is the wrong way round: forward adds up, and "
+    "backward doesn't",
+    (SUM, COPY): "the result is this rank's own term: the others are missing",
     # As in microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too.
-    f"the gradient is {TASK.ranks} times too large: all ranks have the whole gradient already": {
-        SUM_BACK: f"{COPY_BACK} "
-    },
-    "it is the wrong way round: backward adds up, and forward doesn't": {
-        SUM: COPY,
-        SUM_BACK: f"{COPY_BACK} ",
-    },
-    "the sum is written into x: all_reduced() makes a new tensor": {
-        SUM: f"dist.all_reduce(x)\n{COPY}"
-    },
-    "the gradient is right, and was sent for nothing: all ranks have the whole gradient already": {
-        SUM_BACK: f"{COPY_BACK} / {TASK.ranks} "
-    },
+    (SUM_BACK, f"{COPY_BACK} "): f"the gradient is {TASK.ranks} times too large: all ranks have "
+    "the whole gradient already",
+    ((SUM, COPY), (SUM_BACK, f"{COPY_BACK} ")): "it is the wrong way round: backward adds up, and "
+    "forward doesn't",
+    (SUM, f"dist.all_reduce(x)\n{COPY}"): "the sum is written into x: all_reduced() makes a new "
+    "tensor",
+    (SUM_BACK, f"{COPY_BACK} / {TASK.ranks} "): "the gradient is right, and was sent for nothing: "
+    "all ranks have the whole gradient already",
 }

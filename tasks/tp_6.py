@@ -85,27 +85,24 @@ def name(case):
 
 OUTPUTS, INPUTS = "F.linear(Copy.apply(x), self.weight)", "Sum.apply(F.linear(x, self.weight))"
 MUTANTS = {
-    "self.weight is the whole weight: each rank keeps a part": {".chunk(ranks, dim)[rank]": ""},
-    "self.weight is cut along the other dimension; torch keeps (out, in)": {
-        "(ranks, dim)": "(ranks, 1 - dim)"
-    },
-    "self.weight is the part of rank 0: take the one of this rank": {"[rank]": "[0]"},
+    (".chunk(ranks, dim)[rank]", ""): "self.weight is the whole weight: each rank keeps a part",
+    ("(ranks, dim)", "(ranks, 1 - dim)"): "self.weight is cut along the other dimension; torch "
+    "keeps (out, in)",
+    ("[rank]", "[0]"): "self.weight is the part of rank 0: take the one of this rank",
     # As in NVIDIA/Megatron-LM#7452: a norm's gradient isn't summed over its ranks.
-    "the gradient of x is this rank's own term alone: every rank uses the whole x, so the "
-    "terms must be added up backward, which Copy does": {OUTPUTS: "F.linear(x, self.weight)"},
-    "the output is this rank's own term: the others are missing, add them up with Sum": {
-        INPUTS: "F.linear(x, self.weight)"
-    },
-    "the outputs of the ranks are added up: each rank keeps its own outputs": {
-        OUTPUTS: f"Sum.apply({OUTPUTS})"
-    },
-    "the gradient of weight is wrong, and y is right: Copy adds up the gradients of different "
-    "outputs, so it belongs to x and not to y": {OUTPUTS: "Copy.apply(F.linear(x, self.weight))"},
-    "the gradient of x is wrong, and y is right: each rank has inputs of its own, so no Copy "
-    "must add up their gradients": {INPUTS: f"Sum.apply({OUTPUTS})"},
+    (OUTPUTS, "F.linear(x, self.weight)"): "the gradient of x is this rank's own term alone: every "
+    "rank uses the whole x, so the terms must be added up backward, which Copy does",
+    (INPUTS, "F.linear(x, self.weight)"): "the output is this rank's own term: the others are "
+    "missing, add them up with Sum",
+    (OUTPUTS, f"Sum.apply({OUTPUTS})"): "the outputs of the ranks are added up: each rank keeps "
+    "its own outputs",
+    (OUTPUTS, "Copy.apply(F.linear(x, self.weight))"): "the gradient of weight is wrong, and y is "
+    "right: Copy adds up the gradients of different outputs, so it belongs to x and not to y",
+    (INPUTS, f"Sum.apply({OUTPUTS})"): "the gradient of x is wrong, and y is right: each rank has "
+    "inputs of its own, so no Copy must add up their gradients",
     # As in microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too.
-    f"the gradient of weight is {TASK.ranks} times too large: it is added up over ranks that all "
-    "have the whole gradient already": {INPUTS: f"Copy.apply({INPUTS})"},
-    "the part shares its memory with the whole layer, which then stays alive and changes with it: "
-    "clone() it": {".clone()": ""},
+    (INPUTS, f"Copy.apply({INPUTS})"): f"the gradient of weight is {TASK.ranks} times too large: "
+    "it is added up over ranks that all have the whole gradient already",
+    (".clone()", ""): "the part shares its memory with the whole layer, which then stays alive and "
+    "changes with it: clone() it",
 }

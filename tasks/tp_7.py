@@ -79,20 +79,17 @@ def name(case):
 
 TOTAL, TARGET = "shifted.exp().sum(-1)", "torch.where(mine, own, torch.zeros_like(own))"
 MUTANTS = {
-    "the sum of the exponentials is this rank's own: the other ranks have tokens too": {
-        f"Sum.apply({TOTAL})": TOTAL
-    },
-    "the target's logit is missing where another rank has it: add it up over the ranks": {
-        f"Sum.apply({TARGET})": TARGET
-    },
-    "nothing is added up over the ranks, neither the exponentials nor the target's logit: both "
-    "need Sum": {f"Sum.apply({TOTAL})": TOTAL, f"Sum.apply({TARGET})": TARGET},
-    "each rank shifts by the largest of its own logits, so their exponentials can't be added up: "
-    "take the largest of all ranks": {"dist.all_reduce(largest, op=dist.ReduceOp.MAX)": "pass"},
-    "exp overflows: subtract the largest logit of all ranks first": {
-        "logits - largest[:, None]": "logits"
-    },
-    "the loss is the sum over the positions: take the mean": {".mean()": ".sum()"},
+    (f"Sum.apply({TOTAL})", TOTAL): "the sum of the exponentials is this rank's own: the other "
+    "ranks have tokens too",
+    (f"Sum.apply({TARGET})", TARGET): "the target's logit is missing where another rank has it: "
+    "add it up over the ranks",
+    ((f"Sum.apply({TOTAL})", TOTAL), (f"Sum.apply({TARGET})", TARGET)): "nothing is added up over "
+    "the ranks, neither the exponentials nor the target's logit: both need Sum",
+    ("dist.all_reduce(largest, op=dist.ReduceOp.MAX)", "pass"): "each rank shifts by the largest "
+    "of its own logits, so their exponentials can't be added up: take the largest of all ranks",
+    ("logits - largest[:, None]", "logits"): "exp overflows: subtract the largest logit of all "
+    "ranks first",
+    (".mean()", ".sum()"): "the loss is the sum over the positions: take the mean",
 }
 
 

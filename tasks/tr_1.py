@@ -107,52 +107,42 @@ def name(case):
 
 
 ZERO, STEP, COUNT = "optimizer.zero_grad()", "optimizer.step()", "of_batch += loss.item()"
-NO_STEP = {f"    {STEP}\n    losses": "    losses"}
-ZERO_EACH = {ZERO: "pass", "logits = model(piece)": f"{ZERO}\nlogits = model(piece)"}
-STEP_EACH = NO_STEP | {COUNT: f"{COUNT}\n{STEP}"}
+NO_STEP = (f"    {STEP}\n    losses", "    losses")
+ZERO_EACH = (ZERO, "pass"), ("logits = model(piece)", f"{ZERO}\nlogits = model(piece)")
+STEP_EACH = NO_STEP, (COUNT, f"{COUNT}\n{STEP}")
 MUTANTS = {
-    "the gradients of earlier steps are still in p.grad when a step is made: backward() adds to "
-    "it, so every batch begins with optimizer.zero_grad()": {ZERO: "pass"},
-    "zero_grad() is called once, before the first batch: backward() adds to p.grad, so every "
-    "batch begins with it": {
-        f"for batch in batches:\n    {ZERO}": f"{ZERO}\nfor batch in batches:"
-    },
-    "zero_grad() is called for each piece, so that only the last piece of a batch counts: clear "
-    "the gradients once a batch": ZERO_EACH,
-    "the optimizer makes a step after each piece: gradient accumulation makes one step a batch, "
-    "when all its pieces have added their gradients": STEP_EACH,
-    "the optimizer makes a step after each piece, with that piece's gradient alone: this trains "
-    "on smaller batches. Clear the gradients once a batch, and make one step a batch": (
-        ZERO_EACH | STEP_EACH
-    ),
-    "the optimizer never makes a step, so no weight has changed: is there an optimizer.step()?": {
-        STEP: "pass"
-    },
+    (ZERO, "pass"): "the gradients of earlier steps are still in p.grad when a step is made: "
+    "backward() adds to it, so every batch begins with optimizer.zero_grad()",
+    (f"for batch in batches:\n    {ZERO}", f"{ZERO}\nfor batch in batches:"): "zero_grad() is "
+    "called once, before the first batch: backward() adds to p.grad, so every batch begins with it",
+    ZERO_EACH: "zero_grad() is called for each piece, so that only the last piece of a batch "
+    "counts: clear the gradients once a batch",
+    STEP_EACH: "the optimizer makes a step after each piece: gradient accumulation makes one step "
+    "a batch, when all its pieces have added their gradients",
+    ZERO_EACH + STEP_EACH: "the optimizer makes a step after each piece, with that piece's "
+    "gradient alone: this trains on smaller batches. Clear the gradients once a batch, and make "
+    "one step a batch",
+    (STEP, "pass"): "the optimizer never makes a step, so no weight has changed: is there an "
+    "optimizer.step()?",
     # transformers and other trainers, until October 2024, with pieces of unequal lengths
-    "the losses of the pieces were summed, and the batch's loss is their mean: divide each "
-    "piece's loss by pieces before backward()": {" / pieces": "", COUNT: f"{COUNT} / pieces"},
-    "the losses of the pieces were summed, in the gradient and in what train() returns: divide "
-    "each piece's loss by pieces": {" / pieces": ""},
-    "the weights are right, and the loss of a batch is returned as the sum over its pieces: the "
-    "batch's loss is their mean": {COUNT: f"{COUNT} * pieces"},
-    "the weights are right, and the loss that is returned counts only the last piece of a batch": {
-        COUNT: "of_batch = loss.item()"
-    },
-    "only the first piece of each batch is used": {"chunk(pieces)": "chunk(pieces)[:1]"},
-    "each batch goes through the model in one piece: cut it with batch.chunk(pieces)": {
-        "batch.chunk(pieces)": "[batch]",
-        " / pieces": "",
-    },
-    "every step uses the first batch": {
-        "in batches:": "in (every := [*batches]):\n    batch = every[0]"
-    },
-    "the step is made before backward(), with the gradients of the batch before": (
-        NO_STEP | {ZERO: f"{STEP}\n{ZERO}"}
-    ),
-    "the step goes uphill: the loss falls along minus the gradient": {
-        "loss.backward()": "(-loss).backward()"
-    },
-    "train() returns None: return the list of losses, one number a batch": {"return losses": ""},
-    "the losses are tensors, each of which keeps the graph of its forward pass alive: return "
-    "numbers, loss.item()": {COUNT: "of_batch += loss"},
+    ((" / pieces", ""), (COUNT, f"{COUNT} / pieces")): "the losses of the pieces were summed, and "
+    "the batch's loss is their mean: divide each piece's loss by pieces before backward()",
+    (" / pieces", ""): "the losses of the pieces were summed, in the gradient and in what train() "
+    "returns: divide each piece's loss by pieces",
+    (COUNT, f"{COUNT} * pieces"): "the weights are right, and the loss of a batch is returned as "
+    "the sum over its pieces: the batch's loss is their mean",
+    (COUNT, "of_batch = loss.item()"): "the weights are right, and the loss that is returned "
+    "counts only the last piece of a batch",
+    ("chunk(pieces)", "chunk(pieces)[:1]"): "only the first piece of each batch is used",
+    (("batch.chunk(pieces)", "[batch]"), (" / pieces", "")): "each batch goes through the model in "
+    "one piece: cut it with batch.chunk(pieces)",
+    ("in batches:", "in (every := [*batches]):\n    batch = every[0]"): "every step uses the first "
+    "batch",
+    (NO_STEP, (ZERO, f"{STEP}\n{ZERO}")): "the step is made before backward(), with the gradients "
+    "of the batch before",
+    ("loss.backward()", "(-loss).backward()"): "the step goes uphill: the loss falls along minus "
+    "the gradient",
+    ("return losses", ""): "train() returns None: return the list of losses, one number a batch",
+    (COUNT, "of_batch += loss"): "the losses are tensors, each of which keeps the graph of its "
+    "forward pass alive: return numbers, loss.item()",
 }

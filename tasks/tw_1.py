@@ -47,26 +47,26 @@ def cases(seed):
 name, explain, TOLERANCE = _trained.name, _trained.explain, _trained.TOLERANCE
 PART, STEP = 'tokenizer, dp, mesh["dp"].size(),', "optimizer.step()"
 MUTANTS = {
-    "every pipeline reads the same stories, so the second one adds nothing: give make_stories the "
-    "number of the replica, dp, and their number, mesh['dp'].size()": {PART: "tokenizer, 0, 1,"},
-    "the stories are divided among all ranks, so the last stage of a pipeline compares with "
-    "another text than its first stage reads: divide them along mesh['dp']": {
-        PART: "tokenizer, place.rank, place.world_size,"
-    },
-    "nobody averages: each pipeline trains a model of its own; fully_shard over mesh['dp'] "
-    "averages in the backward": {
-        'fully_shard(module, mesh=mesh["dp"], reshard_after_forward=False)': "pass"
-    },
-    "the gradients are the sum over the pipelines: fully_shard divides by their number, so nothing "
-    "must undo it": {
-        STEP: f"for p in stage.parameters():\n    p.grad *= mesh['dp'].size()\n{STEP}"
-    },
-    "a part of the last step's gradients is still there, because torch's step divides all of .grad "
-    "by the micro-batches: call optimizer.zero_grad() in every step": {
-        "optimizer.zero_grad()": "pass"
-    },
-    "the weights are those of the start: nobody calls optimizer.step(), or the optimizer was made "
-    "before fully_shard and still holds the old parameters": {STEP: "pass"},
+    (PART, "tokenizer, 0, 1,"): "every pipeline reads the same stories, so the second one adds "
+    "nothing: give make_stories the number of the replica, dp, and their number, mesh['dp'].size()",
+    (PART, "tokenizer, place.rank, place.world_size,"): "the stories are divided among all ranks, "
+    "so the last stage of a pipeline compares with another text than its first stage reads: divide "
+    "them along mesh['dp']",
+    (
+        'fully_shard(module, mesh=mesh["dp"], reshard_after_forward=False)',
+        "pass",
+    ): "nobody averages: each pipeline trains a model of its own; fully_shard over mesh['dp'] "
+    "averages in the backward",
+    (
+        STEP,
+        f"for p in stage.parameters():\n    p.grad *= mesh['dp'].size()\n{STEP}",
+    ): "the gradients are the sum over the pipelines: fully_shard divides by their number, so "
+    "nothing must undo it",
+    ("optimizer.zero_grad()", "pass"): "a part of the last step's gradients is still there, "
+    "because torch's step divides all of .grad by the micro-batches: call optimizer.zero_grad() in "
+    "every step",
+    (STEP, "pass"): "the weights are those of the start: nobody calls optimizer.step(), or the "
+    "optimizer was made before fully_shard and still holds the old parameters",
 }
 
 

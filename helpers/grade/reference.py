@@ -1,9 +1,10 @@
 """The lab's own side of a check: the reference, and mutants of it, in a process of their own.
 
-A task names its mutants, `{sentence: {"a line of the solution": "what takes its place"}}`. The
-reference and its mutants run as the work does, on the same cases and observed by the same function,
-but on ranks that have never imported any work. They run when they are asked for: the mutants only
-where the work differs from the reference, and all of them in one launch.
+A task names its mutants, `{("a piece of the solution", "what takes its place"): sentence}`; in
+place of the pair may stand several, or a whole body. The reference and its mutants run as the work
+does, on the same cases and observed by the same function, but on ranks that have never imported any
+work. They run when they are asked for: mutants only where the work differs from the reference, and
+all of them in one launch.
 """
 
 import tempfile
@@ -24,6 +25,17 @@ from helpers.ranks.pool import the_pool
 
 SECONDS = 600.0  # the lab's own code ends, however busy the machine is
 Change = dict[str, str] | str
+
+
+def mutants_of(side: ModuleType) -> dict[str, Change]:
+    """Return {sentence: change} of the mutants that a task names, as `mutated` takes a change."""
+
+    def change(key: tuple | str) -> Change:
+        if isinstance(key, str):
+            return key
+        return dict([key] if isinstance(key[0], str) else key)
+
+    return {sentence: change(key) for key, sentence in side.MUTANTS.items()}
 
 
 def mutated(task: Task, change: Change, text: str) -> str:
@@ -127,7 +139,7 @@ class Reference:
 
     def __init__(self, lab: Lab, found: TaskFile, side: ModuleType, cases: list):
         self._observe, self._cases = partial(lab.observe, found), cases
-        self._changes = side.MUTANTS
+        self._changes = mutants_of(side)
         # While the work runs.
         self._right = ThreadPoolExecutor(1).submit(self._observe, [{}], cases)
 

@@ -3,7 +3,7 @@
 A task (`tasks/dp_1.py`) is a module with
 
     cases(seed)          a list of inputs, plain data, drawn from the seed
-    MUTANTS              {sentence: how the solution is changed to make this mistake}; see
+    MUTANTS              {how the solution is changed to make a mistake: what is said of it}; see
                          `helpers.grade.reference`
 
 and, only where it needs it,

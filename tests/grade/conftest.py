@@ -38,7 +38,7 @@ def cases(seed):
     return [seed, seed + 7]
 
 
-MUTANTS = {"one was taken away, not added: look at the sign": {"number + 1": "number - 1"}}
+MUTANTS = {("number + 1", "number - 1"): "one was taken away, not added: look at the sign"}
 """
 WORK = '''
 """Work."""

@@ -6,6 +6,7 @@ import os
 from types import SimpleNamespace
 
 from helpers.grade.judge import Drawn, the_lab
+from helpers.grade.reference import mutants_of
 from helpers.grade.task import load_task, load_whole
 
 SEEDS = (1, int(os.environ.get("LAB_SEED", 23)))
@@ -19,13 +20,13 @@ def known(task_id: str) -> dict[int, Drawn]:
     cases = {seed: list(side.cases(seed)) for seed in SEEDS}
     if not hasattr(side, "MUTANTS"):
         return {seed: Drawn(side, drawn, None) for seed, drawn in cases.items()}
-    changes = [{}, *side.MUTANTS.values()]
+    changes = mutants_of(side)
     together = list(itertools.chain(*cases.values()))
-    seen = the_lab().observe(found, changes, together)
+    seen = the_lab().observe(found, [{}, *changes.values()], together)
     of_seed = {}
     for seed, drawn in cases.items():
         right, *wrong = ([one.pop(0) for _ in drawn] for one in seen)
-        mutants = dict(zip(side.MUTANTS, wrong, strict=True))
+        mutants = dict(zip(changes, wrong, strict=True))
         of_seed[seed] = Drawn(side, drawn, SimpleNamespace(right=right, mutants=told(mutants)))
     return of_seed
 
