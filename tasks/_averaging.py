@@ -24,10 +24,7 @@ def gradients(seed, ranks):
 
     def of_a_rank(dtype):
         return {
-            name: (
-                some(shape, dtype, draw),
-                None if name == FROZEN else some(shape, dtype, draw),
-            )
+            name: (some(shape, dtype, draw), None if name == FROZEN else some(shape, dtype, draw))
             for name, shape in shapes.items()
         }
 

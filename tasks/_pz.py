@@ -51,13 +51,7 @@ def observing(function):
 
 def case(ranks, layers, samples, *more, profile="steps"):
     """A cluster to run on. more: further arguments of the step, a micro-batch."""
-    return {
-        "ranks": ranks,
-        "layers": layers,
-        "samples": samples,
-        "more": more,
-        "profile": profile,
-    }
+    return {"ranks": ranks, "layers": layers, "samples": samples, "more": more, "profile": profile}
 
 
 def name(case):

@@ -51,9 +51,7 @@ def cases(seed):
     counts = torch.tensor([mean + less + more, mean - less, mean, mean - more])
     scores = torch.randn(2 * mean, 4, generator=draw, dtype=torch.float64)
     bias = torch.randn(4, generator=draw, dtype=torch.float64)
-    return [
-        {"probabilities": scores.softmax(-1), "counts": counts, "bias": bias, "rate": 0.01},
-    ]
+    return [{"probabilities": scores.softmax(-1), "counts": counts, "bias": bias, "rate": 0.01}]
 
 
 SHARE, MEAN = "share = counts / counts.sum()", "probabilities.mean(0)"

@@ -68,10 +68,7 @@ def cases(seed):
     left_over = "RANK={} was left over, and {} says something else"
     return [
         *found,
-        (
-            "PALS left no local rank, so all ranks are on one machine",
-            says("PALS", n - 1, n, None),
-        ),
+        ("PALS left no local rank, so all ranks are on one machine", says("PALS", n - 1, n, None)),
         (
             "torchrun was started by Slurm: believe torchrun, which started you",
             says("Slurm", 1, 2, 0) | says("torchrun", n, 2 * n, 1),
@@ -106,11 +103,7 @@ def cases(seed):
 
 NAMES = {
     "torchrun": ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
-    "Open MPI": (
-        "OMPI_COMM_WORLD_RANK",
-        "OMPI_COMM_WORLD_SIZE",
-        "OMPI_COMM_WORLD_LOCAL_RANK",
-    ),
+    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
     "PALS": ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"),
     "Slurm": ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
 }

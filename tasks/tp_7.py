@@ -67,10 +67,7 @@ def cases(seed):
     logits = 3 * torch.randn(positions, ranks * each, generator=draw, dtype=torch.float64)
     targets = torch.randint(ranks * each, (positions,), generator=draw)
     targets[:ranks] = torch.arange(ranks) * each  # the first token of each rank
-    return [
-        {"logits": logits, "targets": targets},
-        {"logits": logits + 800, "targets": targets},
-    ]
+    return [{"logits": logits, "targets": targets}, {"logits": logits + 800, "targets": targets}]
 
 
 def name(case):

@@ -85,11 +85,7 @@ def cases(seed):
     def some(*shape):
         return 0.6 * torch.randn(shape, generator=draw, dtype=torch.float64)
 
-    shapes = {
-        "embedding": (vocabulary, width),
-        "mix": (width, width),
-        "head": (width, vocabulary),
-    }
+    shapes = {"embedding": (vocabulary, width), "mix": (width, width), "head": (width, vocabulary)}
     weights = {name: some(*shape) for name, shape in shapes.items()}
     gradients = {name: some(*shape) for name, shape in shapes.items()}
     found = []

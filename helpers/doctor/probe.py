@@ -17,11 +17,7 @@ def ask() -> dict:
         return {kind: f"{type(error).__name__}: {error}"}
     except Exception as error:
         return {"broken": f"{type(error).__name__}: {error}"}
-    answer = {
-        "version": torch.__version__,
-        "cuda": torch.version.cuda,
-        "gpus": [],
-    }
+    answer = {"version": torch.__version__, "cuda": torch.version.cuda, "gpus": []}
     if torch.cuda.is_available():
         for number in range(torch.cuda.device_count()):
             found = torch.cuda.get_device_properties(number)

@@ -33,8 +33,7 @@ def look_at(path: Path, task: Task) -> None:
         raise WorkFailed("syntax", f"{task.file} cannot be read as Python: {why}") from None
     if name := _of_skipping(tree):
         raise WorkFailed(
-            "skip",
-            f"{task.file} uses {name}: a skipped task earns nothing, so write it yourself",
+            "skip", f"{task.file} uses {name}: a skipped task earns nothing, so write it yourself"
         )
     if name := _of_peeking(tree):
         raise WorkFailed(
@@ -43,8 +42,7 @@ def look_at(path: Path, task: Task) -> None:
         )
     if name := _of_library(tree, task.done_by):
         raise WorkFailed(
-            "peek",
-            f"{task.file} imports {name}, which does this task already: write it yourself",
+            "peek", f"{task.file} imports {name}, which does this task already: write it yourself"
         )
     for function in task.functions:
         if not _bindings(tree, function.rpartition(".")[2]):

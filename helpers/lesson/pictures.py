@@ -19,10 +19,7 @@ FORMATS = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
 def show(
-    thing: object,
-    alt: str = "",
-    live: Callable[[], object] | None = None,
-    title: str = "",
+    thing: object, alt: str = "", live: Callable[[], object] | None = None, title: str = ""
 ) -> None:
     """Show a picture of `thing` in the notebook.
 

@@ -14,16 +14,7 @@ from safetensors import safe_open
 from helpers.cost import bill
 from helpers.files import write_whole
 from helpers.together.lab import Merges
-from helpers.together.payloads import (
-    Wrong,
-    facts_of,
-    header_of,
-    pack,
-    size_of,
-    text,
-    unpack,
-    whole,
-)
+from helpers.together.payloads import Wrong, facts_of, header_of, pack, size_of, text, unpack, whole
 from helpers.together.roster import Laptop, Roster
 
 MOST_STEPS = 100  # intervals that a learner may deliver at once: one that slept has as many

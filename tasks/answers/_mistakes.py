@@ -240,12 +240,7 @@ MISTAKES = {
         3,
         (
             (_KEYS, _KEYS.replace("positions", "torch.arange(length)"), "*", (1, 3)),
-            (
-                _QUERIES,
-                _QUERIES.replace("positions", "torch.arange(length)"),
-                "*",
-                (1, 3),
-            ),
+            (_QUERIES, _QUERIES.replace("positions", "torch.arange(length)"), "*", (1, 3)),
         ),
         "Within a half all distances are right; between the halves they are off by half a story.",
     ),

@@ -60,5 +60,5 @@ NUMBERS = {
             "every 20.",
             1000 / 20 * 547_648 * 2 * 3 / 4 / 1e6: "each number has 4 bytes.",
         },
-    ),
+    )
 }

@@ -69,5 +69,5 @@ NUMBERS = {
             7e9 / 4 * 2 / (4096 * 2): "That's the tokens. A sequence has 2,048 of them.",
             7e9 / 4 * 2 / (2 * 2048 * 4096 * 2): "You counted both ways; forward alone was asked.",
         },
-    ),
+    )
 }

@@ -83,5 +83,5 @@ NUMBERS = {
             2.0: "that's true for the products alone; 30 % of the step is something else.",
             1.33: "did the rounding take 10 %? It takes 5 % of the old step.",
         },
-    ),
+    )
 }

@@ -42,5 +42,5 @@ NUMBERS = {
             * 989e12
             / 50e9: "That is with the peak of 989 TFLOP/s, not with what is reached.",
         },
-    ),
+    )
 }

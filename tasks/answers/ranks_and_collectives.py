@@ -69,5 +69,5 @@ NUMBERS = {
             16384 * 30 / 60: "30 minutes is gloo's time-out; NCCL's is 10.",
             16384 * 10: "That's in GPU-minutes: divide by 60.",
         },
-    ),
+    )
 }

@@ -84,5 +84,5 @@ NUMBERS = {
             1.0: "that is ZeRO-3: stage 2 keeps the weights whole.",
             0.875: "you have counted only what is cut; the weights are whole.",
         },
-    ),
+    )
 }

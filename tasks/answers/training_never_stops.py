@@ -47,5 +47,5 @@ NUMBERS = {
             818: "That is in seconds.",
             1.76: "Put both times into the same unit: 3.1 hours are 11,160 seconds.",
         },
-    ),
+    )
 }

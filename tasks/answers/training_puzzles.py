@@ -46,5 +46,5 @@ NUMBERS = {
             7.5: "you left out the collectives, one for each layer.",
             49.5: "that's one rank with all eight samples.",
         },
-    ),
+    )
 }

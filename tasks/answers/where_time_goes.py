@@ -51,9 +51,7 @@ NUMBERS = {
         unit="%",
         tolerance=0.6,
         because="400 / 989. The paper's table rounds to 41 %.",
-        slips={
-            20.2: "That's with a peak of 1,979 TFLOP/s, which an H100 has for 8-bit numbers.",
-        },
+        slips={20.2: "That's with a peak of 1,979 TFLOP/s, which an H100 has for 8-bit numbers."},
     ),
     "where_time_goes-5": Number(
         3,

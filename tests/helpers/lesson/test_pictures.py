@@ -116,12 +116,7 @@ def test_the_live_widget_is_shown_only_where_it_can_be(monkeypatch):
     [
         (Figure(), "", ValueError, "This picture has no alternative text: say in one sentence"),
         (Figure(), "  ", ValueError, "This picture has no alternative text"),
-        (
-            "README.md",
-            ALT,
-            ValueError,
-            "show() takes .png and .svg files, and 'README.md'",
-        ),
+        ("README.md", ALT, ValueError, "show() takes .png and .svg files, and 'README.md'"),
         ("no.png", ALT, FileNotFoundError, "There is no file 'no.png', neither in this folder nor"),
         (3.5, ALT, TypeError, "show() cannot show a float: give it a trace, a picture"),
     ],

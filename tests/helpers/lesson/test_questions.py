@@ -146,8 +146,7 @@ def test_questions_that_are_not_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert asked("sums-1", Number).truth == 3
     with pytest.raises(
-        UnknownQuestion,
-        match="the lesson sums has no sums-2 among its NUMBERS: sums-1",
+        UnknownQuestion, match="the lesson sums has no sums-2 among its NUMBERS: sums-1"
     ):
         asked("sums-2", Number)
     with pytest.raises(

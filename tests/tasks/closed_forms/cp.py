@@ -55,9 +55,4 @@ def by_autograd(case):
     }
 
 
-CLOSED_FORMS = {
-    "CP-1": merged,
-    "CP-2": around_the_ring,
-    "CP-3": mirror_images,
-    "CP-4": by_autograd,
-}
+CLOSED_FORMS = {"CP-1": merged, "CP-2": around_the_ring, "CP-3": mirror_images, "CP-4": by_autograd}

@@ -41,8 +41,4 @@ def word_by_word(case):
     return {"prediction": torch.cat(places, dim=1)}
 
 
-CLOSED_FORMS = {
-    "PF-3": once_in_each_process,
-    "PF-4": without_a_scaler,
-    "PF-5": word_by_word,
-}
+CLOSED_FORMS = {"PF-3": once_in_each_process, "PF-4": without_a_scaler, "PF-5": word_by_word}
