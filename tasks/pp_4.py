@@ -16,9 +16,8 @@ TASK = Task(
         "Write down the order of forwards for 2 ranks, 4 micro-batches and 2 chunks: it is the "
         "same on every rank, only the numbers of the stages differ. Then that of the backwards.",
         "One list of (chunk, micro-batch) serves both: for each round, for each chunk, for each "
-        "micro-batch of the round. Backward takes the chunks from the last to the first. Then "
-        "only the mixing is left: some forwards first, then pairs, then the backwards that are "
-        "left.",
+        "micro-batch of the round. Backward takes the chunks from the last to the first. Then only "
+        "the mixing is left: some forwards first, then pairs, then the backwards that are left.",
         "For each rank: down = its forwards, up = its backwards, in the order of that list, each "
         "with chunks * micro_batches entries. Take the first `ahead` of down; then, for each n, "
         "down[ahead + n] if there is one, and up[n]. `ahead` stands in the docstring; it is never "

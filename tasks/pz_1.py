@@ -15,11 +15,10 @@ TASK = Task(
         "A step has four parts, in this order: forward through all layers, loss, backward "
         "through all layers in reverse, update of each layer. Which values does each call "
         "need, and which does it return?",
-        "activations[layer] is the input of layer `layer`, so forward fills activations[layer "
-        "+ 1]. loss takes the activation after the last layer and gives "
-        "grad_activations[last]. backward of a layer returns two things: its weight gradient, "
-        "and grad_activations[layer - 1]. When are the inputs of a backward needed for the "
-        "last time?",
+        "activations[layer] is the input of layer `layer`, so forward fills activations[layer + "
+        "1]. loss takes the activation after the last layer and gives grad_activations[last]. "
+        "backward of a layer returns two things: its weight gradient, and grad_activations[layer - "
+        "1]. When are the inputs of a backward needed for the last time?",
         "Load all layers; activations[0] = "
         "model.get_input_activation(range(model.global_batch_size)); a loop of forward; loss, "
         "then del activations[last + 1]; a reversed loop of backward, each followed by del "

@@ -14,9 +14,8 @@ TASK = Task(
     hints=(
         "To save memory, hold the activations of only one sample at a time. But the update needs "
         "the gradient of the whole batch. What can you add up?",
-        "Put a loop over the samples around forward, loss and backward. Two weight gradients "
-        "of one layer can be added with +, if no sample is in both. The updates come after "
-        "the loop.",
+        "Put a loop over the samples around forward, loss and backward. Two weight gradients of "
+        "one layer can be added with +, if no sample is in both. The updates come after the loop.",
         "for sample in range(model.global_batch_size): forward, loss and backward as before, "
         "with model.get_input_activation([sample]). Each gradient goes into grad_weights "
         "under a key of its own, then grad_weights[layer] = grad_weights[layer] + it (for "

@@ -14,9 +14,8 @@ TASK = Task(
     hints=(
         "In PZ-4 each rank ends up with the whole gradient of every layer, but updates only "
         "one shard. What part of the summed gradient does it need?",
-        "await model.reduce_scatter(gradient, layer) sums over the ranks and gives rank r "
-        "shard r of the sum. When should it be called, so that a rank holds few whole "
-        "gradients at a time?",
+        "await model.reduce_scatter(gradient, layer) sums over the ranks and gives rank r shard r "
+        "of the sum. When should it be called, so that a rank holds few whole gradients at a time?",
         "As PZ-4, but right after the backward of a layer: grad_weights[layer] = await "
         "model.reduce_scatter(grad_weights[layer], layer).",
     ),

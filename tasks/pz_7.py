@@ -18,10 +18,9 @@ TASK = Task(
         "Two loops: all samples forward, then all samples backward. Keep the activations of "
         "each sample under a key of its own, such as activations[layer, sample]. The "
         "gradients of the samples are added up.",
-        "for sample: get or receive the input, forward through mine, send on. Then for "
-        "sample: loss or receive, backward through reversed(mine), add the gradient to "
-        "grad_weights[layer], send back. Then update. Delete each activation after its "
-        "backward.",
+        "for sample: get or receive the input, forward through mine, send on. Then for sample: "
+        "loss or receive, backward through reversed(mine), add the gradient to "
+        "grad_weights[layer], send back. Then update. Delete each activation after its backward.",
     ),
 )
 observe = _pz.observing(TASK.function)

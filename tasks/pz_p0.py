@@ -12,9 +12,8 @@ TASK = Task(
     kind="prize",
     minutes=30,
     hints=(
-        "Each rank takes its part of the batch in micro-batches: get_next_microbatch gives "
-        "the lists of samples. What is added up on a rank, and what over the ranks? In which "
-        "order?",
+        "Each rank takes its part of the batch in micro-batches: get_next_microbatch gives the "
+        "lists of samples. What is added up on a rank, and what over the ranks? In which order?",
         "First add up the gradients of the rank's own micro-batches; then one all_reduce for each "
         "layer. If you add a reduced gradient that already contains some of the same samples, "
         "they count twice.",
