@@ -77,15 +77,15 @@ MUTANTS = {
     (
         (
             "gather(quantize(total, ROW), group)",
-            "[torch.empty_like(total) for _ in range(ranks)]\ndist.all_gather(everything, total, "
-            "group=group)",
+            "[torch.empty_like(total) for _ in range(ranks)]\n"
+            "dist.all_gather(everything, total, group=group)",
         ),
         (AGAIN, "torch.cat(everything).flatten()"),
     ): "the sums go around in 32 bits: quantize them again before they are gathered",
     (
         "return restore(everything).flatten()",
-        "found = restore(everything)\nfound[dist.get_rank(group)] = total[0]\nreturn "
-        "found.flatten()",
+        "found = restore(everything)\nfound[dist.get_rank(group)] = total[0]\n"
+        "return found.flatten()",
     ): "each rank keeps its own part of the sum in 32 bits while all others have it in eight, so "
     "the replicas drift apart: take your own part from what was gathered too",
     """

@@ -59,8 +59,8 @@ MUTANTS = {
         (" / micro_batches", ""),
         (
             "return sum(losses)",
-            "[p.grad.div_(micro_batches) for p in stage.parameters()]\nreturn sum(losses) / "
-            "micro_batches",
+            "[p.grad.div_(micro_batches) for p in stage.parameters()]\n"
+            "return sum(losses) / micro_batches",
         ),
     ): "the gradients that were there before the call were divided too: divide the loss of each "
     "micro-batch by micro_batches, and leave p.grad to backward()",
