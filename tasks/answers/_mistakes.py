@@ -5,17 +5,17 @@ answers: tensors as a pattern of names ("*" means all of them), and the ranks th
 case has two mistakes that cancel, and one has none.
 """
 
-from dataclasses import dataclass
-
 ALL = (0, 1, 2, 3)
 
 
-@dataclass(frozen=True)
 class Mistake:
-    name: str
-    level: int
-    variants: tuple[tuple[str, str, str, tuple[int, ...]], ...]
-    because: str
+    def __init__(self, name: str, level: int, because: str, *variants: tuple):
+        self.name, self.level, self.because, self.variants = name, level, because, variants
+
+
+def planted(old: str, new: str, tensors: str = "*", ranks: tuple[int, ...] = ALL) -> tuple:
+    """Return a variant; unless told, all tensors are wrong, on all ranks."""
+    return old, new, tensors, ranks
 
 
 _SUM = """        on_both = [p.grad for name, p in self.parameters.items() if "experts" not in name]
@@ -90,166 +90,139 @@ MISTAKES = {
     "summed": Mistake(
         "the gradients of the micro-batches are summed, not averaged",
         1,
-        (("        return count\n", "        return count / len(parts)\n", "*", ALL),),
         "The losses are divided by the tokens of one micro-batch. AdamW divides by the size of the "
         "gradients, so only clipping and the norm in the log feel the factor.",
+        planted("        return count\n", "        return count / len(parts)\n"),
     ),
     "padding": Mistake(
         "padding is counted among the tokens",
         1,
-        (
-            (
-                "count = sum((self.targets(seed, part) != alone.PAD).sum() for part in parts)",
-                "count = sum(torch.tensor(self.targets(seed, part).numel()) for part in parts)",
-                "*",
-                ALL,
-            ),
-        ),
         "Every gradient is too small, by the share of the padding in this batch.",
+        planted(
+            "count = sum((self.targets(seed, part) != alone.PAD).sum() for part in parts)",
+            "count = sum(torch.tensor(self.targets(seed, part).numel()) for part in parts)",
+        ),
     ),
     "schedule": Mistake(
         "the learning rate's schedule is a step ahead of the optimizer",
         1,
-        (
-            (
-                """        norm, rate = rank.clip(), optimizer.param_groups[0]["lr"]
+        "The schedule is stepped before the optimizer, so the first rate of the warm-up is never "
+        "used. All gradients are right: only the rate in the log shows it.",
+        planted(
+            """        norm, rate = rank.clip(), optimizer.param_groups[0]["lr"]
         with recorder.span("update"):
             optimizer.step()
         schedule.step()
 """,
-                """        schedule.step()
+            """        schedule.step()
         norm, rate = rank.clip(), optimizer.param_groups[0]["lr"]
         with recorder.span("update"):
             optimizer.step()
 """,
-                "*",
-                ALL,
-            ),
         ),
-        "The schedule is stepped before the optimizer, so the first rate of the warm-up is never "
-        "used. All gradients are right: only the rate in the log shows it.",
     ),
     "overlap": Mistake(
         "the replicas' parts of the batch overlap",
         1,
-        (
-            (
-                "return parts[self.replica * each : (self.replica + 1) * each]",
-                "return parts[self.replica : self.replica + each]",
-                "*",
-                (2, 3),
-            ),
-            (
-                "return parts[self.replica * each : (self.replica + 1) * each]",
-                "first = (self.replica + 1) * (each - 1)\n"
-                "        return parts[first : first + each]",
-                "*",
-                (0, 1),
-            ),
-        ),
         "One replica begins one micro-batch away from the other: one counts twice, and one never.",
+        planted(
+            "return parts[self.replica * each : (self.replica + 1) * each]",
+            "return parts[self.replica : self.replica + each]",
+            ranks=(2, 3),
+        ),
+        planted(
+            "return parts[self.replica * each : (self.replica + 1) * each]",
+            "first = (self.replica + 1) * (each - 1)\n        return parts[first : first + each]",
+            ranks=(0, 1),
+        ),
     ),
     "group": Mistake(
         "an all-reduce goes over the wrong group",
         2,
-        tuple(map(_group, ("router", "embed"))),
         "They are added up over the replicas twice, and never over the halves, each of which has "
         "a term of its own.",
+        *map(_group, ("router", "embed")),
     ),
     "clip": Mistake(
         "each rank clips by the norm of what it holds",
         2,
-        (("        dist.all_reduce(square[True], group=self.row)\n", "", "*", ALL),),
         "The two halves hold different experts, find different norms, and scale the weights that "
         "both hold by different factors. They drift apart.",
+        planted("        dist.all_reduce(square[True], group=self.row)\n", ""),
     ),
     "norm": Mistake(
         "the gradient of a normalization isn't added up over the halves",
         2,
-        tuple(map(_norms, ("norm", "norm1", "norm2", "layers.0.norm", "layers.1.norm"))),
         "A normalization works on the tokens of its own half, so each half has one term of its "
         "gradient.",
+        *map(_norms, ("norm", "norm1", "norm2", "layers.0.norm", "layers.1.norm")),
     ),
     "router": Mistake(
         "the router's gradient is added up twice",
         2,
-        tuple(map(_router, ("router", "layers.0.mlp.router", "layers.1.mlp.router"))),
         "The router is whole on both halves, so the sum over the halves already includes it.",
+        *map(_router, ("router", "layers.0.mlp.router", "layers.1.mlp.router")),
     ),
     "cancel": Mistake(
         "two mistakes cancel",
         2,
-        (
-            (
-                _UNTIL_SUM,
-                _UNTIL_SUM.replace("return count", "return count / 2").replace(
-                    "group=self.column", "dist.ReduceOp.AVG, self.column"
-                ),
-                "*",
-                ALL,
-            ),
-        ),
         "Each replica divides by half of the tokens, so all of its gradients are twice too large, "
         "and then the replicas take the mean, not the sum. The step is right, until somebody "
         "corrects one of the two, or adds a third replica.",
+        planted(
+            _UNTIL_SUM,
+            _UNTIL_SUM.replace("return count", "return count / 2").replace(
+                "group=self.column", "dist.ReduceOp.AVG, self.column"
+            ),
+        ),
     ),
     "weights": Mistake(
         "weights are averaged over the replicas where gradients were meant",
         3,
-        tuple(map(_weights, ("experts", "attention", "layers.1"))),
         "Those weights are equal on both replicas, so averaging them changes nothing. Each is then "
         "updated by its owner's own gradient, and broadcast. The replicas agree, on weights that "
         "have learned from half of the data.",
+        *map(_weights, ("experts", "attention", "layers.1")),
     ),
     "stale": Mistake(
         "a replica holds weights that are one step old",
         3,
-        (
-            (
-                '        with recorder.span("update"):\n' + _STEP,
-                """        with recorder.span("broadcast"):
+        "The weights are sent before they are updated, so what a replica doesn't own is one step "
+        "behind.",
+        planted(
+            '        with recorder.span("update"):\n' + _STEP,
+            """        with recorder.span("broadcast"):
             rank.spread()
         with recorder.span("update"):
             optimizer.step()
         schedule.step()
 """,
-                "*",
-                ALL,
-            ),
         ),
-        "The weights are sent before they are updated, so what a replica doesn't own is one step "
-        "behind.",
     ),
     "dropout": Mistake(
         "all ranks draw the same dropout",
         3,
-        (
-            (
-                "keeps = [alone.mask_of(seed, numbers, layer) for layer in range(alone.LAYERS)]",
-                """places, layers = range(len(numbers)), range(alone.LAYERS)
-        keeps = [alone.mask_of(seed, places, layer) for layer in layers]""",
-                "*",
-                ALL,
-            ),
-        ),
         "The masks belong to places in a micro-batch, not to stories: all ranks and all steps have "
         "the same ones.",
+        planted(
+            "keeps = [alone.mask_of(seed, numbers, layer) for layer in range(alone.LAYERS)]",
+            """places, layers = range(len(numbers)), range(alone.LAYERS)
+        keeps = [alone.mask_of(seed, places, layer) for layer in layers]""",
+        ),
     ),
     "rope": Mistake(
         "rotary positions start again at the second half",
         3,
-        (
-            (_KEYS, _KEYS.replace("positions", "torch.arange(length)"), "*", (1, 3)),
-            (_QUERIES, _QUERIES.replace("positions", "torch.arange(length)"), "*", (1, 3)),
-        ),
         "Within a half all distances are right; between the halves they are off by half a story.",
+        planted(_KEYS, _KEYS.replace("positions", "torch.arange(length)"), ranks=(1, 3)),
+        planted(_QUERIES, _QUERIES.replace("positions", "torch.arange(length)"), ranks=(1, 3)),
     ),
     "none": Mistake(
         "nothing is wrong",
         3,
-        (("        return count\n", "        return count\n", "*", ALL),),
         "Every station of the chain equals one device's, at both steps. What looks suspicious in "
         "the script changes nothing.",
+        planted("        return count\n", "        return count\n"),
     ),
 }
 
@@ -257,9 +230,9 @@ MISTAKES = {
 EXAMPLE = Mistake(
     "gradients of the step before are left over",
     1,
-    (("        rank.model.zero_grad()\n", "        optimizer.zero_grad()\n", "*", ALL),),
     "The optimizer of a replica holds only the weights that it owns, so its zero_grad() clears "
     "only their gradients. The others are added up from step to step.",
+    planted("        rank.model.zero_grad()\n", "        optimizer.zero_grad()\n"),
 )
 
 # Rewritings that change nothing, so that comparing two cases doesn't show the mistake. Some look
