@@ -73,11 +73,8 @@ for p in model.parameters():
     "(continue, not break or return)",
     ("gradient.flatten() for", "gradient.flatten().float() for"): "float64 comes back with "
     "float32's accuracy: keep the dtype of p.grad",
-    (
-        "p.grad for p in model.parameters() if p.grad is not None",
-        "p.data for p in model.parameters() if p.grad is not None",
-    ): "the weights were averaged, and not the gradients: this function writes to p.grad and "
-    "leaves the parameter p itself alone",
+    ("p.grad for p in", "p.data for p in"): "the weights were averaged, and not the gradients: "
+    "this function writes to p.grad and leaves the parameter p itself alone",
 }
 
 

@@ -126,11 +126,9 @@ MUTANTS |= {
         "[p.grad for p in model.parameters() if p.grad is not None]",
     ): "the gradients were averaged, and not the weights: this function writes to the parameter p "
     "and leaves p.grad alone",
-    (
-        "flat = torch.cat([weight.flatten() for weight in weights])",
-        "flat = torch.cat([weight.flatten() for weight in weights][::-1])",
-    ): "the means are right, and stand in the wrong parameters: give the parts of the flat tensor "
-    "back in the order in which they were joined",
+    ("flatten() for weight in weights]", "flatten() for weight in weights][::-1]"): "the means are "
+    "right, and stand in the wrong parameters: give the parts of the flat tensor back in the order "
+    "in which they were joined",
     (REDUCE, "dist.reduce(flat, dst=0)"): "only rank 0 has the mean, and every rank needs it: take "
     "all_reduce, not reduce",
     FIRST: "only the first parameter was averaged, the others were left as they were: look for a "

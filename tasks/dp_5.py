@@ -108,10 +108,8 @@ MUTANTS = {
     "part of rank 0",
     (GATHER, "self.whole.chunk(self.size)[self.rank].copy_(self.mine.data)"): "gather() fills this "
     "rank's part only: the parameters need those of all ranks",
-    (
-        "list(self.whole.chunk(self.size))",
-        "list(self.whole.clone().chunk(self.size))",
-    ): "gather() changes no parameter: all_gather must write into views of self.whole",
+    ("self.whole.chunk", "self.whole.clone().chunk"): "gather() changes no parameter: all_gather "
+    "must write into views of self.whole",
     (
         GATHER,
         "self.whole.zero_().chunk(self.size)[self.rank].copy_(self.mine.data)\n"

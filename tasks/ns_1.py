@@ -50,16 +50,12 @@ def _sent(draw, tokens=None):
 MUTANTS = {
     ('one["tokens"] / tokens * one["gradient"]', 'one["gradient"] / len(sent)'): "every replica "
     "has the same weight: weight each gradient by its tokens",
-    (
-        'one["tokens"] / tokens * one["gradient"]',
-        'one["tokens"] * one["gradient"]',
-    ): "it's the sum of tokens times gradient: divide by the tokens of all that are present",
+    (" / tokens *", " *"): "it's the sum of tokens times gradient: divide by the tokens of all "
+    "that are present",
     ('one["tokens"] / tokens * one["gradient"]', 'one["gradient"]'): "it's the sum of the "
     "gradients, without tokens and without a division",
-    (
-        'one["tokens"] / tokens * one["gradient"]',
-        'one["tokens"] / tokens * one["gradient"] / len(sent)',
-    ): "it divides by the number of replicas as well: the tokens' shares already add up to one",
+    ('* one["gradient"]', '* one["gradient"] / len(sent)'): "it divides by the number of replicas "
+    "as well: the tokens' shares already add up to one",
     """
 tokens = sum(one["tokens"] for one in sent.values())
 return sum(one["tokens"] / tokens * one["gradient"] for one in sent.values()) * len(sent) / (

@@ -66,8 +66,6 @@ MUTANTS = {
     ("self.owner != os.getpid()", "self.file is None"): "a worker that was forked reads from the "
     "file that its rank has opened: it must open one of its own, where self.owner is not "
     "os.getpid()",
-    (
-        "self.open_file(), os.getpid()",
-        "self.open_file(), self.owner or os.getpid()",
-    ): "a worker opens the file again for each item: does self.owner change too?",
+    (", os.getpid()", ", self.owner or os.getpid()"): "a worker opens the file again for each "
+    "item: does self.owner change too?",
 }
