@@ -17,7 +17,6 @@ from helpers.grade.verify import same
 from helpers.hang.monitor import the_monitor
 
 TASK = Task(
-    id="CK-1",
     title="save a checkpoint of several ranks, whole or not at all",
     file="DP_PP/survival/by_hand.py",
     function="save_part",

@@ -8,12 +8,10 @@ from pathlib import Path
 from helpers.grade import Task
 
 TASK = Task(
-    id="CO-1",
     title="count what a LLaMA costs",
     file="TP/model_training_cost_analysis.py",
     function="model_training_cost_analysis",
     lesson="what_training_costs",
-    kind="practice",
     minutes=40,
     hints=(
         "Write down the matrices of one layer with their shapes: four for attention, three for the "

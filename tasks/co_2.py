@@ -8,12 +8,10 @@ from helpers.grade import Task
 from helpers.grade.verify import same
 
 TASK = Task(
-    id="CO-2",
     title="find the best N and D for a budget",
     file="TP/model_training_cost_analysis.py",
     function="get_optimal_N_D",
     lesson="what_training_costs",
-    kind="practice",
     minutes=30,
     hints=(
         "6 N D = budget leaves one unknown: D = budget / (6 N). Put it into the law. Now the loss "

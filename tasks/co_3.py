@@ -10,12 +10,10 @@ from helpers.grade import Task
 from helpers.words import bytes_text, time_text
 
 TASK = Task(
-    id="CO-3",
     title="find a layout that fits and is fast",
     file="TP/choose_layout.py",
     function="choose_layout",
     lesson="design_your_own",
-    kind="practice",
     minutes=45,
     hints=(
         "estimate(model, layout, machine) is so quick that you can try every layout. Which numbers "

@@ -3,7 +3,6 @@
 from helpers.grade import Task
 
 TASK = Task(
-    id="CP-3",
     title="balance the causal mask with a zigzag",
     file="CP/ring/zigzag.py",
     function="zigzag",

@@ -9,13 +9,11 @@ from torch.utils.flop_counter import flop_registry
 from helpers.grade import Task
 
 TASK = Task(
-    id="CP-4",
     title="compute the scores again instead of keeping them",
     file="CP/ring/online.py",
     function="block_gradients",
     also=("Recomputed.forward", "Recomputed.backward"),
     lesson="long_context",
-    kind="practice",
     minutes=40,
     hints=(
         "Backward needs P, the weights after the softmax. With log_sum, P comes back from q and k "

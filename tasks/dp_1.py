@@ -6,12 +6,10 @@ from helpers.grade import Task
 from tasks import _averaging
 
 TASK = Task(
-    id="DP-1",
     title="average the gradients",
     file="DP/gradient_aggr/intro_DP_GA.py",
     function="average_gradients",
     lesson="data_parallel_gradients",
-    kind="practice",
     minutes=15,
     ranks=4,  # the lesson uses three: a 2 or a 3 that is written into the code shows
     hints=(

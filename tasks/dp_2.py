@@ -9,12 +9,10 @@ from tasks._averaging import FROZEN
 
 SPARE = "spare"  # is trained, but this step gave it no gradient
 TASK = Task(
-    id="DP-2",
     title="average the weights",
     file="DP/weight_aggr/intro_DP_WA.py",
     function="average_weights",
     lesson="data_parallel_weights",
-    kind="practice",
     minutes=15,
     ranks=4,  # the lesson uses three: a 2 or a 3 that is written into the code shows
     hints=(

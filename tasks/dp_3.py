@@ -7,13 +7,11 @@ import torch.distributed as dist
 from helpers.grade import Task
 
 TASK = Task(
-    id="DP-3",
     title="partition a data set, and shuffle it alike on all ranks",
     file="DP/partition/partition.py",
     function="partition",
     also=("epoch_order",),
     lesson="data_parallel_weights",
-    kind="practice",
     minutes=20,
     ranks=4,
     hints=(

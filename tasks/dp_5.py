@@ -8,13 +8,11 @@ from helpers.trace import Recorder
 from tasks._sent import noting_what_leaves
 
 TASK = Task(
-    id="DP-5",
     title="average gradients into shards, and gather weights from them",
     file="DP/zero/shards.py",
     function="Shards.average",
     also=("Shards.gather",),
     lesson="sharding",
-    kind="practice",
     minutes=30,
     ranks=3,
     hints=(

@@ -6,12 +6,10 @@ from helpers.grade import Task
 from tasks import _shards
 
 TASK = Task(
-    id="DP-6",
     title="take a step in which each rank updates its own part",
     file="DP/zero/zero1.py",
     function="Zero1.step",
     lesson="sharding",
-    kind="practice",
     minutes=10,
     hints=(
         "Each unit of the model can average its gradients, so that this rank has its part, and can "

@@ -8,7 +8,6 @@ from helpers.grade import Task
 from tasks import _shards
 
 TASK = Task(
-    id="DP-7",
     title="gather a unit's weights just in time, and free them",
     file="DP/zero/zero3.py",
     function="Zero3.add_hooks",

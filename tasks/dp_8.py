@@ -17,7 +17,6 @@ from simplellm.losses import causalLLMLoss
 from simplellm.options import TrainingFlags, prepare
 
 TASK = Task(
-    id="DP-8",
     title="the lowest loss in five minutes of a slow link",
     file="DP/weight_aggr/my_method.py",
     function="my_method",

@@ -12,12 +12,10 @@ from tasks import _averaging
 # Two pipelines of two stages, then four of one: a 2 that is written into the code shows.
 LAYOUTS = ((2, 2), (4, 1))
 TASK = Task(
-    id="DP-PP-1",
     title="average the gradients within each stage",
     file="DP_PP/intro_DP_PP.py",
     function="average_gradients",
     lesson="dp_x_pp",
-    kind="practice",
     minutes=10,
     ranks=4,
     hints=(

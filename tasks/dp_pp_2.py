@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _trained
 
 TASK = Task(
-    id="DP-PP-2",
     title="write the trainer for a grid of any shape",
     file="DP_PP/intro_DP_PP.py",
     function="train",

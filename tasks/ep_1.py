@@ -7,13 +7,11 @@ from helpers.grade import Task
 from tasks._sent import noting_what_leaves
 
 TASK = Task(
-    id="EP-1",
     title="send tokens to where their experts are, and the results back",
     file="EP/experts/dispatch.py",
     function="Dispatch.run",
     also=("AllToAll.forward", "AllToAll.backward"),
     lesson="experts",
-    kind="practice",
     minutes=45,
     ranks=3,
     hints=(

@@ -6,7 +6,6 @@ import torch.distributed as dist
 from helpers.grade import Task
 
 TASK = Task(
-    id="EP-2",
     title="average each gradient over the ranks that hold the same weights",
     file="EP/experts/intro_EP.py",
     function="average_gradients",

@@ -5,13 +5,11 @@ import torch
 from helpers.grade import Task
 
 TASK = Task(
-    id="EP-3",
     title="write the balancing loss, and the bias that needs no loss",
     file="EP/experts/balance.py",
     function="balance_loss",
     also=("adjust_bias",),
     lesson="experts",
-    kind="practice",
     minutes=20,
     hints=(
         "Try it with numbers: of two experts, one has all choices and all probability. Then the "

@@ -5,13 +5,11 @@ import torch
 from helpers.grade import Task
 
 TASK = Task(
-    id="FB-1",
     title="put a matrix into blocks of eight bits that share a scale, and back",
     file="primer/few_bits/blocks.py",
     function="quantize",
     also=("restore",),
     lesson="fewer_bits",
-    kind="practice",
     minutes=10,
     hints=(
         "Take a block of four numbers on paper: 1, -2, 0.5 and 8. Which number must the 8 become "

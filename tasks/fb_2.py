@@ -7,12 +7,10 @@ import torch
 from helpers.grade import Task
 
 TASK = Task(
-    id="FB-2",
     title="a loss scale that finds itself",
     file="primer/few_bits/loss_scale.py",
     function="LossScale.step",
     lesson="fewer_bits",
-    kind="practice",
     minutes=15,
     hints=(
         "Which three things may happen to the scale in a step, and what counts the good steps? Go "

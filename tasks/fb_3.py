@@ -5,13 +5,11 @@ import torch
 from helpers.grade import Task
 
 TASK = Task(
-    id="FB-3",
     title="a linear layer with forward and backward in eight bits",
     file="primer/few_bits/linear.py",
     function="product",
     also=("Linear8.forward", "Linear8.backward"),
     lesson="fewer_bits",
-    kind="practice",
     minutes=20,
     hints=(
         "Do FB-1 first, it's needed here. Then write down the three products with their shapes. "

@@ -6,12 +6,10 @@ from helpers.grade import Task
 from tasks._sent import noting_what_leaves
 
 TASK = Task(
-    id="FB-4",
     title="an all-reduce that sends eight bits and adds in thirty-two",
     file="primer/few_bits/eight_bits.py",
     function="all_reduce",
     lesson="fewer_bits",
-    kind="practice",
     minutes=15,
     ranks=3,
     hints=(

@@ -5,12 +5,10 @@ import random
 from helpers.grade import Task
 
 TASK = Task(
-    id="GP-3",
     title="cut a sequence of layers wherever the device changes",
     file="gpt2/pipeline/partition.py",
     function="_split_module",
     lesson="gpt2_two_ways",
-    kind="practice",
     minutes=20,
     hints=(
         "Go through the layers in order. When does a new part begin, and when does a layer join "

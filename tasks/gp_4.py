@@ -5,12 +5,10 @@ import random
 from helpers.grade import Task
 
 TASK = Task(
-    id="GP-4",
     title="say which micro-batch is in which part at each tick of the clock",
     file="gpt2/pipeline/pipe.py",
     function="_clock_cycles",
     lesson="gpt2_two_ways",
-    kind="practice",
     minutes=20,
     hints=(
         "Draw it: parts as rows, ticks as columns. At which tick does micro-batch 0 enter part 2? "

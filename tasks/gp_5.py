@@ -6,12 +6,10 @@ from helpers.grade import Task
 from tasks import _gp
 
 TASK = Task(
-    id="GP-5",
     title="compute what one tick of the clock asks for, in the worker threads",
     file="gpt2/pipeline/pipe.py",
     function="Pipe.compute",
     lesson="gpt2_two_ways",
-    kind="practice",
     minutes=30,
     hints=(
         "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and get "

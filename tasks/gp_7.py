@@ -4,13 +4,11 @@ from helpers.grade import Task
 from tasks import _gp
 
 TASK = Task(
-    id="GP-7",
     title="make a pipeline of the blocks of GPT-2",
     file="gpt2/pipeline/model_parallel.py",
     function="GPT2ModelParallel._prepare_pipeline_parallel",
     lesson="gpt2_two_ways",
     libraries=("transformers.models.gpt2.modeling_gpt2", "transformers.generation"),
-    kind="practice",
     minutes=25,
     seconds=120,
     hints=(

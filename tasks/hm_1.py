@@ -6,13 +6,11 @@ import torch.distributed as dist
 from helpers.grade import Task
 
 TASK = Task(
-    id="HM-1",
     title="products whose factors and sums travel while others are multiplied",
     file="primer/hiding/async_tp.py",
     function="gathered_product",
     also=("scattered_product",),
     lesson="hiding_messages",
-    kind="practice",
     minutes=20,
     ranks=3,
     hints=(

@@ -5,13 +5,11 @@ import random
 from helpers.grade import Task
 
 TASK = Task(
-    id="HM-2",
     title="gather the next units' weights early, and free each one in time",
     file="primer/hiding/prefetch.py",
     function="Prefetch.need",
     also=("Prefetch.done",),
     lesson="hiding_messages",
-    kind="practice",
     minutes=15,
     hints=(
         "Play it with four units and ahead = 1: which gathers start when unit 0 is about to "

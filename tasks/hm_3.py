@@ -6,7 +6,6 @@ import torch.distributed as dist
 from helpers.grade import Task
 
 TASK = Task(
-    id="HM-3",
     title="two halves of a batch that take turns in layers of experts",
     file="primer/hiding/halves.py",
     function="Backward.compute",

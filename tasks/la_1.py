@@ -11,12 +11,10 @@ RANKS = {  # of each launcher, the innermost first: its rank and its world size
     "SLURM_PROCID": "SLURM_NTASKS",
 }
 TASK = Task(
-    id="LA-1",
     title="find the rank in the environment",
     file="jobs/count_ranks.py",
     function="from_environment",
     lesson="beyond_one_machine",
-    kind="practice",
     minutes=25,
     hints=(
         "What does a launcher set, and what is there if none has started this process? What is "

@@ -6,12 +6,10 @@ from helpers.grade import Task
 from helpers.network import Link
 
 TASK = Task(
-    id="LA-3",
     title="say what an all-reduce costs over a slow cable",
     file="jobs/count_ranks.py",
     function="ring_seconds",
     lesson="beyond_one_machine",
-    kind="practice",
     minutes=30,
     hints=(
         "Draw four ranks in a ring, first side by side on two hosts, then in turn. How many "

@@ -7,12 +7,10 @@ import numpy as np
 from helpers.grade import Task
 
 TASK = Task(
-    id="NS-1",
     title="take the mean over those present",
     file="DP/never_stops/rules.py",
     function="mean_over_present",
     lesson="training_never_stops",
-    kind="practice",
     minutes=10,
     hints=(
         "Three replicas, and one has gone: how many vectors are in `sent`, and by what did you "

@@ -7,7 +7,6 @@ import numpy as np
 from helpers.grade import Task
 
 TASK = Task(
-    id="NS-2",
     title="heal a replica from a peer",
     file="DP/never_stops/rules.py",
     function="heal",

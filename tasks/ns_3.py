@@ -5,12 +5,10 @@ import random
 from helpers.grade import Task
 
 TASK = Task(
-    id="NS-3",
     title="find the interval between checkpoints, and what is lost",
     file="DP/never_stops/rules.py",
     function="checkpoint_interval",
     lesson="training_never_stops",
-    kind="practice",
     minutes=10,
     hints=(
         "Write the lost share as a function of the interval t. One part falls with t, the other "

@@ -7,12 +7,10 @@ import numpy as np
 from helpers.grade import Task
 
 TASK = Task(
-    id="NS-4",
     title="merge what learners deliver, with a quorum",
     file="DP/never_stops/rules.py",
     function="merge",
     lesson="training_never_stops",
-    kind="practice",
     minutes=20,
     hints=(
         "Which deliveries may be merged, and which count for the quorum? DiLoCo's outer step "

@@ -6,12 +6,10 @@ import random
 from helpers.grade import Task
 
 TASK = Task(
-    id="PF-3",
     title="open a data file once in each process that reads it",
     file="DP/ddp/inputs.py",
     function="FromFile.handle",
     lesson="where_time_goes",
-    kind="practice",
     minutes=15,
     hints=(
         "A worker that was forked has a copy of every object of its rank, including the open file. "

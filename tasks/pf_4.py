@@ -3,12 +3,10 @@
 from helpers.grade import Task
 
 TASK = Task(
-    id="PF-4",
     title="take a step in half precision with weights in float32",
     file="DP/ddp/precision.py",
     function="train_step",
     lesson="where_time_goes",
-    kind="practice",
     minutes=30,
     hints=(
         "Three parts, each under its mark. What runs in the half type, and what must not? Whose "

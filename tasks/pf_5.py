@@ -3,12 +3,10 @@
 from helpers.grade import Task
 
 TASK = Task(
-    id="PF-5",
     title="shift and mask the target of a decoder",
     file="DP/ddp/transformer.py",
     function="Forecaster.forward",
     lesson="where_time_goes",
-    kind="practice",
     minutes=20,
     hints=(
         "At place t the decoder reads one vector and attends to some places. Which vector of the "

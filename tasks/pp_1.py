@@ -4,12 +4,10 @@ from helpers.grade import Task
 from tasks import _stages
 
 TASK = Task(
-    id="PP-1",
     title="take a batch through the stages, and its gradient back",
     file="PP/naive/intro_PP_naive.py",
     function="forward_backward",
     lesson="naive_pipeline",
-    kind="practice",
     minutes=30,
     ranks=4,  # the lessons use three: a 2 or a 3 that is written into the code shows
     libraries=("torch.fx.experimental.symbolic_shapes",),  # hooks on saved tensors need it

@@ -4,12 +4,10 @@ from helpers.grade import Task
 from tasks import _stages
 
 TASK = Task(
-    id="PP-2",
     title="take micro-batches through the pipeline: all forward, then all backward",
     file="PP/microbatches/intro_PP_microbatches.py",
     function="forward_backward",
     lesson="micro_batches",
-    kind="practice",
     minutes=30,
     ranks=4,  # the lessons use three: a 2 or a 3 that is written into the code shows
     libraries=("torch.fx.experimental.symbolic_shapes",),  # hooks on saved tensors need it

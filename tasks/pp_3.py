@@ -5,7 +5,6 @@ from tasks import _stages
 
 BESIDE = 2  # micro-batches of which a message may still be on its way
 TASK = Task(
-    id="PP-3",
     title="1F1B: one forward, one backward, in turn",
     file="PP/1F1B/intro_PP_1F1B.py",
     function="forward_backward",

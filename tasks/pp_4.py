@@ -5,12 +5,10 @@ import random
 from helpers.grade import Task
 
 TASK = Task(
-    id="PP-4",
     title="order the actions of interleaved 1F1B",
     file="PP/schedules/orders.py",
     function="interleaved",
     lesson="beyond_1f1b",
-    kind="practice",
     minutes=35,
     hints=(
         "Write down the order of forwards for 2 ranks, 4 micro-batches and 2 chunks: it is the "

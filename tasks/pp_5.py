@@ -10,7 +10,6 @@ from helpers.search import search
 from helpers.simulate import Costs, simulate
 
 TASK = Task(
-    id="PP-5",
     title="write a schedule of your own that is fast in little memory",
     file="PP/schedules/orders.py",
     function="within_memory",

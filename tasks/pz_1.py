@@ -4,12 +4,10 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-1",
     title="one rank and the whole batch: forward, loss, backward, update",
     file="puzzles/eight.py",
     function="basic",
     lesson="training_puzzles",
-    kind="practice",
     minutes=15,
     hints=(
         "A step has four parts, in this order: forward through all layers, loss, backward "

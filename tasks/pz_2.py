@@ -4,12 +4,10 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-2",
     title="one rank and one sample at a time, with one update",
     file="puzzles/eight.py",
     function="accumulation",
     lesson="training_puzzles",
-    kind="practice",
     minutes=15,
     hints=(
         "To save memory, hold the activations of only one sample at a time. But the update needs "

@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-3",
     title="each rank takes one sample; sum the gradients over the ranks",
     file="puzzles/eight.py",
     function="ddp",

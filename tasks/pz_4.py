@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-4",
     title="keep a shard of each weight, and gather layers when they are needed",
     file="puzzles/eight.py",
     function="weight_sharded",

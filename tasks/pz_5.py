@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-5",
     title="shard the gradients too",
     file="puzzles/eight.py",
     function="fully_sharded",

@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-6",
     title="pass the whole batch through a pipeline of ranks",
     file="puzzles/eight.py",
     function="pipeline",

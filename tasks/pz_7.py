@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-7",
     title="one sample after the other through the pipeline",
     file="puzzles/eight.py",
     function="gpipe",

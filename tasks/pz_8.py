@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-8",
     title="a pipeline whose layers are sharded over all ranks",
     file="puzzles/eight.py",
     function="pipeline_sharded",

@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-P0",
     title="data parallel with gradient accumulation, reduced once",
     file="puzzles/part0.py",
     function="train_ddp",

@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-P1",
     title="ZeRO: shard weights, gradients and optimizer states",
     file="puzzles/part1.py",
     function="part1_training_loop",

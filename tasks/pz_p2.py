@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-P2",
     title="the naive pipeline, with any number of layers on a rank",
     file="puzzles/part2.py",
     function="part2_training_loop",

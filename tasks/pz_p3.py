@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-P3",
     title="1F1B: one forward and one backward in turn",
     file="puzzles/part3.py",
     function="part3_training_loop",

@@ -4,7 +4,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-P4",
     title="your own strategy: 80 % MFU or more on 32 ranks",
     file="puzzles/part4.py",
     function="part4_training_loop",

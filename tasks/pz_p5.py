@@ -6,7 +6,6 @@ from helpers.grade import Task
 from tasks import _pz
 
 TASK = Task(
-    id="PZ-P5",
     title="the boss: 109 billion parameters on 48 cards, 35 % MFU or more",
     file="puzzles/part5.py",
     function="part5_training_loop",

@@ -9,7 +9,6 @@ from helpers.grade import Task
 from tasks._messages import noted, world_of
 
 TASK = Task(
-    id="RC-1",
     title="build all-reduce as a ring of messages",
     file="primer/ring.py",
     function="ring_all_reduce",

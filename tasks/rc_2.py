@@ -12,7 +12,6 @@ from helpers.grade.verify import same
 from tasks._messages import BATCH, noted, world_of
 
 TASK = Task(
-    id="RC-2",
     title="cure the deadlock in three ways",
     file="primer/exchange.py",
     function="exchange_in_order",

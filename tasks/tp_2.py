@@ -6,12 +6,10 @@ from helpers.grade import Task
 from tasks import _mpi
 
 TASK = Task(
-    id="TP-2",
     title="find the groups and the sizes of each rank",
     file="TP/model/func_impl.py",
     function="get_info",
     lesson="tensor_parallel",
-    kind="practice",
     minutes=25,
     ranks=6,
     hints=(

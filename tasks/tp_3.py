@@ -6,13 +6,11 @@ from helpers.grade import Task
 from tasks import _mpi
 
 TASK = Task(
-    id="TP-3",
     title="collect the parts of the second layer's input and output",
     file="TP/model/func_impl.py",
     function="naive_collect_forward_input",
     also=("naive_collect_forward_output",),
     lesson="tensor_parallel",
-    kind="practice",
     minutes=20,
     ranks=4,
     hints=(

@@ -7,7 +7,6 @@ from helpers.grade import Task
 from tasks._sent import noting_what_leaves
 
 TASK = Task(
-    id="TP-5",
     title="write the two conjugate operators, Copy and Sum",
     file="TP/llama/intro_TP.py",
     function="Copy.forward",

@@ -9,12 +9,10 @@ from helpers.grade import Task
 from helpers.parallel import copy_to_group, reduce_from_group
 
 TASK = Task(
-    id="TP-6",
     title="write a linear layer that is cut among the ranks",
     file="TP/llama/intro_TP.py",
     function="PartLinear",
     lesson="tensor_parallel",
-    kind="practice",
     minutes=20,
     ranks=3,
     done_by=("linear", "ColumnParallelLinear", "RowParallelLinear"),

@@ -10,7 +10,6 @@ from helpers.parallel import reduce_from_group
 from tasks._sent import noting_what_leaves
 
 TASK = Task(
-    id="TP-7",
     title="compute the loss without ever holding all logits",
     file="TP/llama/parallel_loss.py",
     function="parallel_cross_entropy",

@@ -3,12 +3,10 @@
 from helpers.grade import Task
 
 TASK = Task(
-    id="TR-1",
     title="write the training loop",
     file="primer/loop.py",
     function="train",
     lesson="one_device",
-    kind="practice",
     minutes=20,
     hints=(
         "Begin with pieces = 1: for each batch, what are the three parts of a step, and which of "

@@ -8,12 +8,10 @@ from helpers.grade import Task
 from tasks import _trained
 
 TASK = Task(
-    id="TW-1",
     title="port DP x PP to a mesh",
     file="DP_PP/torchs_words.py",
     function="train",
     lesson="torchs_own_words",
-    kind="practice",
     minutes=45,
     seconds=150,
     ranks=4,

@@ -9,7 +9,7 @@ import sys
 import zipfile
 import zipimport
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -65,47 +65,48 @@ class TaskError(ValueError):
 class Task:
     """One exercise.
 
-    id: stable, for example "DP-1"; its file is then tasks/dp_1.py.
     title: what to do, in a few words: "average the gradients".
     file, function: where to write it; `file` from the repository's root, with "/"; a method with
     its class, "Pipe.forward". also: further functions there.
     lesson: the name of the lesson that it belongs to.
-    kind: one of KINDS, which says what each of them is for.
     minutes: about how long it takes; the points follow from it.
     hints: three, from a nudge to nearly the answer.
+    kind: one of KINDS, which says what each of them is for.
     seconds: how long a check may take before it is stopped.
     libraries: modules that the work imports and that take seconds, torch not among them: they are
     imported once for all ranks, where ranks can be forked.
     done_by: names in `helpers` that do the task already, so that the work may not import them.
     ranks: on how many ranks the work runs; 0 runs it in one process, without torch.distributed.
+    id: stable, as the name of its file says: that of tasks/dp_1.py is "DP-1".
     """
 
-    id: str
     title: str
     file: str
     function: str
     lesson: str
-    kind: str
     minutes: int
     hints: tuple[str, str, str]
+    kind: str = "practice"
     seconds: float = 60.0
     libraries: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     done_by: tuple[str, ...] = ()
     ranks: int = 0
+    id: str = ""
 
     def __post_init__(self) -> None:
-        if not TASK_ID.fullmatch(self.id):
+        name = self.id or repr(self.title)  # while its file is read it has no id yet
+        if self.id and not TASK_ID.fullmatch(self.id):
             raise TaskError(f"task id {self.id!r}: write capital letters, digits and '-': 'DP-1'")
         if len(self.hints) != HINTS or not all(self.hints):
-            raise TaskError(f"task {self.id}: give {HINTS} hints, not {len(self.hints)}")
+            raise TaskError(f"task {name}: give {HINTS} hints, not {len(self.hints)}")
         if self.kind not in KINDS:
-            raise TaskError(f"task {self.id}: kind {self.kind!r} is none of {', '.join(KINDS)}")
+            raise TaskError(f"task {name}: kind {self.kind!r} is none of {', '.join(KINDS)}")
         if self.minutes <= 0 or self.seconds <= 0:
-            raise TaskError(f"task {self.id}: minutes and seconds must be above 0")
+            raise TaskError(f"task {name}: minutes and seconds must be above 0")
         if "\\" in self.file or self.file.startswith("/") or ".." in self.file.split("/"):
             raise TaskError(
-                f"task {self.id}: give the file from the repository's root, with '/', "
+                f"task {name}: give the file from the repository's root, with '/', "
                 f"not {self.file!r}"
             )
 
@@ -162,8 +163,8 @@ def task_ids(folder: Path | None = None) -> list[str]:
     if folder is None:
         need_clone()
         folder = ROOT / "tasks"
-    names = [path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")]
-    return sorted((name.upper().replace("_", "-") for name in names), key=_in_order)
+    paths = (path for path in folder.glob("*.py") if not path.stem.startswith("_"))
+    return sorted(map(_id_of, paths), key=_in_order)
 
 
 def load_task(task_id: str, folder: Path | None = None) -> TaskFile:
@@ -175,23 +176,21 @@ def load_task(task_id: str, folder: Path | None = None) -> TaskFile:
             f"there is no task {task_id!r}: the tasks are {', '.join(ids) or 'none'} "
             f"(one file each in {folder})"
         )
-    found = read_task(folder / (task_id.lower().replace("-", "_") + ".py"))
-    if found.task.id != task_id:
-        raise TaskError(
-            f"{found.path}: the file's name says {task_id} and its TASK says {found.task.id}: "
-            "rename one of them"
-        )
-    return found
+    return read_task(folder / (task_id.lower().replace("-", "_") + ".py"))
 
 
 def read_task(path: Path) -> TaskFile:
-    """The task in a file. Raises TaskError for a file that isn't one."""
+    """The task in a file, whose name says its id. Raises TaskError for a file that isn't one."""
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))  # what several tasks share is imported from `tasks`
     module = load_module(path, f"lab_task_{path.stem}")
     if not hasattr(module, "TASK") or not hasattr(module, "observe"):
         raise TaskError(f"{path}: a task file must define TASK and observe")
-    return TaskFile(module.TASK, path)
+    return TaskFile(replace(module.TASK, id=_id_of(path)), path)
+
+
+def _id_of(path: Path) -> str:
+    return path.stem.upper().replace("_", "-")
 
 
 def lab_of(task_id: str) -> str:

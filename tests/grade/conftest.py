@@ -19,12 +19,10 @@ TASK = """
 from helpers.grade import Task
 
 TASK = Task(
-    id="T-1",
     title="add one",
     file="lab/work.py",
     function="add_one",
     lesson="one_device",
-    kind="practice",
     minutes=1,
     hints=("first hint", "second <hint>", "third hint"),
 )

@@ -16,12 +16,10 @@ TASK = """
 from helpers.grade import Task
 
 TASK = Task(
-    id="H-1",
     title="halve it",
     file="lab/halve.py",
     function="halve",
     lesson="halving",
-    kind="practice",
     minutes=5,
     hints=("a", "b < c", "d"),
 )
