@@ -146,11 +146,8 @@ def _row(task: Task) -> str:
     where = f"[`{task.file}`](../{task.file}), {task.listed('`{}`')}"
     named = len(getattr(load_whole(load_task(task.id)), "MUTANTS", ()))
     facts = f"{task.kind} | {task.minutes} | {task.points} | {named or ''}"
-    return f"| **{task.id}** | {_cell(task.title)} | {where} | {facts} |"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    title = task.title.replace("|", "\\|")
+    return f"| **{task.id}** | {title} | {where} | {facts} |"
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:

@@ -10,7 +10,7 @@ from html import escape
 
 from helpers.grade.many import Graded, Grades
 from helpers.grade.roster import Person, rows_of
-from helpers.grade.verdict import EMPTY, Verdict, not_held
+from helpers.grade.verdict import EMPTY, not_held
 from helpers.grade.words import cut, in_one_line
 
 MOST_WORDS = 300  # characters of a reason
@@ -40,7 +40,9 @@ def csv_of(grades: Grades, people: Sequence[Person] = ()) -> str:
         if row.one:
             facts["submission"] = row.one.name
         if row.one and row.one.handed_in:
-            limits = dict.fromkeys(filter(None, map(_limits, row.one.verdicts.values())))
+            # Of a check for which the work wasn't run, nothing was or wasn't held.
+            limits = (v.limits for v in row.one.verdicts.values())
+            limits = dict.fromkeys(str(each) for each in limits if each.held or each.open)
             facts |= {"points": row.one.points, "of": grades.of, **_cells(row.one)}
             facts |= {"feedback": _feedback(row.one), "limits": "; ".join(limits)}
             facts["note"] = "; ".join(filter(None, [row.note, *_troubles(row.one)]))
@@ -75,12 +77,6 @@ def _troubles(one: Graded) -> list[str]:
     """What the teacher should know and no feedback repeats: errors, in whatever words."""
     found = [v for v in one.verdicts.values() if v.kind not in (*OWN, *EMPTY) and v.reason]
     return [one.trouble] + [f"{v.task.id}: {cut(in_one_line(v.reason), MOST_WORDS)}" for v in found]
-
-
-def _limits(verdict: Verdict) -> str:
-    """The limits of one check, or nothing where the work was not run."""
-    limits = verdict.limits
-    return str(limits) if limits.held or limits.open else ""
 
 
 def safe(cell: object) -> object:

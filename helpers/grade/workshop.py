@@ -70,7 +70,8 @@ def serve(orders: int, answers: int, confined: bool) -> None:
     gc.freeze()  # what is there now stays shared between all copies
     gc.enable()
     adopt()
-    send_bytes(answers, pack({"user": _user(confined, other_user)}))
+    user = f"{'another' if other_user else 'the same'}, without rights" if confined else ""
+    send_bytes(answers, pack({"user": user}))
     while True:
         try:
             job = Job(**unpack(receive_bytes(orders)))
@@ -95,12 +96,6 @@ def serve(orders: int, answers: int, confined: bool) -> None:
         if not CAN_FORK:
             break
     os._exit(0)
-
-
-def _user(confined: bool, other: bool) -> str:
-    if not confined:
-        return ""
-    return "another, without rights" if other else "the same, without rights"
 
 
 def _work(job: Job, answers: int, scratch: str, own_user: bool) -> None:

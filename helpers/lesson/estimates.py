@@ -56,15 +56,11 @@ def estimate(question_id: str, question: str, unit: str) -> None:
 
 def asked_for(question: str, unit: str) -> Shown:
     """Return the question as a page without a kernel shows it."""
-    words = f"{question} Write down a number ({unit}), and how sure you are: within {known()}."
+    *others, last = WITHIN
+    ranges = f"{', '.join(others)} or {last}"
+    words = f"{question} Write down a number ({unit}), and how sure you are: within {ranges}."
     html = f'<div style="{BOX}"><b>Estimate.</b> {escape(words)}</div>'
     return Shown(html, f"Estimate: {words}")
-
-
-def known() -> str:
-    """Return the ranges in words."""
-    *others, last = WITHIN
-    return f"{', '.join(others)} or {last}"
 
 
 def number(text: str) -> float | None:
@@ -99,17 +95,14 @@ def settled(question_id: str, measured: float, unit: str, because: str) -> Shown
         note_estimate(question_id, guess, within, error)
         name = next((name for name, factor in WITHIN.items() if factor == within), "your range")
         ratio = max(guess / measured, measured / guess)
-        off = "exactly" if ratio < 1.005 else f"{ratio:.2g} times too {size(guess, measured)}"
+        size = "large" if guess > measured else "small"
+        off = "exactly" if ratio < 1.005 else f"{ratio:.2g} times too {size}"
         words = (
             f"You said {written(guess)} {unit}, within {name}; it's {written(measured)} {unit}. "
             f"Your number is {off}, and your range {'holds' if held else 'does not hold'}."
         ).replace("is exactly", "is right")
     text = f"{words} {because}".rstrip()
     return Shown(f'<div style="{BOX}">{escape(text)}</div>', text)
-
-
-def size(guess: float, measured: float) -> str:
-    return "large" if guess > measured else "small"
 
 
 def written(value: float) -> str:
