@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 
 import pytest
 
@@ -61,6 +62,13 @@ def relaxed(trace) -> float:
     return max(start[key] + boxes[key].duration for key in boxes)
 
 
+def resized(trace, size) -> float:
+    """When the step would end whose boxes and messages take `size(event)`."""
+    events = [type(e)(e.rank, e.kind, e.start, e.start + size(e), e.lane, e.name, e.info)
+              for e in trace.events]  # fmt: skip
+    return relaxed(type(trace)(events, trace.meta))
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_key_of_a_pipeline_holds_in_another_simulation(seed):
     card = deal(seed, 1)
@@ -80,27 +88,15 @@ def test_a_mended_pipeline_takes_what_the_key_says(seed):
         return
     forward, _, half, message = map(int, re.findall(r"(\d+) ms", card.facts[1]))
     healthy = {"F": forward, "B": 2 * half, "I": half, "W": half}
-    events = []
-    for e in card.trace.events:
-        size = healthy[e.kind] if e.lane == "compute" else message
-        events.append(type(e)(e.rank, e.kind, e.start, e.start + size, e.lane, e.name, e.info))
-    mended = relaxed(type(card.trace)(events, card.trace.meta))
+    mended = resized(card.trace, lambda e: healthy[e.kind] if e.lane == "compute" else message)
     assert math.isclose(mended, key["mended"], rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_change_that_helps_most_is_the_one_of_the_key(seed):
     card = deal(seed, 1)
-    key, events, meta = key_of(card), card.trace.events, card.trace.meta
-
-    def took(size) -> float:
-        changed = [
-            type(e)(e.rank, e.kind, e.start, e.start + size(e), e.lane, e.name, e.info)
-            for e in events
-        ]
-        return relaxed(type(card.trace)(changed, meta))
-
-    computing = [e for e in events if e.lane == "compute"]
+    key, took = key_of(card), partial(resized, card.trace)
+    computing = [e for e in card.trace.events if e.lane == "compute"]
     forward = int(re.search(r"(\d+) ms forward", card.facts[1])[1])
     parts = {"F": 1, "B": 2, "I": 1, "W": 1}
     m = 1 + max(e.info["micro_batch"] for e in computing)

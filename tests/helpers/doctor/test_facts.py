@@ -27,9 +27,10 @@ def bare_python(tmp_path_factory):
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def run_doctor(python: Path | str, **settings: str) -> subprocess.CompletedProcess:
+def run(*words: str, python: Path | str = sys.executable, **settings: str):
+    """What an interpreter does with these words of its command."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **settings}
-    command = [str(python), "-m", "helpers.doctor"]
+    command = [str(python), *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
@@ -41,7 +42,7 @@ def broken_torch(folder: Path, code: str) -> str:
 
 
 def test_without_any_package_the_doctor_says_what_to_do(bare_python):
-    done = run_doctor(bare_python)
+    done = run("-m", "helpers.doctor", python=bare_python)
     assert done.returncode == 1 and done.stderr == ""
     assert "torch is not installed; the lessons need torch 2.13.0." in done.stdout
     assert "numpy missing" in done.stdout
@@ -74,11 +75,8 @@ def test_the_doctor_imports_nothing_but_pythons_own_library_and_packaging():
         "new = {name.split('.')[0] for name in set(sys.modules) - before}\n"
         "print(*sorted(new - set(sys.stdlib_module_names) - {'helpers', 'packaging'}))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == ""
+    done = run("-c", code)
+    assert (done.returncode, done.stdout.strip()) == (0, "")
 
 
 def test_no_name_and_no_home_folder_is_in_the_report(tmp_path):
@@ -87,7 +85,7 @@ def test_no_name_and_no_home_folder_is_in_the_report(tmp_path):
     path = broken_torch(tmp_path, f"raise OSError('cannot load {home}/lib.so for ada.lovelace')")
     people = {name: "ada.lovelace" for name in ("LOGNAME", "USER", "LNAME", "USERNAME")}
     homes = {"HOME": str(home), "USERPROFILE": str(home)}
-    done = run_doctor(sys.executable, PYTHONPATH=path, **people, **homes)
+    done = run("-m", "helpers.doctor", PYTHONPATH=path, **people, **homes)
     assert "torch does not work here: OSError: cannot load ~/lib.so for <user>" in " ".join(
         done.stdout.split()
     )
@@ -157,10 +155,7 @@ def test_cores_follow_what_this_process_may_use():
     if hasattr(os, "sched_setaffinity") and usable > 1:
         code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
         code += "from helpers.doctor.facts import cores; print(cores()[0])"
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert done.stdout.strip() == "1"
+        assert run("-c", code).stdout.strip() == "1"
 
 
 def test_memory_is_found_and_a_containers_limit_is_read(tmp_path):
@@ -184,20 +179,12 @@ def test_needed_versions_are_read_from_pyproject_and_found_ones_from_the_environ
 @pytest.mark.parametrize(
     ("version", "needed", "fits"),
     [
-        ("2.13.0+cpu", "==2.13.0", True),
-        ("2.13", "==2.13.0", True),
-        ("2.13.1", "==2.13.0", False),
-        ("2.4.6", ">=2.4,<3", True),
-        ("3.0", ">=2.4,<3", False),
-        ("2.10", ">=2.4,<3", True),
-        ("2.3.9", ">=2.4, <3", False),
-        ("1.0", "", True),
-        ("3.0rc1", "<=3.0", True),
-        ("1.1", ">1,<1.1", False),
-        ("dev", ">=0.1", False),
-        ("2.1rc1", ">=2.1", False),
+        ("2.13.0+cpu", "==2.13.0", True), ("2.13", "==2.13.0", True), ("2.13.1", "==2.13.0", False),
+        ("2.4.6", ">=2.4,<3", True), ("3.0", ">=2.4,<3", False), ("2.10", ">=2.4,<3", True),
+        ("2.3.9", ">=2.4, <3", False), ("1.0", "", True), ("3.0rc1", "<=3.0", True),
+        ("1.1", ">1,<1.1", False), ("dev", ">=0.1", False), ("2.1rc1", ">=2.1", False),
     ],
-)
+)  # fmt: skip
 def test_versions_are_compared_by_number(version, needed, fits):
     assert in_range(version, needed) is fits
 
@@ -207,9 +194,7 @@ def test_an_old_python_gets_one_sentence():
         "import sys; sys.version_info = (3, 9, 18, 'final', 0)\n"
         "import runpy; runpy.run_module('helpers.doctor', run_name='__main__')"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = run("-c", code)
     assert "needs Python 3.11 or newer and this is Python 3.9" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -87,20 +87,11 @@ def test_one_that_is_too_late_gets_the_weights_and_does_not_count(tmp_path):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"part": 2},
-        {"part": -1},
-        {"base": 1},
-        {"base": -1},
-        {"steps": 0},
-        {"steps": 801},
-        {"tokens": 0},
-        {"tokens": 993},
-        {"ticket": ""},
-        {"ticket": "x" * 33},
-        {"size": 4},
+        {"part": 2}, {"part": -1}, {"base": 1}, {"base": -1}, {"steps": 0}, {"steps": 801},
+        {"tokens": 0}, {"tokens": 993}, {"ticket": ""}, {"ticket": "x" * 33}, {"size": 4},
         {"value": float("nan")},
     ],
-)
+)  # fmt: skip
 def test_a_wrong_delivery_is_refused_and_leaves_nothing(tmp_path, wrong):
     found = table(tmp_path)
     ada, _ = two(found)
