@@ -51,11 +51,11 @@ def _norms(word):
         " if ", "\n            if "
     )
     new = new.replace("[p.grad", "[\n            p.grad").replace("name]", "name\n        ]")
-    return (_SUM, new, f"*{word}*", ALL)
+    return planted(_SUM, new, f"*{word}*")
 
 
 def _group(word):
-    return (
+    return planted(
         _SUM + _ROW,
         f"""        named = self.parameters.items()
         apart = [p.grad for name, p in named if "{word}" in name]
@@ -64,7 +64,6 @@ def _group(word):
 """
         + _ROW,
         f"*{word}*",
-        ALL,
     )
 
 
@@ -73,7 +72,7 @@ def _router(word):
         gates = [p.grad for name, p in named if "{word}" in name]
         together(gates, lambda flat: dist.all_reduce(flat, group=self.row))
 """
-    return (_SUM, new + _SUM, f"*{word}*", ALL)
+    return planted(_SUM, new + _SUM, f"*{word}*")
 
 
 def _weights(word):
@@ -83,7 +82,7 @@ def _weights(word):
         others = [p.data for name, p in named if "{word}" in name]
         together(others, lambda flat: dist.all_reduce(flat.div_(2), group=self.column))
 """
-    return (_COLUMN, new, f"*{word}*", ALL)
+    return planted(_COLUMN, new, f"*{word}*")
 
 
 MISTAKES = {

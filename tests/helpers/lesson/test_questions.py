@@ -132,6 +132,7 @@ def test_a_clock_that_disagrees_is_told_and_the_argument_counts(monkeypatch):
         "B", A="No.", B="Two are twice one.", C="No.",
         here=lambda ratio: "B" if ratio > 1.5 else "A", unless="Here it was {ratio:.1f}.",
     )  # fmt: skip
+    assert truth.wrong == {"A": "No.", "C": "No."}
     monkeypatch.setattr(questions, "asked", lambda question, kind: truth)
     note_prediction("sums-1", "B")
     calm, busy = (repr(revealed("sums-1", {"ratio": ratio})) for ratio in (2.0, 1.2))
