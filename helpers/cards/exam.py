@@ -9,8 +9,7 @@ from html import escape
 from random import Random
 
 from helpers.cards.dealing import deal, random_of
-from helpers.cards.sheet import STYLE, page_of
-from helpers.draw.style import painted
+from helpers.cards.sheet import STYLE, html_page, page_of
 
 # Each program has two mistakes; both let the loss fall.
 PROGRAMS = (
@@ -78,16 +77,12 @@ def exam(seed: str, key: bool, secret: str = "") -> str:
         "</article>"
         for n, part in enumerate(found, 1)
     )
-    title = escape(f"Exam {seed}" + (": solutions" if key else ""))
-    style = painted(STYLE) + "article { break-after: auto; break-inside: avoid; }"
-    head = f"<meta charset=utf-8><title>{title}</title><style>{style}</style>"
+    title = f"Exam {seed}" + (": solutions" if key else "")
     intro = (
         f"Ninety minutes, {total} points. On paper, with a calculator; every answer needs a reason."
     )
-    return (
-        f"<!doctype html><html lang=en><head>{head}</head><body><h1>{title}</h1><p>{intro}</p>"
-        f"{sections}</body></html>\n"
-    )
+    body = f"<h1>{escape(title)}</h1><p>{intro}</p>{sections}"
+    return html_page(title, body, STYLE + "article { break-after: auto; break-inside: avoid; }")
 
 
 def _list(*rows: str) -> str:

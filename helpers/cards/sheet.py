@@ -25,8 +25,13 @@ def sheet(cards: list[Card], key: bool = False, title: str = "Trace cards") -> s
         "</article>"
         for card in cards
     )
-    head = f"<meta charset=utf-8><title>{escape(title)}</title><style>{painted(STYLE)}</style>"
-    return f"<!doctype html><html lang=en><head>{head}</head><body>{pages}</body></html>\n"
+    return html_page(title, pages)
+
+
+def html_page(title: str, body: str, style: str = STYLE) -> str:
+    """Return HTML that needs no other file."""
+    head = f"<meta charset=utf-8><title>{escape(title)}</title><style>{painted(style)}</style>"
+    return f"<!doctype html><html lang=en><head>{head}</head><body>{body}</body></html>\n"
 
 
 def page_of(card: Card, key: bool) -> str:

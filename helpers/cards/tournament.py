@@ -29,7 +29,8 @@ from pathlib import Path
 from secrets import token_hex
 
 from helpers.cards.dealing import random_of
-from helpers.draw.style import painted
+from helpers.cards.sheet import html_page
+from helpers.files import write_whole
 from helpers.pipeline import Pace, run_paced
 from helpers.schedules import SCHEDULES, Schedule
 from helpers.simulate import simulate
@@ -131,9 +132,7 @@ class Term:
         return self.rounds[-1] if self.rounds and "measured" not in self.rounds[-1] else None
 
     def save(self) -> None:
-        fresh = self.path.with_suffix(".new")
-        fresh.write_text(json.dumps({"rounds": self.rounds}, indent=1), encoding="utf-8")
-        fresh.replace(self.path)
+        write_whole(self.path, json.dumps({"rounds": self.rounds}, indent=1))
         self.key.write_text(f"{self.secret}\n{self.last}", encoding="utf-8")
 
     def begin(self, seed: str) -> None:
@@ -180,12 +179,8 @@ class Term:
             for pair, count, error, points in self.table()
         )
         head = "<tr><th>pair<th>rounds<th>mean error (powers of 2)<th>score</tr>"
-        style = f"<meta charset=utf-8><title>Tournament</title><style>{painted(STYLE)}</style>"
         now = f"<pre>{escape(str(plan_of(self.open['seed'])))}</pre>" if self.open else ""
-        return (
-            f"<!doctype html><html lang=en><head>{style}</head><body>{now}"
-            f"<table>{head}{rows}</table></body></html>\n"
-        )
+        return html_page("Tournament", f"{now}<table>{head}{rows}</table>", STYLE)
 
 
 def main(arguments: list[str] | None = None) -> int:

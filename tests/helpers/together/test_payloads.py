@@ -8,17 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from helpers.together.payloads import (
-    HEADER,
-    Wrong,
-    number,
-    pack,
-    plain,
-    size_of,
-    text,
-    unpack,
-    whole,
-)
+from helpers.together.payloads import HEADER, Wrong, number, pack, size_of, text, unpack, whole
 
 
 def test_a_payload_arrives_as_it_was():
@@ -47,6 +37,8 @@ GOOD = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
         (raw({"x": "y" * HEADER}), "header is too long"),
         (raw(b"[" * 4000), "isn't a JSON object"),
         (raw(b"[1]"), "isn't a JSON object"),
+        (raw(b"{"), "isn't a JSON object"),
+        (raw(b"\xff"), "isn't a JSON object"),
         (raw({"delta": GOOD}, bytes(8)), "isn't a JSON object"),  # no facts
         (raw({"__metadata__": [], "delta": GOOD}, bytes(8)), "isn't a JSON object"),
         (raw({"__metadata__": FACTS, "other": GOOD}, bytes(8)), "the arrays ['delta']"),
@@ -103,9 +95,3 @@ def test_a_speed_is_finite_and_within_its_bounds(found):
 def test_a_text_is_one_short_line_without_control_characters(found):
     with pytest.raises(Wrong, match="a text of 1 to 8 characters, in one line"):
         text({"n": found}, "n", 8)
-
-
-def test_json_that_is_no_object_is_refused():
-    for wrong in ("", "[]", "1", "{", b"\xff", None, "[" * 10**5, '{"a": 1' + "0" * 5000 + "}"):
-        with pytest.raises(Wrong, match="isn't a JSON object"):
-            plain(wrong)
