@@ -7,6 +7,7 @@ from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
+import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
 from helpers.files import write_whole

@@ -10,6 +10,7 @@ import functools
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 from never_stops import distance, survive
 from replica import run

@@ -7,6 +7,7 @@ python -m pytest -l -v -k "a4_1_2"
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
