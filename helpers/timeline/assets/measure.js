@@ -68,7 +68,7 @@ export function numbersIn(part, a, b) {
     if (size !== undefined) bytes += size;
   }
   return {
-    duration, busy: of("busy"), peaks, messages, bytes,
+    duration, busy: of("busy"), waiting: of("waiting"), peaks, messages, bytes,
     utilisation: share("busy"),
     bubbleTotal: room ? 1 - work / room : null,
     bubbleIdeal: work ? (room - work) / work : null,
