@@ -58,7 +58,6 @@ SLOW = (
     "tests/grade/test_oral.py::test_a_class",
     "tests/grade/test_redteam.py::test_a_silent_mistake",
     "tests/grade/test_sandbox.py",
-    "tests/grade/test_student.py::test_it_is_the_same",
     "tests/grade/test_student.py::test_no_line",
     "tests/grade/test_submission.py",
     "tests/helpers/cards/test_cards.py::test_a_measured_card",
