@@ -8,12 +8,16 @@ all that it is given.
 Under CI a test that is skipped or expected to fail fails the session.
 """
 
+import gc
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+# nbformat would build a parser of all internet addresses, in seconds, for what no notebook has.
+sys.modules.setdefault("rfc3987_syntax", None)
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # `make gpu` looks at them
 # Two threads that wait for each other on a busy machine can take many times as long as one.
@@ -33,6 +37,7 @@ SLOW = (
     "tests/DP/test_profiling.py::test_each_rank_leaves",
     "tests/DP/test_profiling.py::test_the_traces",
     "tests/DP/test_scripts.py::test_run_sh",
+    "tests/DP/test_zero.py::test_torchs_own",
     "tests/DP/test_zero_more.py",
     "tests/EP/test_experts.py::test_the_script",
     "tests/EP/test_hops.py",
@@ -58,6 +63,7 @@ SLOW = (
     "tests/grade/test_oral.py::test_a_class",
     "tests/grade/test_redteam.py::test_a_silent_mistake",
     "tests/grade/test_sandbox.py",
+    "tests/grade/test_student.py::test_most_tasks",
     "tests/grade/test_student.py::test_no_line",
     "tests/grade/test_submission.py",
     "tests/helpers/cards/test_cards.py::test_a_measured_card",
@@ -65,6 +71,8 @@ SLOW = (
     "tests/helpers/cards/test_exam.py::test_the_questions",
     "tests/helpers/cards/test_exam.py::test_variants",
     "tests/helpers/checkpoint/test_layouts.py::test_another_layout",
+    "tests/helpers/checkpoint/test_layouts.py::test_fully_sharded",
+    "tests/helpers/checkpoint/test_layouts.py::test_shards",
     "tests/helpers/cluster/test_search.py::test_the_best_of_a_wide",
     "tests/helpers/draw/test_timeline.py::test_a_hundred_thousand",
     "tests/helpers/hang/test_hangs.py::test_a_hang_is_told[unchecked",
@@ -102,6 +110,7 @@ SLOW = (
     "tests/simplellm/test_models.py::test_the_best",
     "tests/tasks/test_programs.py",
     "tests/test_demo.py",
+    "tests/test_readme.py::test_its_ten_lines",
     "tests/tools/test_gpu.py::test_each_script",
     "tests/tools/test_gpu.py::test_the_traced",
     "tests/tools/test_mutate.py",
@@ -246,12 +255,35 @@ GROUPS = {
         "tests/tools/test_run_tests.py",
     ),
 }
+# What most tests' functions import on their ranks: once for all, as each launch has new ones.
+IMPORTED = (
+    "helpers.checkpoint",
+    "helpers.oracle",
+    "helpers.parallel",
+    "helpers.pipeline",
+    "helpers.ranks.start",
+    "helpers.search",
+    "helpers.trace",
+    "pytest",
+    "simplellm.llama",
+)
 NOT_RUN = "a test did not run that should have"
 
 
 def is_strict() -> bool:
     """Return whether a test that does not run is a failure."""
     return os.environ.get("CI", "") not in ("", "0", "false")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Don't even import a file or folder that is slow as a whole, if what is slow won't run."""
+    if config.option.markexpr == "not slow" and collection_path != config.rootpath:
+        place = collection_path.relative_to(config.rootpath).as_posix()
+        return place in SLOW or f"{place}/" in SLOW or None
+
+
+def pytest_collection_finish():
+    gc.freeze()  # a hundred imported packages: each full collection would look at all of them
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects
@@ -282,7 +314,7 @@ def warm_ranks():
     """Keep ranks warm between all tests, as a notebook does: to start them takes the most time."""
     from helpers.ranks import keep_warm
 
-    keep_warm(4, imports=["torch._dynamo"])  # some of them use FSDP, which needs it
+    keep_warm(4, imports=IMPORTED)
     yield
     keep_warm(0)
 

@@ -130,6 +130,8 @@ def run_part(command: list[str], report: Path, seconds: float) -> Counter:
         code, found = code or 1, Counter()  # a test has ended the whole process
     if code and not found["failed"] + found["errors"]:
         found["errors"] = 1
+    if tests and code == 5:  # pytest's word for it
+        print("No test ran. What is slow runs with --all: make test-all ONLY=…, say.")
     return found
 
 
