@@ -36,9 +36,9 @@ def test_the_largest_finite_numbers_are_clipped_too():
     assert np.abs(merged(found, "clip")).max() < 5
 
 
-def test_a_trimmed_mean_leaves_out_a_fifth_at_each_end():
-    found = deliveries([1, 9], [2, 8], [3, 7], [4, -1e9], [1e9, 5])
-    assert merged(found, "trimmed") == pytest.approx([3, 20 / 3])
+def test_a_trimmed_mean_leaves_out_a_fifth_rounded_up_at_each_end():
+    found = deliveries([1, 9], [2, 8], [3, 7], [7, -1e9], [1e9, 5], [-1e9, 1e9])
+    assert merged(found, "trimmed") == pytest.approx([2.5, 7.5])  # two of six
 
 
 def test_a_median_is_that_of_each_number():
@@ -58,15 +58,6 @@ def test_nobody_counts_for_more_tokens_than_the_median_learner(guard, step):
 def test_where_all_agree_every_merge_takes_the_same_step(guard):
     for learners in (1, 2, 3, 5, 8):
         assert merged(deliveries(*[[1, -2]] * learners), guard) == pytest.approx([1, -2])
-
-
-@pytest.mark.parametrize("guard", ["clip", "trimmed", "median"])
-def test_two_of_seven_liars_can_not_move_a_merge_far(guard):
-    draw = np.random.default_rng(0)
-    honest = 1 + 0.1 * draw.standard_normal((5, 50))
-    found = deliveries(*honest, *[-100 * honest[0]] * 2)
-    assert (merged(found, guard) > 0.3).all()
-    assert (merged(found, "mean") < -20).all()
 
 
 def test_the_table_in_the_docs_is_the_recorded_one():
