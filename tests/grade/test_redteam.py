@@ -63,13 +63,6 @@ def test_a_step_is_seen_whose_optimizer_was_made_anew():
     assert all(rank["gradients"] and rank["after"] for rank in ranks)
 
 
-def test_a_tensor_that_nobody_planted_earns_nothing():
-    key = {**KEY, "lines": [7], "text": "", "salt": "x"}
-    mark = redteam.digest(json.dumps(key))
-    said = {"rank": "all", "line": 7, "mistake": "factor", "digest": mark, "by": "eva"}
-    assert redteam.board([key], [said | {"tensor": "nonsense"}])[0].startswith("eva: 3 points")
-
-
 def test_what_will_not_do_is_one_sentence(monkeypatch):
     with pytest.raises(ValueError, match="0 lines differ: plant one mistake, of 1 to 6 lines"):
         redteam.plant(MINE, MINE, KEY)
@@ -108,9 +101,11 @@ def test_wrong_input_is_one_sentence(words, said, capsys, tmp_path):
     assert said in error and error.count("\n") == 1
 
 
-def test_an_accusation_of_ones_own_case_or_by_a_changed_key_counts_nothing():
+def test_ones_own_case_a_changed_key_and_a_tensor_that_nobody_planted_earn_nothing():
     key = {**KEY, "lines": [7], "text": "", "salt": "x"}
     mark = redteam.digest(json.dumps(key))
-    right = {"rank": "all", "tensor": "all", "line": 7, "mistake": "factor", "digest": mark}
-    assert redteam.board([key], [{**right, "by": "ada"}]) == []
-    assert redteam.board([{**key, "lines": [8]}], [{**right, "by": "eva"}]) == []
+    said = {"rank": "all", "tensor": "all", "line": 7, "mistake": "factor", "digest": mark}
+    assert redteam.board([key], [{**said, "by": "ada"}]) == []
+    assert redteam.board([{**key, "lines": [8]}], [{**said, "by": "eva"}]) == []
+    (eva, *_) = redteam.board([key], [{**said, "by": "eva", "tensor": "nonsense"}])
+    assert eva.startswith("eva: 3 points")
