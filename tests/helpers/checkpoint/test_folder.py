@@ -194,8 +194,9 @@ def test_a_position_comes_back_as_json_has_it_or_is_refused(tmp_path):
     deep = []
     for _ in range(100_000):
         deep = [deep]
-    with pytest.raises(CheckpointError, match="position is a list, which JSON cannot hold"):
-        save(tmp_path, make(), 1, position=deep)
+    for position, kind in ((deep, "list"), (torch.ones(1), "Tensor")):
+        with pytest.raises(CheckpointError, match=f"position is a {kind}, which JSON cannot hold"):
+            save(tmp_path, make(), 1, position=position)
     save(tmp_path, make(), 1, position={1: (2, float("inf")), "ä\ud800": None})
     assert load(tmp_path, make()).position == {"1": [2, float("inf")], "ä\ud800": None}
 

@@ -48,12 +48,9 @@ def said(error, work, *args, **kwargs):
     return str(caught.value)
 
 
-def test_no_checkpoint_there(tmp_path, saved):
-    model = Training(make_whole(layers=2))
-    assert f"there is no checkpoint in {tmp_path}: save" in said(
-        NoCheckpoint, load, tmp_path, model
-    )
-    assert "it has those of step 3" in said(CheckpointError, load, saved, model, step=2)
+def test_no_checkpoint_there(tmp_path):
+    words = said(NoCheckpoint, load, tmp_path, Training(nn.Linear(2, 2)))
+    assert f"there is no checkpoint in {tmp_path}: save" in words
 
 
 @pytest.mark.parametrize(
@@ -114,8 +111,6 @@ def test_numbers_that_make_no_sense(tmp_path):
     model = Training(nn.Linear(2, 2))
     assert "step must be a whole number" in said(CheckpointError, save, tmp_path, model, -1)
     assert "keep must be a whole number" in said(CheckpointError, save, tmp_path, model, 1, keep=0)
-    words = said(CheckpointError, save, tmp_path, model, 1, position=torch.ones(1))
-    assert "position is a Tensor, which JSON cannot hold" in words
     assert latest(tmp_path) is None
 
 
@@ -124,11 +119,6 @@ def test_two_tensors_of_one_name(tmp_path):
     alike = Training(two, name=lambda name: name.partition(".")[2])
     words = said(CheckpointError, save, tmp_path, alike, 1)
     assert "two tensors of this rank have the name weight" in words
-
-
-def test_a_plan_that_makes_no_sense(tmp_path):
-    model = Training(nn.Linear(2, 2), plan={"*": "diagonal"})
-    assert "cuts '' by 'diagonal'" in said(CheckpointError, save, tmp_path, model, 1)
 
 
 def together(root):
@@ -201,7 +191,7 @@ def test_all_ranks_are_told_the_same(tmp_path):
     for name, tensor in (("names", "layers.0."), ("replicas", "lm_head.weight")):
         assert f"ranks 0 and 1 hold different values of {tensor}" in first[name]
         assert "give Training(name=...)" in first[name]
-    assert first["plan"].startswith("rank 1: the plan cuts")
+    assert first["plan"].startswith("rank 1: the plan cuts 'model.embed_tokens' by 'diag")
     assert first["full"].startswith("rank 1: ") and "the disk is full; free some" in first["full"]
     assert first["left"] == ["step-00000001"]
     assert "__1_0.distcp, what rank 1 wrote, is missing" in first["missing"]
