@@ -50,4 +50,5 @@ done = simulate(check(one_f_one_b(4, 8)))
 print(len(done.idle) > 0, search(2, 4, walks=3).schedule.name)
 print(draw.timeline(done.trace).svg()[:4])
 """
-    assert run(code).split()[0] == "True" and "<svg" in run(code)
+    said = run(code)
+    assert said.split()[0] == "True" and "<svg" in said

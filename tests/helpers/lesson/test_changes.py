@@ -41,11 +41,8 @@ def test_the_html_says_the_same_and_colors_new_and_gone_lines(scripts):
     assert "<style" not in shown.html, "hidden in a notebook that is not trusted yet"
 
 
-def test_context_is_the_number_of_unchanged_lines_around(scripts):
+def test_context_is_the_number_of_lines_around_and_equal_scripts_are_said_to_be_equal(scripts):
     assert " a = 1" not in repr(diff(*scripts, context=0))
-
-
-def test_equal_scripts_are_said_to_be_equal(scripts):
     assert repr(diff(scripts[0], scripts[0])) == "before.py and before.py are the same."
 
 
