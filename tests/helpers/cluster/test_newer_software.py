@@ -63,10 +63,12 @@ def test_groups_that_share_a_state_of_experts_that_are_not_cut():
     assert across == pytest.approx(all_reduce_seconds(H100, part, 4, 2))
 
 
-@pytest.mark.parametrize("recompute", ["none", "selective", "full"])
-def test_what_latent_attention_keeps_is_not_worked_out(recompute):
-    with pytest.raises(ValueError, match="latent attention"):
-        estimate(DEEPSEEK, Layout(64, 4096, pp=61, recompute=recompute), H100)
+def test_what_latent_attention_keeps_and_sends_is_not_worked_out():
+    for recompute in ("none", "selective", "full"):
+        with pytest.raises(ValueError, match="latent attention"):
+            estimate(DEEPSEEK, Layout(64, 4096, pp=61, recompute=recompute), H100)
+    with pytest.raises(ValueError, match="a cut sequence of a model with latent attention"):
+        parts(DEEPSEEK, Layout(64, 4096, cp=2, pp=61), H100)
 
 
 def test_experts_that_are_not_cut():
@@ -167,8 +169,3 @@ def test_a_rank_of_a_dualpipe_holds_the_weights_of_two_stages():
 def test_a_layout_that_is_none(fields, words):
     with pytest.raises(ValueError, match=words):
         Layout(64, **fields)
-
-
-def test_a_cut_sequence_of_latent_attention():
-    with pytest.raises(ValueError, match="a cut sequence of a model with latent attention"):
-        parts(DEEPSEEK, Layout(64, 4096, cp=2, pp=61), H100)

@@ -1,4 +1,4 @@
-"""Stages that do not divide the layers: Llama 3's 126, DeepSeek-V3's 61; and what is refused."""
+"""Stages that do not divide the layers: Llama 3's 126, DeepSeek-V3's 61."""
 
 import os
 import random
@@ -69,23 +69,11 @@ def test_llama_405b_needs_the_80_gb_that_it_had():
     assert plain.total > 2 * found.total  # scores, the SiLU, and gradients that stay whole
 
 
-@pytest.mark.parametrize("layers, pp, chunks", [(61, 16, 1), (126, 16, 8), (13, 4, 2), (27, 4, 4)])
-def test_each_rank_keeps_what_it_keeps_on_the_clock(layers, pp, chunks):
-    model = replace(LLAMA_405B, layers=layers)
-    for m in (1, pp - 1, pp, pp + 1, 2 * pp, 3 * pp):
-        layout = replace(REAL, batch=m, dp=1, zero=0, pp=pp, chunks=chunks)
-        clock = estimate(model, layout, H100).simulated.peak_memory
-        each = rank_memories(model, layout, range(pp))
-        for mine, there in zip(each, clock, strict=True):
-            assert mine.activations == pytest.approx(there, rel=0.02), m
-        assert memory(model, layout).total == max(one.total for one in each)
-
-
-@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8, 12])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
 def test_unequal_stages_take_what_they_take_on_the_clock(ranks):
     """Alike but for a layer and longer ends: to the last digits. Any lengths: a lower bound."""
     chance = random.Random(ranks)
-    for trial in range(80):
+    for trial in range(40):
         m, v = chance.randint(1, 3 * ranks), chance.choice((1, 2, 3)) if ranks > 1 else 1
         most, back, head = chance.randint(1, 4), chance.uniform(1, 3), chance.uniform(0, 2)
         f = [float(n) for n in Layout(1, pp=ranks).stage_layers(most * ranks - trial % ranks)]
@@ -130,26 +118,17 @@ def random_layouts(seed, count):
 
 
 def test_any_accepted_layout_is_priced_as_on_the_clock():
-    """Time within 2 % (it is 0.3 %), memory of every rank to the byte."""
+    """To the last digits, or within 0.5 % with chunks or unequal stages; memory of every rank."""
     seed = int(os.environ.get("LAB_SEED", 1))
     shapes = set()
     for model, layout, machine in random_layouts(seed, 250):
         done = estimate(model, layout, machine)
         where = f"LAB_SEED={seed}: {model.layers} layers, {layout}, {machine.name}"
-        assert done.seconds == pytest.approx(done.simulated.step_time, rel=0.02), where
-        kept = [one.activations for one in rank_memories(model, layout, range(layout.pp))]
+        near = 1e-9 if done.parts.even and layout.chunks == 1 else 5e-3
+        assert done.seconds == pytest.approx(done.simulated.step_time, rel=near), where
+        each = rank_memories(model, layout, range(layout.pp))
+        kept = [one.activations for one in each]
         assert kept == pytest.approx(done.simulated.peak_memory), where
+        assert done.memory.total == max(one.total for one in each), where
         shapes.add((done.parts.even, layout.chunks > 1, layout.micro_batches < layout.pp))
     assert len(shapes) == 8
-
-
-@pytest.mark.parametrize(
-    "layers, fields, words",
-    [
-        (126, dict(pp=16), "pp 16 does not divide 126 layers: choose a divisor, or uneven=True"),
-        (12, dict(pp=4, chunks=4, uneven=True), "makes 16 stages of 12 layers: all but the first"),
-    ],
-)
-def test_stages_that_do_not_go(layers, fields, words):
-    with pytest.raises(ValueError, match=words):
-        estimate(replace(LLAMA_405B, layers=layers), Layout(16, tp=8, **fields), H100)
