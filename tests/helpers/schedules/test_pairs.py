@@ -13,7 +13,6 @@ from helpers.schedules import (
     waves,
 )
 from helpers.simulate import Costs, simulate
-from tests.orders import planned, recorded
 
 PAIRED = """
 rank 0: F0 F1 F2&B0 B1 B2
@@ -90,12 +89,6 @@ def test_dualpipe_v_waits_as_long_as_its_authors_say(p, times):
     )
     split = simulate(apart(dualpipe_v(p, 3 * p + 1)), Costs(*times))
     assert split.step_time - max(split.busy) == (p - 1) * (f + i - w)
-
-
-def test_a_trace_names_its_pairs():
-    schedule = dualpipe_v(3, 7)
-    done = simulate(schedule, Costs(latency=0.1))
-    assert recorded(done.trace) == planned(schedule)
 
 
 def test_waves_keep_their_pairs():

@@ -66,11 +66,6 @@ def test_what_cannot_run_is_not_simulated():
         simulate(parse("0: F0 B0 F1 B1\n1: F0 F1 B0 B1"))
 
 
-def test_the_bubble_is_counted_in_one_of_three_ways():
-    with pytest.raises(ValueError, match="choose 'total', 'ideal' or 'span'"):
-        simulate(gpipe(1, 1)).bubble("all")
-
-
 def test_a_forward_takes_as_it_starts_and_a_backward_frees_as_it_ends():
     done = simulate(gpipe(2, 2), Costs(activation_bytes=[10, 20]))
     assert done.memory(0) == [(0, 10), (1, 20), (7, 10), (9, 0)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.schedules import gpipe, interleaved, one_f_one_b, zb_h1
+from helpers.schedules import dualpipe_v, gpipe, interleaved, one_f_one_b, zb_h1
 from helpers.simulate import Costs, measured, simulate
 from helpers.trace import Event, Trace
 from tests.orders import planned, recorded
@@ -55,6 +55,6 @@ def test_half_a_step_is_refused(kinds, words):
         measured(Trace(kept))
 
 
-@pytest.mark.parametrize("schedule", [gpipe(1, 2), zb_h1(3, 4), interleaved(2, 4)])
-def test_a_trace_shows_its_schedule(schedule):
-    assert recorded(simulate(schedule).trace) == planned(schedule)
+@pytest.mark.parametrize("schedule", [zb_h1(3, 4), interleaved(2, 4), dualpipe_v(3, 7)])
+def test_a_trace_shows_its_schedule_and_its_pairs(schedule):
+    assert recorded(simulate(schedule, Costs(latency=0.1)).trace) == planned(schedule)
