@@ -71,11 +71,6 @@ def test_fsdp_is_what_two_queues_do(speed, replicate):
     assert parts(MODEL, layout, machine).reduce == pytest.approx(shown, rel=1e-6)
 
 
-def test_without_overlap_everything_shows():
-    layout = replace(FSDP, overlap_dp=False)
-    assert parts(MODEL, layout, A100).reduce > 5 * parts(MODEL, FSDP, A100).reduce
-
-
 def test_hsdp_moves_gathers_into_the_node_and_keeps_more():
     layout = replace(FSDP, dp=32, batch=64)
     slow = replace(A100, between=Interconnect(1e9, 1.0, 1e-5))
