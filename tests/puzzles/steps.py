@@ -10,7 +10,8 @@ def by_asyncio(step, ranks, layers, samples, *more, profile=None, wrap=lambda co
 
     async def main():
         dist = Dist(ranks, profile)
-        models = [Model(rank, dist, layers, samples) for rank in range(ranks)]
+        sizes = {"num_layers": layers, "global_batch_size": samples}
+        models = [Model(rank=rank, dist=dist, **sizes) for rank in range(ranks)]
         return await asyncio.gather(*(wrap(step(model, *more)) for model in models))
 
     return asyncio.run(main())

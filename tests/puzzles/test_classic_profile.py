@@ -9,7 +9,7 @@ import pytest
 from cluster import Dist, outcome, run
 from cluster.facts import Facts
 from cluster.machine import read_machine
-from lib import Activation, WeightGrad
+from lib import BLOCK_SIZE, BYTES_PER_ELEMENT, DATATYPE, HIDDEN_SIZE, Activation, WeightGrad
 from steps import data_parallel, layers_of
 from utils import get_model_theoretical_best_time, get_training_stats
 
@@ -33,7 +33,8 @@ def test_forward_and_backward(n):
     assert profile(4).forward(n) == forward_by_hand(n) == profile(4).backward(n)
 
 
-def test_times_that_are_published():
+def test_numbers_that_are_published():
+    assert (HIDDEN_SIZE, BLOCK_SIZE, DATATYPE, BYTES_PER_ELEMENT) == (H, BLOCK, "float16", 2)
     p = profile(16)
     assert f"{p.forward(1):.6e}" == "3.817749e-05"
     assert f"{p.forward(64):.6e}" == "2.314761e-03"
@@ -109,7 +110,9 @@ def test_overlap_and_groups_cost_what_whole_collectives_cost():
 
 
 def test_values_built_by_hand_can_be_looked_at():
-    grad = WeightGrad(3, 8, [0, 1], 4) + WeightGrad(3, 8, [2], 4)
+    grad = WeightGrad(3, 8, [0, 1], 4)
+    assert not (grad == None)  # noqa: E711, as students ask whether there is a gradient yet
+    grad += WeightGrad(3, 8, [2], 4)
     assert (grad.layer, grad.samples, grad.total_samples) == (3, {0, 1, 2}, 4)
     assert grad.memory() == H * H and grad.shard(1, 4).memory() == H * H / 4
     assert not grad.shard(1, 4).is_complete()

@@ -6,7 +6,7 @@ import part3
 import part4
 import pytest
 from cluster import outcome, run, trace_of
-from utils import get_global_batch_list, write_chrome_trace
+from utils import get_global_batch_list, to_chrome_trace, write_chrome_trace
 
 from helpers.draw import timeline
 from helpers.trace import Trace, idle_by_cause, matched_messages, peak, with_waits
@@ -63,6 +63,7 @@ def test_file_opens_again_and_can_be_drawn(tmp_path):
     write_chrome_trace(models, str(path), get_global_batch_list(32, 4))
     back = Trace.load(path)
     assert len(back.events) == len(trace_of(models).events)
+    assert to_chrome_trace(models)["traceEvents"]
     assert "<svg" in timeline(back).svg()
 
 
