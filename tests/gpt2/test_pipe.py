@@ -29,7 +29,7 @@ def both():
 def masks(rows, length):
     left = torch.ones(rows, length, dtype=torch.long)
     left[1:, :4] = 0
-    return {"none": None, "full": torch.ones_like(left), "left": left, "right": left.flip(1)}
+    return {"none": None, "left": left, "right": left.flip(1)}
 
 
 def test_one_seed_gives_the_plain_models_weights(both):
@@ -43,7 +43,7 @@ def test_one_seed_gives_the_plain_models_weights(both):
 
 
 @pytest.mark.parametrize("split_size", [None, 1, 3, 8])
-@pytest.mark.parametrize("mask", ["none", "full", "left", "right"])
+@pytest.mark.parametrize("mask", ["none", "left", "right"])
 def test_logits_and_gradients_are_the_plain_models(both, split_size, mask):
     plain, parallel = both
     if split_size:
