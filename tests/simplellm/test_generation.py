@@ -49,12 +49,12 @@ def test_it_stops_at_the_end_of_the_text_each_prompt_by_itself():
 def test_a_seed_gives_one_text_and_the_global_numbers_are_left_alone():
     net = model()
     state = torch.random.get_rng_state()
-    assert net.generate([1], 20, temperature=1e-300) == net.generate([1], 20)
-    first = net.generate([1], 20, temperature=1.0, seed=5)
-    assert first == net.generate([1], 20, temperature=1.0, seed=5)
-    assert first != net.generate([1], 20, temperature=1.0, seed=6)
+    assert net.generate([1], 8, temperature=1e-300) == net.generate([1], 8)
+    first = net.generate([1], 8, temperature=1.0, seed=5)
+    assert first == net.generate([1], 8, temperature=1.0, seed=5)
+    assert first != net.generate([1], 8, temperature=1.0, seed=6)
     # Two texts may be the same by chance; six are not.
-    assert len({tuple(net.generate([1], 20, temperature=1.0)) for _ in range(6)}) > 1
+    assert len({tuple(net.generate([1], 8, temperature=1.0)) for _ in range(6)}) > 1
     assert torch.equal(state, torch.random.get_rng_state())
 
 
