@@ -10,7 +10,7 @@
 # text. This is **data parallelism**.
 #
 # But replicas that read different texts compute different gradients. Left alone, they would drift
-# apart, and after a day you would own a thousand mediocre models.
+# apart: a thousand devices would train a thousand models, each on a thousandth of the text.
 #
 # **Question.** What must the devices tell each other, so that many of them learn exactly what one
 # big device would learn? And when does telling it take longer than computing it?
@@ -109,9 +109,10 @@ reveal("data_parallel_gradients-1")
 show(replicas())
 
 # %% [markdown]
-# No weights are sent, ever: the replicas start equal, and because every step is the same on all of
-# them, they stay equal. So a batch of one sequence on each of three ranks *is* a batch of three.
-# What counts for learning is the **global batch**: ranks × sequences per rank.
+# No weights are sent in this lesson: one seed gives all replicas the same weights, an all-reduce
+# leaves the same bits on every rank, and so every step is the same on all of them. So a batch of
+# one sequence on each of three ranks *is* a batch of three. What counts for learning is the
+# **global batch**: ranks × sequences per rank.
 #
 # The **gradient accumulation** of lesson 01 is the same mean, spread over time instead of over
 # devices: one device runs the sequences one after the other, and `backward()` adds to `.grad`.
@@ -171,10 +172,11 @@ for name, make in (
 reveal("data_parallel_gradients-3")
 
 # %% [markdown]
-# Under Adam, the loss curve of the wrong program looks perfect. It's still wrong: gradient clipping
-# no longer clips where you think it does, and the next person who changes the optimizer inherits a
-# mystery. So in this lab correctness is always tested with SGD, tensor by tensor, against one
-# device.
+# Adam divides a gradient by its own recent size, so a factor of three cancels, in this step and in
+# all that follow: the wrong program's loss curve looks right. The program is still wrong: gradient
+# clipping no longer clips where you think it does, and the next person who changes the optimizer
+# inherits a mystery. So in this lab correctness is always tested with SGD, tensor by tensor,
+# against one device.
 
 # %% [markdown]
 # ### Your turn: DP-1 · 15 minutes · 10 points
@@ -197,8 +199,9 @@ check("DP-1")
 show_code("DP/gradient_aggr/intro_DP_GA.py", "train", "for step", "optimizer.step()")
 
 # %% [markdown]
-# One line in it is new, the mean of all gradients. Forward, backward, optimizer and loss are those
-# of lesson 01. And this is all that differs between the two scripts:
+# One call in the loop is new, the mean of all gradients. Forward, backward, optimizer and loss are
+# those of lesson 01. What else differs between the two scripts is set-up, such as which part of the
+# text a rank reads:
 
 # %%
 show_diff("primer/intro.py", "DP/gradient_aggr/intro_DP_GA.py", context=1)
@@ -232,9 +235,9 @@ claim.below("they differ by less than a thousandth of that", difference, 1e-3 * 
 
 # %% [markdown]
 # One curve lies on the other, and the weights differ only by rounding, because the ranks add the
-# same numbers in another order. (With Adam the weights would drift apart even if the program is
-# right. Where a gradient is almost zero, rounding can flip its sign, and Adam takes a full step
-# either way.)
+# same numbers in another order. (With Adam, the weights of one device and of three ranks would move
+# apart even if the program is right. Where a gradient is almost zero, rounding can flip its sign,
+# and Adam takes a full step either way.)
 #
 # ## Global batch and learning rate
 #
@@ -242,15 +245,16 @@ claim.below("they differ by less than a thousandth of that", difference, 1e-3 * 
 # text. Should each step be longer? As long as the gradients of consecutive steps point in nearly
 # the same direction, $k$ small steps cover the distance of one step that is $k$ times as long,
 # which suggests the **linear scaling rule**: multiply the batch by $k$, multiply the learning rate
-# by $k$. Together with a few epochs of
-# warm-up, [Goyal et al.](https://arxiv.org/abs/1706.02677) used it to train ResNet-50 with batches
-# of 8,192 on 256 GPUs. With Adam, a factor of $\sqrt k$ is the more common choice.
+# by $k$. Together with a few epochs of warm-up, [Goyal et al.](https://arxiv.org/abs/1706.02677)
+# used it to train ResNet-50 with batches of 8,192 on 256 GPUs. For Adam, [Malladi et
+# al.](https://arxiv.org/abs/2205.10287) derive a factor of $\sqrt k$.
 #
 # Neither holds for long. The larger the batch, the less noisy its gradient, and the less a still
 # larger one helps. Where noise and gradient are about equal, [McCandlish et
 # al.](https://arxiv.org/abs/1812.06162) speak of the **critical batch size** and show how to
 # estimate it. Around it, doubling the batch no longer halves the number of steps, and far beyond it
-# extra replicas only burn power. It's the reason why data parallelism alone doesn't scale forever.
+# extra replicas only burn power. This is one reason why data parallelism alone doesn't scale
+# forever; the end of this lesson derives another.
 #
 # ## What does an all-reduce cost?
 #
@@ -416,10 +420,11 @@ show(
 )
 
 # %% [markdown]
-# The line is flat up to about $\alpha/\beta$ bytes and then rises with the size. Left of the bend,
-# sending less saves nothing, so you should send *fewer* messages. Right of it, only bytes count.
-# For comparison: between two GPUs in one NVLink domain, $1/\beta$ is hundreds of GB/s and $\alpha$
-# a few µs, and between two nodes over a 400 Gbit/s network card it's at most 50 GB/s.
+# Well below $\alpha/\beta$ bytes the line is flat, at $\alpha/\beta$ a message is half latency and
+# half transfer, and beyond it the time rises with the size. Left of the bend, sending less saves
+# nothing, so you should send *fewer* messages. Right of it, only bytes count. For comparison:
+# between two GPUs in one NVLink domain, $1/\beta$ is hundreds of GB/s and $\alpha$ a few µs, and
+# between two nodes over a 400 Gbit/s network card it's at most 50 GB/s.
 #
 # ## Star, tree and ring
 #
@@ -440,8 +445,11 @@ show(ways(8))
 # T_\text{ring} = 2(n-1)\Big(\alpha + \beta\,\frac{S}{n}\Big).$$
 #
 # A laptop has too few cores for a fair race of eight ranks, so we use a slow link: `slow_link`
-# delays each message as such a link would. A waiting rank needs no core, so eight of them race
-# fairly on two. This link has a latency of 50 ms, as between two continents, and carries 5 MB/s.
+# holds each message back for $\alpha + \beta S$, and a rank takes in one message after the other,
+# as the formulas have it. A waiting rank needs no core, so eight of them can race on two. This link
+# takes 50 ms for each message and carries 5 MB/s. (These 50 ms keep the receiver busy. A latency of
+# distance doesn't: messages from other continents can arrive at the same time, and then a star of
+# short ones takes little longer than one message.)
 
 # %%
 predict(
@@ -573,8 +581,11 @@ show(curves(lines, title, x="bytes of the tensor", y="time of an all-reduce (s)"
 # $$6\,(\alpha + \beta S) = 14\,\Bigl(\alpha + \beta\,\frac S8\Bigr)
 # \qquad\Longrightarrow\qquad S = \frac{8}{4.25}\cdot\frac\alpha\beta,$$
 #
-# which is 470 kB on this link. So no single way is always best, and libraries don't settle on one:
-# NCCL picks ring or tree for each call, by size and number of ranks.
+# which is 470 kB on this link. So none of these three is always best, and libraries don't settle on
+# one: NCCL picks ring or tree (its trees are double, and cut tensors into pieces) for each call, by
+# size and number of ranks. Where any two ranks can talk at full speed, recursive halving and
+# doubling unites both advantages, the few steps of the tree and the few bytes of the ring:
+# $2\alpha\log_2 n + 2\,\frac{n-1}n\,\beta S$.
 #
 # Why does a step of the ring have a larger $\alpha$ than a message alone? Take the link away, and
 # look at what is left. The last column does the same step with `batch_isend_irecv`, the call that
@@ -607,13 +618,14 @@ if usable_cores() < 8:
 
 # %% [markdown]
 # Where eight ranks share fewer cores, a step of the ring costs more the more ranks there are,
-# although a rank sends no more messages than before: a step can't end before each neighbor
-# has had its turn on a core. (A message alone needs only two ranks to have theirs. On sixteen idle
-# cores we measured 0.22 ms with two ranks and 0.25 with eight.) That's a part
-# of what the race has shown; over its link, eight ranks also wake up at about the same time. The
-# batched step costs about the same: for gloo it's a loop over `isend` and `irecv`, while NCCL
-# groups both, so that neither has to wait for the other. So on a fast link inside one machine, a
-# ring of many ranks is bound by processors and not by $\beta$.
+# although a rank sends no more messages than before: a step can't end before each neighbor has had
+# its turn on a core. (A message alone waits for two ranks and slows down less. On sixteen idle
+# cores, where nobody waits for a core, we measured 0.22 ms for it with two ranks and 0.25 with
+# eight.) That's a part of the larger $\alpha$ that the race has shown; we haven't measured the
+# rest. The batched step costs about the same, within a third or so: for gloo it's a loop over
+# `isend` and `irecv`, while NCCL groups both, so that neither has to wait for the other. So inside
+# one machine, where ranks outnumber the cores, a ring of short messages is bound by processors and
+# not by $\beta$.
 #
 # ## Two levels, and sums in 32 bits
 #
@@ -628,9 +640,11 @@ if usable_cores() < 8:
 # \quad\text{bytes a rank: the middle term over the network, the others over NVLink.}$$
 #
 # Eight network cards work at once, and the slow links see $2(n/8-1)$ steps instead of the $2(n-1)$
-# of one long ring. This is a **two-level** (or hierarchical) all-reduce.
+# of one long ring. This is a **two-level** (or hierarchical) all-reduce. (Eight rings side by side,
+# one for each card, as NCCL builds them, also leave an eighth of the bytes to each. What two levels
+# save beside it is slow steps.)
 #
-# Its sums are usually taken in 32 bits even if the weights have 16. A bfloat16 keeps eight
+# Large runs often take these sums in 32 bits even if the weights have 16. A bfloat16 keeps eight
 # significant bits, and in a ring a part collects one rank's numbers after another:
 
 # %%
@@ -641,16 +655,16 @@ _ = claim("1,024 ranks each add a 1, in bfloat16", total.item(), 256, within=1e-
 
 # %% [markdown]
 # From 256 on, adding 1 rounds back to 256. (A tree would get 1,024, because it always adds two
-# equal sums.) Gradients differ, so a real sum isn't that far off, but this is why Llama 3 reduced
-# its gradients in 32 bits, which doubles their bytes
+# equal sums.) Gradients differ, so a real sum isn't that far off, but to be sure that training
+# converges, Llama 3 reduced its gradients in 32 bits, which doubles their bytes
 # ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). [Lesson 16](16_fewer_bits.ipynb)
 # goes deeper.
 #
 # ## When does sending cost more than computing?
 #
-# **Averaging can hide behind backward only if each replica reads at least $F/B$ tokens in the last
-# micro-batch of a step**, where $F$ is the FLOP/s of a device and $B$ the bytes per second of its
-# link. To begin with, a step has one micro-batch.
+# **If many ranks average gradients of 2 bytes, it can hide behind backward only if each replica
+# reads at least $F/B$ tokens in the last micro-batch of a step**, where $F$ is the FLOP/s of a
+# device and $B$ the bytes per second of its link. To begin with, a step has one micro-batch.
 #
 # Here is why. Backward multiplies and adds each of the $P$ weights twice for each token, once for
 # the gradient of the layer's input and once for the weight's own: $4Pt$ FLOPs for $t$ tokens. A
@@ -663,9 +677,9 @@ _ = claim("1,024 ranks each add a 1, in bfloat16", total.item(), 256, within=1e-
 # The size of the model has canceled: a larger one computes longer and sends longer, in the same
 # proportion. For $n$ ranks the bound is $(n-1)/n$ of this, so the number of replicas hardly matters
 # either. All that counts is how many tokens a replica reads, and the ratio of two numbers on data
-# sheets. (They give twice both: the sum of two directions, and FLOPs of sparse matrices.) An H100
-# computes 989 TFLOP/s at its peak in 16 bits, and about 400 in a whole training step. It sends 450
-# GB/s over NVLink, and 50 GB/s over a network card of 400 Gbit/s:
+# sheets. (Halve what these say: NVLink's 900 GB/s are the sum of both directions, and 1,979 TFLOP/s
+# need sparse matrices.) An H100 computes 989 TFLOP/s at its peak in 16 bits, and about 400 in a
+# whole training step. It sends 450 GB/s over NVLink, and 50 GB/s over a network card of 400 Gbit/s:
 
 # %%
 any_model = gpt(4096, 32, 32)
@@ -711,8 +725,9 @@ def paced_step(tokens, overlap):
 
 # %% [markdown]
 # What should come out? If the two take turns, their times add up. If they overlap, backward and
-# sending take as long as the longer of the two, and one layer sticks out: the first layer computes
-# before there is anything to send, or the last one sends when nothing is left to compute.
+# sending take as long as the longer of the two, and one layer sticks out: the first in backward's
+# order computes before there is anything to send, or the last one sends when nothing is left to
+# compute.
 
 
 # %%
@@ -768,13 +783,15 @@ show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy
 #
 # And 1,024 tokens is what pure data parallelism would have left each of Llama 3's GPUs, an eighth
 # of a sequence. A larger batch would give each of them more, but beyond the critical batch size it
-# teaches the model little. (In two levels, with all eight cards of a node at work, averaging would
-# still take more than twice as long as backward: the bound is then an eighth, 2,470 tokens.) Llama
+# hardly reduces the number of steps. (In two levels, with all eight cards of a node at work,
+# averaging would still take more than twice as long as backward: the bound is then an eighth, 2,470
+# tokens, if NVLink's phases overlap with those between nodes, and 4,400 if they take turns.) Llama
 # 3's replicas are larger anyway, since its weights alone are 810 GB. Eight GPUs share each matrix
 # (lesson 13) and sixteen such groups form a pipeline (lesson 05), so 128 GPUs are one replica,
 # which reads 131,072 tokens a step. Each GPU then computes a 128th of the FLOPs and sends a 128th
-# of the gradients, and its group of replicas has one GPU of each node and so one card. The bound of
-# 19,780 tokens holds for the *replica*, and averaging takes far less time than backward.
+# of the gradients, and the 128 GPUs that hold the same slice sit in 128 different nodes, so each
+# has a network card to itself. The bound of 19,780 tokens holds for the *replica*, and averaging
+# takes far less time than backward.
 #
 # Does it hide, too? Two details are stricter than that. Gradients of 4 bytes double the bytes and
 # with them the bound. And if a replica accumulates over micro-batches, averaging can only hide
@@ -786,10 +803,10 @@ show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy
 # \text{last backward: } \frac{4 \cdot 3.2 \cdot 10^9 \cdot 8{,}192}{400 \cdot 10^{12}} =
 # 0.26\text{ s}.$$
 #
-# Half of it sticks out of a step that computes for more than six seconds. If the ranks also share
-# the optimizer's state, they only reduce-scatter gradients, which takes 0.25 s and just hides; the
-# other half of the all-reduce then carries new weights and can hide behind the next forward (lesson
-# 12).
+# On the first stage, which ends its backward last, half of it sticks out of a step that computes
+# for more than six seconds. If the ranks also share the optimizer's state, they only reduce-scatter
+# gradients, which takes 0.25 s and nearly hides, all but the last layer's; the other half of the
+# all-reduce then carries new weights and can hide behind the next forward (lesson 12).
 #
 # So much for paced ranks. Here are three steps of the real script on two ranks of your machine,
 # with your `average_gradients()`: all of the communication comes after all of the computation.
@@ -831,9 +848,10 @@ answer("data_parallel_gradients-9", mine)
 # - A larger global batch wants a larger learning rate, up to the critical batch size.
 # - A message takes $\alpha + \beta S$. In a ring each rank sends $2(n-1)/n$ of the tensor; a tree
 #   has fewer steps and wins when the tensor is small.
-# - Averaging can hide behind backward only if a replica reads at least $F/B$ tokens in the last
-#   micro-batch of a step: 2,200 for H100s in one node, at peak; between nodes 19,800 over one card,
-#   and 2,500 if a group takes whole nodes. The size of the model cancels.
+# - Averaging 2-byte gradients can hide behind backward only if a replica reads at least $F/B$
+#   tokens in the last micro-batch of a step (4-byte gradients: twice as many): 2,200 for H100s in
+#   one node, at peak; between nodes 19,800 over one card, and 2,500 to 4,400 if a group takes whole
+#   nodes. The size of the model cancels.
 # - Below that, add tokens to the replica, not replicas: let several GPUs share one copy of the
 #   model.
 #
@@ -844,12 +862,12 @@ answer("data_parallel_gradients-9", mine)
 #   for stability, and large ones later, for efficiency.
 # - ResNet-50 on ImageNet in one hour: 256 GPUs, a global batch of 8,192, linear scaling and five
 #   epochs of warm-up ([1706.02677](https://arxiv.org/abs/1706.02677)).
-# - NCCL builds its rings at start-up from the cables that it finds and added double binary trees in
-#   version 2.4, because at thousands of GPUs the $2(n-1)\alpha$ of the ring had become the
+# - NCCL builds its rings at start-up from the topology that it detects, and added double binary
+#   trees in version 2.4, because at thousands of GPUs the $2(n-1)\alpha$ of the ring had become the
 #   bottleneck ([NVIDIA's
 #   blog](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/)).
-#   Inside a node NCCL already had rings in 2016; Baidu's of 2017 went between nodes, and
-#   Horovod made them common.
+#   Inside a node NCCL already had rings in 2016; Baidu's of 2017 went between nodes, and Horovod
+#   made them common.
 # - Read `start_grad_sync` in Megatron-LM's `megatron/core/distributed/param_and_grad_buffer.py`.
 #   Find the all-reduce, and then find the division: is it before the sum or after it, and what does
 #   `average_in_collective` change?

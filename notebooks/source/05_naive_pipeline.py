@@ -8,8 +8,8 @@
 # Data parallelism, as we know it so far, has a weakness that more devices don't cure: each of them
 # holds the whole model. With Adam in mixed precision a parameter takes 16 bytes (2 for the weight,
 # 2 for its gradient, 12 for the optimizer's states), so Llama 3 with its 405 billion parameters
-# needs 6.5 TB before it has read a single token, and an H100 has 80 GB. No batch size is small
-# enough to make that fit.
+# needs 6.5 TB even for a batch of one token, and an H100 has 80 GB. No batch size is small enough
+# to make that fit.
 #
 # One cure is to shard the weights and gather them when they're needed (lesson 12). Another is to
 # cut the model itself: each device holds a few of its layers, called a **stage**, and a batch
@@ -75,8 +75,8 @@ print("the same scores as the whole model:", torch.equal(x, net(ids)))
 # %% [markdown]
 # Forward is the easy half: each stage hands its output to the next. What travels is the
 # **activation**, one vector of `dmodel` numbers for each token of the batch. Its size doesn't
-# depend on how many layers a stage has, or on how many parameters: there may be billions of them
-# behind the boundary, and still only one tensor crosses it.
+# depend on how many layers a stage has: there may be billions of parameters behind the boundary,
+# and still only one tensor crosses it.
 
 # %%
 activation = parts[0](ids)
@@ -359,13 +359,14 @@ claim("bubble", bubble(step), 2 / 3, within=0.05)
 claim("seconds of the step", step.duration, 3 * (FORWARD + BACKWARD), unit=" s")
 
 # %% [markdown]
-# It's the same staircase, a little longer because messages and waking up take time. (The picture
-# calls finished ranks idle.) So what have we gained? One device would compute the same layers in
-# the same $T$, without any message. All messages of the naive pipeline are on the critical path:
-# $p-1$ activations forward and as many gradients back. For the model of the question above and four
-# stages that's $6 \times 1.34 = 8$ ms a batch.
+# It's the same staircase, a little longer, because a rank that sleeps wakes up a little late, the
+# small stage beside it really computes, and messages take time. (The picture calls finished ranks
+# idle.) So what have we gained? One device would compute the same layers in the same $T$, without
+# any message. All messages of the naive pipeline are on the critical path: $p-1$ activations
+# forward and as many gradients back. For the model of the question above and four stages that's
+# $6 \times 1.34 = 8$ ms a batch.
 #
-# We've bought memory, but no time. The next lesson is about getting the time back.
+# We've bought memory, but no time. The next lesson is about filling the bubble.
 #
 # ## Which rank has the most to do?
 #
@@ -435,7 +436,7 @@ claim.below("seconds of a layer, and of the head", layer.seconds, head.seconds, 
 reveal("naive_pipeline-4", worth=worth)
 
 # %% [markdown]
-# An embedding only looks up rows, which costs little: here about a tenth of a layer. The head
+# An embedding only looks up rows, which costs little: here less than a tenth of a layer. The head
 # multiplies every vector by a matrix with a row for every token of the vocabulary, and a softmax
 # over all of them follows. In the naive pipeline this imbalance costs nothing, because $T$ is the
 # sum of all stages anyway. But as soon as several pieces of a batch are under way at once (lesson
@@ -455,10 +456,11 @@ best = min(every_cut, key=slowest_first)
 show(cut(best, *pieces))
 
 # %% [markdown]
-# If the head costs clearly more than two layers, the last rank shouldn't hold any layer beside it.
-# Does that hold for real ranks? Three processes run your function on both cuts, and we ask what
-# share of the processor's time the busiest rank takes. (Messages take some of it on each rank,
-# which evens out the shares a little.)
+# An even share is a third of the six layers and the head. If the head alone takes about as long as
+# that, the last rank shouldn't hold any layer beside it. Does that hold for real ranks? Three
+# processes run your function on both cuts, and we ask what share of the processor's time the
+# busiest rank takes. (Messages take some of it on each rank, so the shares come out a little
+# different.)
 
 
 # %% tags=["time"]
@@ -530,7 +532,8 @@ answer("naive_pipeline-5", mine)
 # - Forward sends the activation $y$; backward returns $\partial L/\partial y$, of the same shape.
 #   With that, the gradients are exactly those of one device.
 # - In a naive pipeline one rank computes and the others are idle: the bubble is $(p-1)/p$, whatever
-#   the cut. It buys memory, never time, and $2(p-1)$ messages come on top.
+#   the cut. Each device needs less memory, but all together are no faster than one, and $2(p-1)$
+#   messages come on top.
 # - Layers aren't everything. In a narrow model the head costs as much as several of them, in a wide
 #   one less than one. A good cut leaves the last stage fewer layers.
 #
@@ -539,8 +542,8 @@ answer("naive_pipeline-5", mine)
 # - **Llama 3 405B**: the 126 layers, and why ([2407.21783](https://arxiv.org/abs/2407.21783),
 #   section 3.3.2).
 # - **BLOOM 176B**: 12 stages, 70 layers. Its vocabulary of 250,680 tokens makes an embedding larger
-#   than a layer (3.6 against 2.5 billion parameters), so the two ends hold five layers each and the
-#   ten others six ([its training
+#   than a layer (3.6 against 2.5 billion parameters), so the two ends hold five layers each, which
+#   evens out their memory, and the ten others six ([its training
 #   notes](https://github.com/bigscience-workshop/bigscience/blob/master/train/tr11-176B-ml/README.md)).
 #
 # To read: `get_num_layers_to_build` in `megatron/core/transformer/transformer_block.py` of
