@@ -82,11 +82,6 @@ def test_a_score_is_in_the_verdict_the_tables_and_the_board(small, tmp_path):
     assert ada.one.name == "ada-2"
 
 
-def test_a_class_without_scores_has_no_board(task):
-    grades = Grades([task], [Graded("ada", {"T-1": Verdict(task, "pass")})], {"T-1": 1})
-    assert boards_of(grades) == {} and "score" not in csv_of(grades)
-
-
 def test_the_program_writes_the_board_and_shows_it(small, tmp_path, monkeypatch, capsys, task):
     (tmp_path / "class" / "ada").mkdir(parents=True)
     verdict = Verdict(task, "pass", score=Score("", 1_835_008, "elements", best="lowest"))

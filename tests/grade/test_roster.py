@@ -119,6 +119,7 @@ def test_the_program_says_who_is_missing(tmp_path, capsys, one, task, monkeypatc
     assert "from nobody on the roster: who" in said
     text = (tmp_path / "grades.csv").read_text(encoding="utf-8")
     assert text.startswith("\ufeffname,id")  # without it Excel reads Zoë as ZoÃ«
+    assert not (tmp_path / "board.html").exists()  # no score, no board
     assert text.endswith(",,nobody on the roster; the zip says it is from Eve\n")
 
 

@@ -158,7 +158,9 @@ FURTHER = [pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2)]
 def test_who_follows_every_word_of_the_coach_wins(level, seed):
     board, rng = Board(level), random.Random(f"{level.id} {seed}")
     begun = rng.randrange(level.total) if seed else 0  # moves of one's own, before the first word
+    turns = 0
     while not board.complete:
+        assert (turns := turns + 1) < 9 * level.total, "who follows the coach gets nowhere"
         ready = [
             a
             for rank in range(level.ranks)
