@@ -115,7 +115,7 @@ class Roster:
     def beat(self, laptop: Laptop, facts: dict) -> None:
         """Note what a learner says of itself."""
         laptop.speed = number(facts, "speed", FASTEST)
-        laptop.doing = STATES[whole(facts, "doing", len(STATES)) - 1]
+        laptop.doing = STATES[whole(facts, "doing", len(STATES), least=1) - 1]
 
     def is_here(self, laptop: Laptop) -> bool:
         return self.clock() - laptop.heard < SILENT
