@@ -23,7 +23,10 @@ def test_backward_takes_twice_as_long_and_the_last_event_counts():
     log = models[0].log
     assert {e.duration for e in log if e.typ == "forward"} == {forward_by_hand(8)}
     assert {e.duration for e in log if e.typ == "backward"} == {2 * forward_by_hand(8)}
-    assert outcome(models).time == log[-1].time + log[-1].duration
+    found = outcome(models)
+    assert found.time == log[-1].time + log[-1].duration
+    operations = 3 * (2 * H * H) * 8 * BLOCK * 3  # a product forward and two backward; 3 layers
+    assert found.mfu == pytest.approx(operations / 1e15 / found.time)
 
 
 def test_zero_3_moves_one_and_a_half_times_what_data_parallel_does():
