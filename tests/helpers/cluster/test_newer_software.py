@@ -85,6 +85,9 @@ def test_experts_that_are_not_cut():
     # A device computes as much either way; only the rows of a token are gathered no more.
     devices = [products_seconds(MIXTRAL, each, IDEAL)[0] for each in (cut, whole)]
     assert devices[0] == pytest.approx(devices[1])
+    shared = replace(MIXTRAL, moe=replace(MIXTRAL.moe, shared=1))  # cut by TP like any MLP
+    alone, half = (products_seconds(shared, replace(cut, tp=tp), IDEAL)[0] for tp in (1, 2))
+    assert half == pytest.approx(alone / 2)
     sent = layer_seconds(MIXTRAL, replace(whole, ep=1), H100)[0].network
     size = 2 * 4096 * MIXTRAL.hidden
     assert sent == pytest.approx(2 * all_gather_seconds(H100, size, 2, 2))

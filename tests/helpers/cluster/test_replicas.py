@@ -71,13 +71,11 @@ def test_fsdp_is_what_two_queues_do(speed, replicate):
     assert parts(MODEL, layout, machine).reduce == pytest.approx(shown, rel=1e-6)
 
 
-def test_hsdp_moves_gathers_into_the_node_and_keeps_more():
+def test_hsdp_moves_gathers_into_the_node():
     layout = replace(FSDP, dp=32, batch=64)
     slow = replace(A100, between=Interconnect(1e9, 1.0, 1e-5))
     one, four = (estimate(MODEL, replace(layout, replicate=n), slow) for n in (1, 4))
     assert four.seconds < one.seconds
-    assert four.memory.weights == 4 * one.memory.weights
-    assert four.memory.optimizer == 4 * one.memory.optimizer
     assert "4 groups" in str(four.layout) and "groups" not in str(one.layout)
 
 

@@ -8,6 +8,7 @@ from helpers.cost import (
     all_gather_bytes,
     all_reduce_bytes,
     bytes_on_the_wire,
+    context_parallel_bytes,
     data_parallel_bytes,
     gpt,
     parameters,
@@ -88,6 +89,8 @@ def test_all_of_a_step():
     assert found.total == found.data + found.tensor + found.pipeline
     alone = bytes_on_the_wire(model, weights, micro_batch=2, micro_batches=6, sequence=512)
     assert alone.total == 0
+    long = bytes_on_the_wire(model, weights, micro_batch=2, micro_batches=6, sequence=512, cp=4)
+    assert long.context == 6 * 8 * sum(context_parallel_bytes(model, 2, 512, 4))
     once = all_gather_bytes(2 * weights, 4)  # FSDP: two gathers and a reduce-scatter each time
     for zero, passes in ((0, 2), (1, 2), (2, 6 + 1), (3, 6 * 3)):
         found = bytes_on_the_wire(
