@@ -101,11 +101,6 @@ def test_many_points_keep_their_extremes():
     assert top == min(y for _, y in line.points[1000:2500])
 
 
-def test_no_runs():
-    with pytest.raises(ValueError, match="needs at least one run: {'name': "):
-        curves({})
-
-
 def test_the_alternative_text_has_the_numbers(texts):
     picture = curves({"a": LOSSES}, floor=1.9)
     assert {"floor: 1.9", "a: 2.121"} <= set(texts(picture))
@@ -148,15 +143,17 @@ def test_a_logarithmic_axis_says_units_or_the_powers_of_two_tried(low, high, nam
     assert ", ".join(label for _, label in ticks) == expected
 
 
-def test_no_points():
-    with pytest.raises(ValueError, match="needs at least one point"):
-        points({}, "t", x="MB")
-
-
 def test_curves_on_a_logarithmic_axis():
     picture = curves({"a": [1e-16, 1e-8, 1.0]}, "t", log="y")
     (line,) = (s for s in picture.canvas.shapes if isinstance(s, Line) and len(s.points) == 3)
     (_, first), (_, second), (_, third) = line.points
     assert first - second == pytest.approx(second - third)
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(ValueError, match="needs at least one run: {'name': "):
+        curves({})
+    with pytest.raises(ValueError, match="needs at least one point"):
+        points({}, "t", x="MB")
     with pytest.raises(ValueError, match="a has 0 at 1, and a logarithmic axis"):
         curves({"a": [1.0, 0.0]}, log="y")

@@ -53,11 +53,6 @@ def test_forward_and_backward_differ_in_a_gray_print():
         assert contrast(LOOKS[a].color, LOOKS[b].color) > 2
 
 
-def test_unknown_theme():
-    with pytest.raises(ValueError, match="no theme 'blue': choose 'light' or 'dark'"):
-        theme("blue")
-
-
 def test_kinds_differ_by_letter_not_by_color_alone():
     letters = [LOOKS[kind].letter for kind in ("F", "B", "I", "W", "update", "input")]
     assert len(set(letters)) == len(letters)
@@ -125,6 +120,8 @@ def test_no_file_picks_a_color():
     assert not found, f"ask for cause(…), RANKS or CURVES, or write var(--palette-…): {found}"
 
 
-def test_a_cause_without_a_color_is_refused():
+def test_a_cause_without_a_color_and_an_unknown_theme_are_refused():
+    with pytest.raises(ValueError, match="no theme 'blue': choose 'light' or 'dark'"):
+        theme("blue")
     with pytest.raises(ValueError, match="no cause 'wasted' has a color: choose from forward, "):
         cause("wasted")

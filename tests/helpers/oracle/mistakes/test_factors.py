@@ -1,5 +1,7 @@
 """Sums for means, and divisions too many."""
 
+from functools import partial
+
 import pytest
 
 from ..simulated import UNEQUAL, Lab, mean_over_ranks
@@ -22,21 +24,13 @@ def test_losses_that_are_weighted_wrongly(lengths, weight, words):
     assert words in verdict.mistake and verdict.also == ()
 
 
-def test_ranks_summed():
-    def add(models):
-        mean_over_ranks(models, divide=False)
-
-    verdict = Lab().judge(average=add)
-    assert "3 times too large: the gradients of 3 ranks were summed" in verdict.mistake
-
-
-def test_micro_batches_and_ranks_summed():
-    def add(models):
-        mean_over_ranks(models, divide=False)
-
-    verdict = Lab().judge(weight=lambda tokens: 1.0, average=add)
-    assert "6 times too large: those of 2 micro-batches were summed" in verdict.mistake
-    assert "and those of 3 ranks too" in verdict.mistake
+def test_ranks_summed_and_micro_batches_too():
+    add = partial(mean_over_ranks, divide=False)
+    mistake = Lab().judge(average=add).mistake
+    assert "3 times too large: the gradients of 3 ranks were summed" in mistake
+    mistake = Lab().judge(weight=lambda tokens: 1.0, average=add).mistake
+    assert "6 times too large: those of 2 micro-batches were summed" in mistake
+    assert "and those of 3 ranks too" in mistake
 
 
 @pytest.mark.parametrize("lengths", [(6,) * 9, (2, 5, 3, 8, 6, 4, 9, 7, 3)])
