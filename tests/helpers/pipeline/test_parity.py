@@ -103,8 +103,8 @@ def one_device(dtype, micro_batches):
     return one_step(make_model(DTYPES[dtype]), loss_of, batches, sgd)
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("name, dtype", CASES)
+@pytest.mark.parametrize("ranks", [2, 3])
 def test_the_step_is_that_of_one_device(name, dtype, ranks):
     right = one_device(dtype, BUILDERS[name](ranks, M).micro_batches)
     parts = [answers[name, dtype][0] for answers in launched(ranks)]
@@ -112,8 +112,8 @@ def test_the_step_is_that_of_one_device(name, dtype, ranks):
     assert verdict.ok and len(verdict.rows) == 2 * len(right.before), str(verdict)
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize("ranks", [2, 3])
 def test_every_rank_does_what_the_schedule_says_and_keeps_no_more(name, ranks):
     schedule = BUILDERS[name](ranks, M)
     answers = [answers[name, "float64"] for answers in launched(ranks)]
