@@ -3,11 +3,11 @@
 #
 # *Reading 45 minutes · tasks 55 · machine 1*
 #
-# *With twenty minutes: up to the comparison with one device, then "When does sending cost more?"*
+# *With twenty minutes: as far as "Training on three ranks", then "When does sending cost more?"*
 #
-# The oldest way to divide a training run is still the outermost layer of every large one: put a
-# copy of the model, a **replica**, on each device, and let each copy read a different part of the
-# text. This is **data parallelism**.
+# The oldest way to divide a training run is still the outermost layer of every large one: give each
+# device, or each group of devices, a copy of the model, a **replica**, and let each copy read a
+# different part of the text. This is **data parallelism**.
 #
 # But replicas that read different texts compute different gradients. Left alone, they would drift
 # apart: a thousand devices would train a thousand models, each on a thousandth of the text.
@@ -127,8 +127,8 @@ claim.below("largest difference, on three ranks or accumulated", max(far, apart)
 
 # %% [markdown]
 # Large runs do both. Each rank accumulates over several **micro-batches** and then averages once
-# with the others. Four ranks hold two sequences of 128 tokens each at a time, and accumulate over
-# eight micro-batches. How many tokens does one optimizer step see?
+# with the others. Each of four ranks holds two sequences of 128 tokens at a time and accumulates
+# over eight micro-batches. How many tokens does one optimizer step see?
 
 # %%
 mine = None
@@ -258,7 +258,7 @@ claim.below("they differ by less than a thousandth of that", difference, 1e-3 * 
 #
 # ## What does an all-reduce cost?
 #
-# Every step ends with an all-reduce of all gradients, 4 bytes each:
+# Before every update there is an all-reduce of all gradients, 4 bytes each:
 
 # %%
 size = sum(p.numel() for p in net.parameters())
@@ -421,10 +421,10 @@ show(
 
 # %% [markdown]
 # Well below $\alpha/\beta$ bytes the line is flat, at $\alpha/\beta$ a message is half latency and
-# half transfer, and beyond it the time rises with the size. Left of the bend, sending less saves
-# nothing, so you should send *fewer* messages. Right of it, only bytes count. For comparison:
-# between two GPUs in one NVLink domain, $1/\beta$ is hundreds of GB/s and $\alpha$ a few µs, and
-# between two nodes over a 400 Gbit/s network card it's at most 50 GB/s.
+# half transfer, and beyond it the time rises with the size. Far left of the bend, sending less
+# saves nothing, so you should send *fewer* messages. Far right of it, only bytes count. For
+# comparison: between two GPUs in one NVLink domain, $1/\beta$ is hundreds of GB/s and $\alpha$ a
+# few µs, and between two nodes over a 400 Gbit/s network card it's at most 50 GB/s.
 #
 # ## Star, tree and ring
 #
@@ -445,11 +445,11 @@ show(ways(8))
 # T_\text{ring} = 2(n-1)\Big(\alpha + \beta\,\frac{S}{n}\Big).$$
 #
 # A laptop has too few cores for a fair race of eight ranks, so we use a slow link: `slow_link`
-# holds each message back for $\alpha + \beta S$, and a rank takes in one message after the other,
-# as the formulas have it. A waiting rank needs no core, so eight of them can race on two. This link
-# takes 50 ms for each message and carries 5 MB/s. (These 50 ms keep the receiver busy. A latency of
-# distance doesn't: messages from other continents can arrive at the same time, and then a star of
-# short ones takes little longer than one message.)
+# holds each message back for $\alpha + \beta S$, and a rank sends one message at a time and takes
+# in one at a time, as the formulas have it. A waiting rank needs no core, so eight of them can race
+# on two. This link takes 50 ms for each message and carries 5 MB/s. (These 50 ms keep sender and
+# receiver busy. A latency of distance doesn't: messages from other continents can arrive at the
+# same time, and then a star of short ones takes little longer than two messages.)
 
 # %%
 predict(
@@ -581,15 +581,16 @@ show(curves(lines, title, x="bytes of the tensor", y="time of an all-reduce (s)"
 # $$6\,(\alpha + \beta S) = 14\,\Bigl(\alpha + \beta\,\frac S8\Bigr)
 # \qquad\Longrightarrow\qquad S = \frac{8}{4.25}\cdot\frac\alpha\beta,$$
 #
-# which is 470 kB on this link. So none of these three is always best, and libraries don't settle on
-# one: NCCL picks ring or tree (its trees are double, and cut tensors into pieces) for each call, by
-# size and number of ranks. Where any two ranks can talk at full speed, recursive halving and
-# doubling unites both advantages, the few steps of the tree and the few bytes of the ring:
+# which is 470 kB by the link's own 50 ms, and some more by the two $\alpha$ that we measured. So
+# none of these three is always best, and libraries don't settle on one: NCCL picks ring or tree
+# (its trees are double, and cut tensors into pieces) for each call, by size and number of ranks.
+# Where any two ranks can talk at full speed, recursive halving and doubling unites both advantages,
+# the few steps of the tree and the few bytes of the ring:
 # $2\alpha\log_2 n + 2\,\frac{n-1}n\,\beta S$.
 #
 # Why does a step of the ring have a larger $\alpha$ than a message alone? Take the link away, and
-# look at what is left. The last column does the same step with `batch_isend_irecv`, the call that
-# many rings are built from:
+# look at what is left. The last number of each line is the same step with `batch_isend_irecv`, the
+# call that many rings are built from:
 
 
 # %%
@@ -617,15 +618,15 @@ if usable_cores() < 8:
     claim.below("ms of a ring's step without a link, on two ranks and on eight", few, many, 0.3)
 
 # %% [markdown]
-# Where eight ranks share fewer cores, a step of the ring costs more the more ranks there are,
-# although a rank sends no more messages than before: a step can't end before each neighbor has had
-# its turn on a core. (A message alone waits for two ranks and slows down less. On sixteen idle
-# cores, where nobody waits for a core, we measured 0.22 ms for it with two ranks and 0.25 with
-# eight.) That's a part of the larger $\alpha$ that the race has shown; we haven't measured the
-# rest. The batched step costs about the same, within a third or so: for gloo it's a loop over
-# `isend` and `irecv`, while NCCL groups both, so that neither has to wait for the other. So inside
-# one machine, where ranks outnumber the cores, a ring of short messages is bound by processors and
-# not by $\beta$.
+# A rank has two messages to handle in a step of the ring, one out and one in, and where eight ranks
+# share fewer cores, a step costs more the more ranks there are, although a rank sends no more
+# messages than before: a step can't end before each neighbor has had its turn on a core. (A message
+# alone waits for two ranks and slows down less. On sixteen idle cores, where nobody waits for a
+# core, we measured 0.22 ms for a message alone with two ranks and 0.25 with eight.) That's a part
+# of the larger $\alpha$ that the race has shown; we haven't measured the rest. The batched step
+# costs about the same, within a third or so: for gloo it's a loop over `isend` and `irecv`, while
+# NCCL groups both, so that neither has to wait for the other. So inside one machine, where ranks
+# outnumber the cores, a ring of short messages is bound by processors and not by $\beta$.
 #
 # ## Two levels, and sums in 32 bits
 #
@@ -675,11 +676,12 @@ _ = claim("1,024 ranks each add a 1, in bfloat16", total.item(), 256, within=1e-
 # $$\frac{4Pt}{F} \;\ge\; \frac{4P}{B} \qquad\Longleftrightarrow\qquad t \;\ge\; \frac{F}{B}.$$
 #
 # The size of the model has canceled: a larger one computes longer and sends longer, in the same
-# proportion. For $n$ ranks the bound is $(n-1)/n$ of this, so the number of replicas hardly matters
-# either. All that counts is how many tokens a replica reads, and the ratio of two numbers on data
-# sheets. (Halve what these say: NVLink's 900 GB/s are the sum of both directions, and 1,979 TFLOP/s
-# need sparse matrices.) An H100 computes 989 TFLOP/s at its peak in 16 bits, and about 400 in a
-# whole training step. It sends 450 GB/s over NVLink, and 50 GB/s over a network card of 400 Gbit/s:
+# proportion. For $n$ ranks the bound is $(n-1)/n$ of this, so once there are many replicas, their
+# number hardly matters either. All that counts is how many tokens a replica reads, and the ratio of
+# two numbers on data sheets. (Halve what these say: NVLink's 900 GB/s are the sum of both
+# directions, and 1,979 TFLOP/s need sparse matrices.) An H100 computes 989 TFLOP/s at its peak in
+# 16 bits, and about 400 in a whole training step. It sends 450 GB/s over NVLink, and 50 GB/s over a
+# network card of 400 Gbit/s:
 
 # %%
 any_model = gpt(4096, 32, 32)
@@ -700,8 +702,10 @@ predict(
 
 # %% [markdown]
 # Let's measure it. Four ranks pretend to be H100s and their cards, both 50,000 times slower, so
-# that $F/B$ stays what it is. For computing, a rank sleeps as long as such a device would need,
-# while the gradients, in 16 bits, really travel over the slow link.
+# that $F/B$ stays what it is. For computing, a rank sleeps as long as such a device would need, and
+# gloo averages the gradients, in 16 bits, at its own speed, after which `slow_link` holds them back
+# until the slow ring would have delivered them. So what we measure is the overlap; the ring's time
+# is given.
 
 # %%
 F, B = 989e12 / 50_000, 50e9 / 50_000
@@ -774,8 +778,8 @@ title = f"Averaging hides to the right of the crossing, at {bound:,.0f} tokens o
 show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy"))
 
 # %% [markdown]
-# The share of its time in which a device computes is the **scaling efficiency**: it says how many
-# times as many tokens per second $n$ devices read, divided by $n$. At the bound, taking turns
+# The share of its time in which a device computes is the **scaling efficiency**: $n$ devices read
+# $n$ times this share as many tokens per second as one device does. At the bound, taking turns
 # wastes 40 % of the machine, and overlap wins most of it back. What it can't win is the layer that
 # sticks out, here one of four: by the formula, devices compute 86 % of the time, and with 32 layers
 # it would be 98 %. At 1,024 tokens nothing helps, because the link is the bottleneck: a step is
@@ -803,13 +807,13 @@ show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy
 # \text{last backward: } \frac{4 \cdot 3.2 \cdot 10^9 \cdot 8{,}192}{400 \cdot 10^{12}} =
 # 0.26\text{ s}.$$
 #
-# On the first stage, which ends its backward last, half of it sticks out of a step that computes
-# for more than six seconds. If the ranks also share the optimizer's state, they only reduce-scatter
-# gradients, which takes 0.25 s and nearly hides, all but the last layer's; the other half of the
-# all-reduce then carries new weights and can hide behind the next forward (lesson 12).
+# On the first stage, which ends its backward last, 0.25 s of averaging stick out of a step that
+# computes for more than six seconds. If the ranks also share the optimizer's state, they only
+# reduce-scatter gradients, which takes 0.25 s and nearly hides, all but the last layer's; the other
+# half of the all-reduce then carries new weights and can hide behind the next forward (lesson 12).
 #
 # So much for paced ranks. Here are three steps of the real script on two ranks of your machine,
-# with your `average_gradients()`: all of the communication comes after all of the computation.
+# with your `average_gradients()`: all of the communication comes after all of forward and backward.
 # Lesson 10 starts to send while backward is still running.
 
 # %%
@@ -849,9 +853,9 @@ answer("data_parallel_gradients-9", mine)
 # - A message takes $\alpha + \beta S$. In a ring each rank sends $2(n-1)/n$ of the tensor; a tree
 #   has fewer steps and wins when the tensor is small.
 # - Averaging 2-byte gradients can hide behind backward only if a replica reads at least $F/B$
-#   tokens in the last micro-batch of a step (4-byte gradients: twice as many): 2,200 for H100s in
-#   one node, at peak; between nodes 19,800 over one card, and 2,500 to 4,400 if a group takes whole
-#   nodes. The size of the model cancels.
+#   tokens in the last micro-batch of a step (4-byte gradients: twice as many): 1,900 for the eight
+#   H100s of one node, at peak; between nodes 19,800 over one card, and 2,500 to 4,400 if all eight
+#   GPUs of each node average in two levels. The size of the model cancels.
 # - Below that, add tokens to the replica, not replicas: let several GPUs share one copy of the
 #   model.
 #
@@ -877,5 +881,5 @@ answer("data_parallel_gradients-9", mine)
 # There are two ways out when a replica has too few tokens. [Lesson
 # 04](04_data_parallel_weights.ipynb) sends less often, and averages weights instead of gradients.
 # [Lesson 05](05_naive_pipeline.ipynb) cuts the model, so that several devices share one replica and
-# its tokens. Lesson 10 makes the overlap of this lesson's last experiment real, and lesson 09
-# derives such a bound for every other way to split the work.
+# its tokens. Lesson 10 makes the overlap of this lesson's paced ranks real, and lesson 09 derives
+# such a bound for every other way to split the work.

@@ -88,8 +88,8 @@ print(f"one activation: {shape} numbers, {4 * activation.numel() / 1e3:.0f} kB")
 print(f"all gradients, which data parallelism would average: {everything / 1e3:.0f} kB")
 
 # %% [markdown]
-# It grows with the batch, though: with 22 times as many tokens it would be as large as all our
-# gradients. Lesson 08 compares the two for real models.
+# The activation grows with the batch, though: with 22 times as many tokens it would be as large as
+# all our gradients. Lesson 08 compares the two for real models.
 #
 # A model has `dmodel` 4096, and a batch has 4 sequences of 2048 tokens, in numbers of 2 bytes. The
 # link between two stages carries 50 GB/s. **How many milliseconds does one activation take?**
@@ -282,10 +282,11 @@ reveal("naive_pipeline-3", share=plan.bubble())
 
 # %% [markdown]
 # The simulator plays the step with a forward of 1 s and a backward of 2 s. At every moment one rank
-# computes and the others are idle. That idle time is called the **bubble**, and here we can derive
-# it in two lines. Say rank $r$ takes $T_r$ for forward and backward. The batch passes through all
-# of them, one at a time, so a step takes $T = T_0 + \dots + T_{p-1}$. In that time the $p$ ranks
-# have $pT$ seconds together, and they use $T_0 + \dots + T_{p-1}$, which is $T$ again:
+# computes and the others are idle. The share of all their time in which ranks are idle is called
+# the **bubble**, and here we can derive it in two lines. Say rank $r$ takes $T_r$ for forward and
+# backward. The batch passes through all of them, one at a time, so a step takes
+# $T = T_0 + \dots + T_{p-1}$. In that time the $p$ ranks have $pT$ seconds together, and they use
+# $T_0 + \dots + T_{p-1}$, which is $T$ again:
 #
 # $$\text{bubble} = \frac{pT - T}{pT} = \frac{p - 1}{p}.$$
 #
@@ -507,8 +508,8 @@ for name, (vocabulary, d, f, shared) in models.items():
 # The wider the model, the less the head weighs, because a layer grows with $d^2$ and the head only
 # with $d$. (Our head takes less time than its weights say, probably because our layers are so small
 # that much of their time isn't spent in products.) In Llama 3 8B it's still a problem for the cut.
-# An even share of the work is (layers + head) / stages, so the last stage should hold that many
-# layers, less the head.
+# An even share of the work is (layers + head) / stages, so the last stage should hold an even share
+# minus the head, counted in layers.
 #
 # **Llama 3 8B has 32 layers. Cut into four stages, how many should the last one hold, so that its
 # computing comes closest to an even share?** Take 2.4 layers for the head.
@@ -518,12 +519,12 @@ mine = None
 answer("naive_pipeline-5", mine)
 
 # %% [markdown]
-# In 405B the head is two thirds of a layer, so the last stage should hold just one layer fewer.
-# That explains a strange number: this model has 126 layers on 16 stages, not 128. Its authors took
-# one layer from the first stage and one from the last, so fourteen stages hold eight, and the last
-# one holds seven and the head, or 7.66. The first one is relieved for a reason that lesson 06
-# gives: it has to keep the activations of more micro-batches than any other, and beside them an
-# embedding of 2.1 billion parameters.
+# In 405B the head is two thirds of a layer, so the last stage should hold just one layer fewer than
+# the others. That explains half of a strange number: this model has 126 layers on 16 stages, and
+# not 128. Its authors took one layer from the first stage and one from the last: fourteen stages
+# hold eight, and the last one holds seven and the head, or 7.66. The first one is relieved for a
+# reason that lesson 06 gives: it has to keep the activations of more micro-batches than any other,
+# and beside them an embedding of 2.1 billion parameters.
 #
 # ## What to remember
 #

@@ -319,9 +319,9 @@ reveal("what_training_costs-4")
 # %% [markdown]
 # No gradient changes, and the last claim says how far memory can fall. With full recomputation a
 # layer keeps its input and nothing else: 4 bytes for each token and unit of width here, and
-# $2\,sbd$ bytes in 16 bits, instead of $34\,sbd$. (That's what is kept until backward. On top of
-# it, one layer at a time has all of its activations back while backward runs through it: $34\,sbd$
-# once, not once per layer.)
+# $2\,sbd$ bytes in 16 bits, instead of a GPT's $34\,sbd$. (That's what is kept until backward. On
+# top of it, one layer at a time has all of its activations back while backward runs through it:
+# $34\,sbd$ once, not once per layer.)
 #
 # The price is at most a second forward, so a step takes at most $4/3$ of the FLOPs. (In time it's
 # one forward more, a third if backward takes twice as long. A layer of Megatron's 22B model took 39
@@ -329,7 +329,7 @@ reveal("what_training_costs-4")
 # [2205.05198](https://arxiv.org/abs/2205.05198), table 4.) Here it's $5/4$, because torch stops a
 # second forward as soon as it has the last tensor that backward needs. The block's last matrix is
 # never multiplied again, and that's a quarter of its products. The first selective policy repeats
-# no matrix product, so it costs next to nothing, and still saves nearly a third of the bytes. So
+# no matrix product, so it costs only a few percent, and still saves nearly a third of the bytes. So
 # wrap what is large and cheap first, and whole blocks only if you must.
 #
 # ## MFU, against a real peak
@@ -437,7 +437,7 @@ print(f"TP 8 and DP 8 send equally much in a step of 8 x {equal:,.0f} tokens")
 # group of whole nodes uses the cards of all eight GPUs at once: 2,500.) The left side belongs to
 # the layout. Most of its factors cancel, and the one that's left tells you what to change. (Two
 # things are left out: latency, which is small beside large messages, and the first or last piece,
-# which always sticks out.)
+# which usually sticks out.)
 #
 # **Data parallelism.** As in lesson 03, backward computes $4Pt$ FLOPs for $t$ tokens and sends $4P$
 # bytes, which leaves the tokens: $t \ge F/B$.
@@ -578,9 +578,10 @@ for width in (64, 512):
 #
 # **Tensor parallelism** has a bound for the number of *ranks*, from which the tokens cancel (lesson
 # 13), **ring attention** one for the *tokens of a rank* (lesson 14), and **experts** one for the
-# *width of an expert* (lesson 15). Within one micro-batch, a product that is cut and an expert have
-# to wait for their messages. At their bound, messages take as long as products; nothing hides by
-# itself, so on the good side of it you still pay.
+# *width of an expert* (lesson 15). As lessons 13 and 15 write them, a product that is cut and an
+# expert have to wait for their messages; lesson 17 cuts the product or the batch, so that they
+# needn't. At their bound, messages take as long as products; nothing hides by itself, so on the
+# good side of it you still pay.
 #
 # Here are all six, at the peak and at 400 TFLOP/s, the average of a whole step of Llama 3, its
 # waiting included, beside what Llama 3 405B and DeepSeek-V3 did. DeepSeek's H800 has the network
@@ -637,9 +638,10 @@ for what, bound, model, rate, used in ALL:
 # Which column should you believe? A device that computes more slowly than its data sheet gives
 # messages more time, but links are slower than theirs, too. In our cluster model
 # ([docs](../docs/cluster_model.md)) an H100's products reach 0.667 of the peak and its collectives
-# 0.729 of a network card, 0.824 of NVLink. So while it computes, $F/B$ is 9 % below the first
-# column over a card and 19 % inside a node; the second column flatters.
-# [docs/rooflines.md](../docs/rooflines.md) has more models and links, and the sources.
+# 0.729 of a network card, 0.824 of NVLink. So while it computes, $F/B$ is 9 % lower than at the
+# peak over a card and 19 % inside a node: the least tokens fall by as much, and the most ranks rise
+# from 34 to 41. The second column flatters. [docs/rooflines.md](../docs/rooflines.md) has more
+# models and links, and the sources.
 #
 # And if averaging is so short beside a step, why isn't data parallelism used alone? Because you
 # can't put arbitrarily many tokens into a step (lesson 03). Llama 3's had 16.8 million, which is
@@ -667,8 +669,8 @@ answer("what_training_costs-8", mine)
 #   canceling is what you can choose: tokens (data parallel: those of the step for its share of the
 #   time, those of the last micro-batch to hide; FSDP: those of each micro-batch), or the width
 #   (pipelines).
-# - Tensor parallelism and experts wait for their messages, so they pay on the good side of their
-#   bound, too.
+# - Tensor parallelism and experts wait for their messages unless products or batches are cut
+#   (lesson 17), so they pay on the good side of their bound, too.
 #
 # ## In the wild
 #

@@ -558,9 +558,9 @@ for add_up in (True, False):
 # (The attention scores are left out. They grow with the square of the sequence and need no message
 # of their own, so with long sequences the true bound is higher.)
 #
-# Elsewhere such a bound says when messages hide. Here they're on the critical path, so if nothing
-# is overlapped, *at* the bound, $n^*$, a layer takes twice as long as its computing. Compared with
-# one rank, $n$ ranks are then faster by the factor
+# Other bounds say when messages can hide completely. Here nothing hides unless we overlap it, so
+# *at* the bound, $n^*$, a layer takes twice as long as its computing. Compared with one rank, $n$
+# ranks are then faster by the factor
 #
 # $$\frac{1}{1/n + (n-1)/n \cdot 1/(n^*-1)} = \frac{n\,(n^*-1)}{n^* + n - 2},$$
 #
@@ -594,9 +594,10 @@ def seconds(n, rate, link, d, f, t):
 # 405B ($d$ = 16,384, $f$ = 53,248) on H100s: once at their peaks, and once at what large products
 # and collectives alone reach, about two thirds of 989 TFLOP/s and four fifths of 450 GB/s over
 # NVLink. Over a network card we count four fifths of its 50 GB/s too, which is a little generous:
-# in lesson 09 it was 0.73. (The card is that of a group with one GPU on each machine.) For both
-# models we assume one key head for each query head. In fact 405B has $g = 8$ key heads for $h =
-# 128$ query heads, so $4d$ becomes $(2 + 2g/h)\,d$, and its 39 and 47 ranks become 34 and 41.
+# in lesson 09 it was 0.73. (We assume that each machine holds one GPU of the group, so each rank
+# sends through a card of its own.) For both models we assume one key head for each query head. In
+# fact 405B has $g = 8$ key heads for $h = 128$ query heads, so $4d$ becomes $(2 + 2g/h)\,d$, and
+# its 39 and 47 ranks become 34 and 41.
 
 # %%
 SHAPES = {"7B": (4096, 11008), "405B": (16384, 53248)}
@@ -618,9 +619,10 @@ reveal("tensor_parallel-8")
 # %% [markdown]
 # With $n$ ranks, sending takes $(n-1)/(n^*-1)$ of the time of computing. For a 7B layer on 8 GPUs
 # in one domain that's 0.7 at reached rates, so they're $8/1.7 = 4.7$ times as fast as one. With one
-# card for each machine, any number of GPUs is at most $n^* - 1 = 1.1$ times as fast as one. (Eight
-# rings at once, each leaving a machine through a different card, come close to NVLink's bandwidth,
-# but for a 7B layer 16 ranks are beyond that bound, too.) A wide model affords more.
+# card for each machine, any number of GPUs is at most $n^* - 1 = 1.1$ times as fast as one. (A
+# group that fills two machines can run eight rings, one over each card, 8 × 50 = 400 GB/s in all,
+# nearly NVLink's 450. But its 16 ranks exceed the bound of a 7B layer even over NVLink.) A wide
+# model affords more.
 #
 # Now four ranks run the real collectives of sequence parallelism on a slowed link, and sleep for
 # the time of the products. We choose the rate so that $n^* = 4$ at width 64: both should take

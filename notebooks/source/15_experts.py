@@ -346,9 +346,9 @@ claim.below("times its share of the busiest: balanced, and not", least, busiest(
 
 # %% [markdown]
 # The bias needs a few dozen steps to catch up with the router, and then holds it. In this one run,
-# the bias leaves the loss where it was without balancing, and the balancing loss raises it by 0.08.
-# At this learning rate, the three seeds of the experiment above also differ by 0.08 after 400
-# steps, so one run can't rank the two.
+# the bias leaves the loss where it was without balancing, and the balancing loss raises it by some
+# hundredths. At this learning rate, the three seeds of the experiment above differ by 0.08 on new
+# text after 400 steps, more than that, so one run can't rank the two.
 #
 # ## What do experts specialize in?
 #
@@ -413,7 +413,7 @@ for number, experts in enumerate(chosen):
 reveal("experts-5", best=max(nats[0], key=nats[0].get))
 
 # %% [markdown]
-# The token tells nearly half of the entropy, and sequence and position next to nothing. What the
+# The token tells about half of the entropy, and sequence and position next to nothing. What the
 # previous token tells may be partly the same information, because it helps predict the token. (The
 # router sees what attention has added to a token, so it can also use its context.)
 #
@@ -575,7 +575,7 @@ reveal("experts-7")
 # The ranks meet in every all-to-all, so a layer takes as long as its busiest rank. In the lower
 # timeline the three other ranks are hatched for much of the first layer: their rows are done, and
 # they wait for rank 0. (With our push, rank 0 gets nearly all rows, 3.9 times its share, and the
-# first layer takes three times as long, not four, because the busiest rank already had 1.3 times
+# first layer takes three times as long, not four, because the busiest rank already had 1.2 times
 # its share without it.)
 #
 # ## How wide must an expert be?
@@ -647,19 +647,20 @@ tell("a copy for each of 4 nodes, 1 byte to the experts", copies=4, dispatch=1)
 
 # %% [markdown]
 # Mixtral's experts are 14,336 wide, which is 4 times the first line's bound at 400 TFLOP/s and 1.6
-# times the one at the peak. (The other two lines assume what DeepSeek sends.) **DeepSeek-V3's are
-# at the edge: 1,333 < 2,048 < 3,297.** With the all-to-all that we've written, sending would take
-# 1.7 times as long as computing even at 400 TFLOP/s. So its authors changed the all-to-all
+# times the one at the peak. (The other two lines assume DeepSeek's own dispatch, which sends at
+# most one copy to each of four nodes.) **DeepSeek-V3's are at the edge: 1,333 < 2,048 < 3,297.**
+# With the all-to-all that we've written, sending would take 1.7 times as long as computing even at
+# 400 TFLOP/s. So its authors changed the all-to-all
 # ([2412.19437](https://arxiv.org/abs/2412.19437), sections 2.1.2, 3.2.2 and 3.3.3). Tokens leave in
 # 8 bits. A token crosses the slow network **once for each node**, however many experts it has
 # chosen there, and finds them over the fast links inside. And it may choose experts on **four
-# nodes** at most: the four whose two best scores have the largest sums. Sending then takes 0.65 of
-# the time of computing at 400 TFLOP/s, 1.6 times as long at the peak of 16 bits, and 3.2 times at
-# the one of 8 bits, in which these experts multiply. The paper itself speaks of about 1 : 1
-# (section 3.2.1), but it says neither at which rate nor whether attention and the shared expert
-# count. (On average an eighth of a token's copies stay on its own node, so sending takes an eighth
-# less than all of these numbers say. And the fast links, 160 GB/s in DeepSeek's H800s, aren't the
-# bottleneck: 8 copies over them take 0.6 of the time of 4 at 50 GB/s.)
+# nodes** at most: the four nodes where the sum of the token's two best scores is largest. Sending
+# then takes 0.65 of the time of computing at 400 TFLOP/s, 1.6 times as long at the peak of 16 bits,
+# and 3.2 times at the one of 8 bits, in which these experts multiply. The paper itself speaks of
+# about 1 : 1 (section 3.2.1), but it says neither at which rate nor whether attention and the
+# shared expert count. (On average an eighth of a token's copies stay on its own node, so sending
+# takes an eighth less than all of these numbers say. And the fast links, 160 GB/s in DeepSeek's
+# H800s, aren't the bottleneck: 8 copies at 160 GB/s take 0.6 of the time that 4 take at 50 GB/s.)
 #
 # Sending once to each node takes two nested all-to-alls, between nodes and inside a node. Both do
 # the same thing, so one function serves for both:
@@ -672,7 +673,8 @@ show_code("EP/experts/hops.py", "hop")
 # let it hop to the nodes first, and let the next thing that happens there be another hop. Four
 # ranks play two nodes of two GPUs, with 16 experts of which a token chooses 4. Of all ways to
 # choose them, $\binom{8}{4}$ of $\binom{16}{4}$ leave the other node out, and $\binom{12}{4}$ leave
-# out one of its ranks. So how many rows per token should leave a node, with one hop and with two?
+# out a given one of its two ranks, whatever the other gets. So how many rows per token should leave
+# a node, with one hop and with two?
 
 
 # %%
@@ -830,8 +832,8 @@ predict(
 )
 
 # %% [markdown]
-# A comparison with one device will tell us. (Our four ranks hold the model together, so to `judge`
-# they're one rank with four micro-batches.)
+# A comparison with one device will tell us. (We merge the tensors of the four ranks into one whole
+# model first, so `judge` sees a single rank that has had four micro-batches.)
 
 # %% tags=["training"]
 for ep in (1, 2, 4):

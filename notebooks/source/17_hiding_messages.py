@@ -278,9 +278,11 @@ reveal("hiding_messages-1")
 # (Here $c$ and $m$ are seconds of one piece. Each real message takes some 4 to 20 milliseconds more
 # than on paper, because a process has to wake up for it.)
 #
-# As long as a product takes longer than a message, a whole collective has disappeared. So the bound
-# of lesson 13 on the ranks of tensor parallelism gets a new meaning: with fewer ranks all of these
-# messages can hide, and with more only a part of them, $c/m$.
+# As long as a product takes longer than a message, a whole collective has disappeared. So each
+# product has a bound of its own on the ranks of tensor parallelism, $m \le c$: with fewer ranks
+# all of its messages can hide, and with more only a part of them, $c/m$. (Lesson 13's bound is the
+# mean of all products, forward and backward, so below it the messages of the narrowest ones still
+# stick out.)
 #
 # Cutting a product has a price that our sleeping ranks don't see. A GPU needs large products to be
 # fast, and a quarter of one takes more than a quarter of the time. What's left of the gain after
@@ -553,10 +555,10 @@ show(compare(pairs, "Each of a pair hides what the other one sends"))
 #
 # ## What can't hide
 #
-# **The first and the last.** Something has to arrive before anything can be computed, and what is
-# sent after the last piece has nothing beside it: FSDP's first gather, the last combine, the last
-# bucket. Finer pieces make it shorter. But each message pays its latency $\alpha$ as well, and a
-# piece that's too small computes slowly.
+# **The first and the last.** In a step on its own, what is needed first has to arrive before
+# anything can be computed, and what is sent after the last piece has nothing beside it: FSDP's
+# first gather, the last combine, the last bucket. Finer pieces make it shorter. But each message
+# pays its latency $\alpha$ as well, and a piece that's too small computes slowly.
 #
 # **A batch too small.** Computing shrinks with the tokens, and so do messages that carry tokens;
 # but gathered weights and latencies don't. Here is a layer of the ring above with fewer and fewer
@@ -781,10 +783,10 @@ answer("hiding_messages-7", mine)
 #
 # | what travels | behind what | all of it, if | still exposed then |
 # |---|---|---|---|
-# | gradients | backward of earlier layers | $M$ is below backward | the last bucket |
+# | gradients | backward of earlier layers | $m$ is at most a layer's backward | the last bucket |
 # | weights | another unit, one ahead | $m \le c$ | the first gather, 1 of $2u - 1$ |
-# | activations | the same product for other rows | $m \le c$ | nothing forward; else $1 - c/m$ |
-# | keys and values | another block | $m \le c$ | nothing; else $1 - c/m$ |
+# | activations | the same product for other rows | $m \le c$ | nothing forward; backward, our two gathers |
+# | keys and values | another block | $m \le c$ | nothing forward; backward, the last message home |
 # | tokens | the other half of the batch | $m \le c$ | the last combine, 1 of $4L$ |
 # | tokens | a backward beside a forward | $m \le c$ | nothing |
 #
