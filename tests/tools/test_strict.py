@@ -56,4 +56,7 @@ def test_one_worker_runs_all_tests_of_a_group(tmp_path):
     assert session(tmp_path, *TWO_WORKERS).returncode == 0
     workers = (tmp_path / "workers").read_text().split()
     assert len(workers) == 8 and len(set(workers)) == 1
-    assert "1 passed, 8 deselected" in session(tmp_path, "-m", "not slow").stdout
+    readme = lessons.parent.parent / "test_readme.py"  # of the other file all tests are slow
+    readme.write_text("def test_its_ten_lines(): pass\ndef test_it_is_short(): pass\n")
+    assert "2 passed, 1 deselected" in session(tmp_path, "-m", "not slow").stdout
+    assert "11 tests collected" in session(tmp_path, "--collect-only").stdout
