@@ -785,8 +785,8 @@ answer("hiding_messages-7", mine)
 # |---|---|---|---|
 # | gradients | backward of earlier layers | $m$ is at most a layer's backward | the last bucket |
 # | weights | another unit, one ahead | $m \le c$ | the first gather, 1 of $2u - 1$ |
-# | activations | the same product for other rows | $m \le c$ | nothing forward; backward, our two gathers |
-# | keys and values | another block | $m \le c$ | nothing forward; backward, the last message home |
+# | activations | the same product for other rows | $m \le c$ | nothing; backward, two gathers |
+# | keys and values | another block | $m \le c$ | nothing; backward, the last message home |
 # | tokens | the other half of the batch | $m \le c$ | the last combine, 1 of $4L$ |
 # | tokens | a backward beside a forward | $m \le c$ | nothing |
 #
