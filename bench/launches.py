@@ -30,10 +30,10 @@ def races() -> list[Race]:
     """Ours, cold and warm, beside torch's two launchers."""
     name = f"{RANKS} ranks to their first all-reduce"
     return [
-        Race(name, "launch(), warm", "torchrun", warm, torchrun),
-        Race(name, "launch(), warm", "multiprocessing.spawn", warm, spawn),
         Race(name, "launch(), cold", "torchrun", cold, torchrun),
         Race(name, "launch(), cold", "multiprocessing.spawn", cold, spawn),
+        Race(name, "launch(), warm", "torchrun", warm, torchrun),
+        Race(name, "launch(), warm", "multiprocessing.spawn", warm, spawn),
     ]
 
 
