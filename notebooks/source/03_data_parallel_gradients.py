@@ -693,8 +693,8 @@ for name, link_rate in {"NVLink, in the node": 450e9, "a network card": 50e9}.it
 predict(
     "data_parallel_gradients-7",
     "Llama 3 405B trained on 16,384 H100s with 16.8 million tokens a step. Suppose each GPU were a "
-    "replica of its own and averaged in one ring through its network card, at the peak. How long "
-    "does averaging take, next to backward?",
+    "replica of its own and averaged gradients of 2 bytes in one ring through its network card. At "
+    "the peak, how long does averaging take, next to backward?",
     "less: 405 billion parameters give backward a lot to compute",
     "about as long",
     "nearly 20 times as long",
@@ -774,7 +774,7 @@ lines = {"backward": {t: 4 * P * t / F for t in grid}, "averaging": {t: send for
 lines["both, overlapped"] = {t: predicted_step(t, True) - 2 * P * t / F for t in grid}
 
 # %% tags=["time"]
-title = f"Averaging hides to the right of the crossing, at {bound:,.0f} tokens on four ranks"
+title = f"From {bound:,.0f} tokens on four ranks, all averaging but one layer's hides"
 show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy"))
 
 # %% [markdown]
