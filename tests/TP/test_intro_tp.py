@@ -20,7 +20,7 @@ def one_device():
     return alone([*FLAGS, *SGD])
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_it_is_one_device(one_device, ranks):
     found = launch(on_rank, ranks, (SCRIPT, [*FLAGS, *SGD]), quiet=True, timeout=400)
     for losses, _, trace in found:

@@ -52,12 +52,13 @@ def test_a_package_is_named_by_its_folder_or_file():
         ("", "1 error"),
     ],
 )
-def test_the_closing_line_counts_as_pytest_does(text, counts, tmp_path, monkeypatch):
+def test_the_closing_line_counts_as_pytest_does(text, counts, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it starts in half the time
     (tmp_path / "test_it.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", f"--rootdir={tmp_path}", str(tmp_path)]
     found = run_part([*command, "-c", "/dev/null"], tmp_path / "report.xml", 100)
     assert closing(found, 75).strip("=") == f" {counts} in 75.00s (0:01:15) "
+    assert ("make test-all ONLY=" in capsys.readouterr().out) == (not text)  # where none ran
 
 
 def test_what_fails_once_runs_again_alone_and_is_named(tmp_path):
