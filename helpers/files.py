@@ -90,13 +90,13 @@ def _write(path: Path, data: bytes) -> None:
 
 def _explained(path: Path, error: OSError) -> OSError:
     """The same class of error, with a sentence for a person in place of the system's words."""
-    cause, cure = _cause_and_cure(path, error)
+    cause, cure = _cause_and_cure(error)
     explained = type(error)(f"cannot write {path}: {cause}; {cure}")
     explained.errno = error.errno
     return explained
 
 
-def _cause_and_cure(path: Path, error: OSError) -> tuple[str, str]:
+def _cause_and_cure(error: OSError) -> tuple[str, str]:
     if error.errno in _FULL:
         return "the disk is full", "free some space or choose another folder"
     if isinstance(error, IsADirectoryError):

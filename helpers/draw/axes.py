@@ -79,7 +79,7 @@ class Plot:
 def stretched(values: Iterable[float], margin: float, name: str, log: bool) -> Axis:
     """Return an axis for the values with a margin, a share of their distance, on both sides."""
     tried = tuple(values)
-    low, high = min(tried, default=0.0), max(tried, default=1.0)
+    low, high = min(tried, default=0.1 if log else 0.0), max(tried, default=1.0)
     if log:
         ratio = (high / low) ** margin if high > low else 2.0
         return Axis(low / ratio, high * ratio, name, True, tried)

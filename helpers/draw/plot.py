@@ -71,7 +71,7 @@ def _plot(
     top: float,
     log: str,
 ) -> Plot:
-    steps = [step for c in drawn for step, _ in c.points] or [0.0, 1.0]
+    steps = [step for c in drawn for step, _ in c.points] or [0.1, 1.0]
     values = [value for c in drawn for _, value in c.points]
     values += [floor] if floor is not None else []
     y = stretched(values, 0.06, names[1], "y" in log)

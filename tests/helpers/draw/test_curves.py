@@ -38,6 +38,8 @@ EXAMPLES = {
 def test_every_text_has_its_place(name, floor, check_layout):
     picture = curves(EXAMPLES[name], floor=floor)
     check_layout(picture)
+    if name == "nothing":
+        check_layout(curves(EXAMPLES[name], floor=floor, log="xy"))
     assert picture.svg().startswith("<svg")
 
 
