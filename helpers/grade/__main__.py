@@ -13,7 +13,7 @@ from helpers.grade.judge import prepare
 from helpers.grade.limits import Limits
 from helpers.grade.many import Graded, Grades, grade_all, grade_one, json_of
 from helpers.grade.notebook import find_root
-from helpers.grade.record import remember
+from helpers.grade.record import holds_solution, remember
 from helpers.grade.roster import read_roster
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import submissions
@@ -22,6 +22,11 @@ from helpers.grade.task import WorkFailed, all_tasks, tasks_of
 from helpers.grade.verdict import Verdict, table
 from helpers.grade.words import why_not
 from helpers.ranks import usable_cores
+
+ITS_OWN = (
+    "This folder holds the solutions, and each was compared with itself: a change to one passes, "
+    "too. To write them yourself: make student."
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -107,7 +112,8 @@ def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
     grades = grade_one(root, ids, options.seed, done, options.seconds, options.memory)
     verdicts = list(grades.graded[0].verdicts.values())
     if verdicts:
-        _show(options, grades, table(verdicts))
+        own = not options.root and any(v.passed and holds_solution(root, v.task) for v in verdicts)
+        _show(options, grades, table(verdicts) + (f"\n{ITS_OWN}" if own else ""))
     if grades.interrupted:
         print(f"stopped after {len(verdicts)} of {len(ids)} tasks", file=sys.stderr)
         return 130

@@ -222,14 +222,18 @@ def test_a_wrong_question(asked, arguments, words, capsys, tmp_path, monkeypatch
 
 
 def test_what_a_student_checks_is_remembered_and_what_a_teacher_grades_is_not(
-    asked, tmp_path, monkeypatch
+    asked, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setenv("LAB_PROGRESS", str(tmp_path / "progress.json"))
     program.main(["DP-1", "--root", str(tmp_path)])
+    assert "compared with itself" not in capsys.readouterr().out
+    program.main(["DP-1"])  # in this clone
+    assert "compared with itself" in capsys.readouterr().out
     assert not (tmp_path / "progress.json").exists()
     (tmp_path / "student").mkdir()
     monkeypatch.setattr(program, "find_root", lambda: tmp_path / "student")
     program.main(["DP-1"])
+    assert "compared with itself" not in capsys.readouterr().out
     assert "DP-1" in (tmp_path / "progress.json").read_text()
 
 
