@@ -19,7 +19,7 @@ TASK = Task(
         "swap sends row r of your blocks to rank r and returns what all ranks have for your row. "
         "restore makes float32 of them, and the sum over dimension 0 with keepdim=True is your row "
         "of the result. Quantize it again before gather sends it.",
-        "Three lines. Quantize the rows by ROW and swap them; restore what came, and add up over "
+        "Four lines. Quantize the rows by ROW and swap them; restore what came, and add up over "
         "dimension 0, which stays; quantize that total, gather and restore it; and of the "
         "flattened result return as many numbers as x has: the rest is padding.",
     ),

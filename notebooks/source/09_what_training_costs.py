@@ -362,7 +362,8 @@ for policy in POLICIES:
 # With full recomputation HFU falls much less than MFU, because it counts the second forward: a high
 # HFU says little about how fast the model trains. Compare MFU instead, and only for layouts that
 # fit. (Don't compare ours with a GPU's: our peak is one that a product has reached. An H100's
-# products reach about two thirds of its data sheet's.)
+# products reach about two thirds of its data sheet's. And ours leaves out the scores, which Torch's
+# counter doesn't see: all of them are 8 % of these products, so 64 % would be 69.)
 #
 # A GPT with hidden size 6,144, 48 layers and 64 heads trains on 8 A100s (312 TFLOP/s each). A
 # step of four sequences of 2,048 tokens takes 1.42 s. What is its MFU in percent? Count all
@@ -379,9 +380,9 @@ answer("what_training_costs-5", mine)
 # a trillion parameters that was measured in [2205.05198](https://arxiv.org/abs/2205.05198) has 128
 # layers of 25,600 and ran on 512 A100s with 80 GB each: 64 stages of two layers, each shared by 8
 # GPUs. The cluster model that [lesson 19](19_design_your_own.ipynb) explains puts the counts of
-# this lesson together, with 16 bytes a parameter, constants that were fitted to other papers' runs,
-# and a single factor for this paper's software, fitted to another of its tables. The paper measured
-# the seconds of a step but not its memory, so only the seconds can be checked:
+# this lesson together, with 16 bytes a parameter, constants that were fitted to another paper's
+# runs, and a single factor for this paper's software, fitted to another of its tables. The paper
+# measured the seconds of a step but not its memory, so only the seconds can be checked:
 
 # %%
 judged, factor = judged_recomputation()
@@ -398,8 +399,9 @@ print(f"all 512 together: {bytes_text(everything)}")
 
 # %% [markdown]
 # The stages hold equally many layers, so most of the difference is activations (and the first one
-# has the embedding). Under 1F1B stage $i$ keeps those of up to $64 - i$ micro-batches (lesson 06):
-# 28.5 GB on the first stage, and half as much on average.
+# has the embedding; so has the last, which isn't drawn, for the logits). Under 1F1B stage $i$ keeps
+# those of up to $64 - i$ micro-batches (lesson 06): 28.5 GB on the first stage, and half as much on
+# average.
 #
 # ## Bytes on the wire
 #
@@ -614,7 +616,7 @@ for what, bound, model, rate, used in ALL:
     print(f"{what:40}{peak_bound:8,.{digits}f}{reached:9,.{digits}f}   {used}")
 
 # %% [markdown]
-# Read it as a design, row by row:
+# Read it as a design:
 #
 # - A replica of Llama 3 reads 6.6 times the tokens of the bound in a *step*, so averaging is short
 #   beside it. (Its gradients have 4 bytes, but the optimizer is sharded, so they're only
@@ -630,6 +632,9 @@ for what, bound, model, rate, used in ALL:
 #   limit would be 4.7.
 # - With 8,192 tokens a rank, a ring's messages would have hidden. Llama 3 gathered keys and values
 #   instead, which is simpler with masks.
+# - A rank of DeepSeek-V3 holds 4 of a layer's 256 experts, and a token passes 8. With all that is
+#   no expert, a rank averages 0.71 times the weights that a token passes, so 0.71 $F/B$ tokens are
+#   enough. A step has far more.
 # - DeepSeek-V3's experts are too narrow for a plain all-to-all, even at 400 TFLOP/s. So each token
 #   goes to at most four nodes and travels there in 8 bits, which at that rate takes less time than
 #   the experts compute. All of it then hides behind the computing of *another*
@@ -640,10 +645,11 @@ for what, bound, model, rate, used in ALL:
 # ([docs](../docs/cluster_model.md)) an H100's products reach 0.667 of the peak and its collectives
 # 0.729 of a network card, 0.824 of NVLink. So while it computes, $F/B$ is 9 % lower than at the
 # peak over a card and 19 % inside a node: the least tokens fall by as much, and the most ranks rise
-# from 34 to 41. The second column flatters. [docs/rooflines.md](../docs/rooflines.md) has more
+# from 34 to 42. The second column flatters. [docs/rooflines.md](../docs/rooflines.md) has more
 # models and links, and the sources.
 #
-# And if averaging is so short beside a step, why isn't data parallelism used alone? Because you
+# And if averaging is so short beside a step, why isn't data parallelism used alone? The 16 bytes
+# for each parameter are 6.5 TB for a replica, which fit on no GPU. And even if they're sharded, you
 # can't put arbitrarily many tokens into a step (lesson 03). Llama 3's had 16.8 million, which is
 # 848 times 19,780, so at most 848 replicas are above the bound. So 16,384 GPUs have to form larger
 # replicas: with 8-way tensor parallelism and 16 stages there are 128 of them.

@@ -151,11 +151,11 @@ claim.below("the four losses differ by less than", max(last) - min(last), 1e-4)
 #
 # ## How large should a bucket be?
 #
-# **The best number of buckets balances the wait for the first one against the latencies of all.**
-# Let forward take $t_F$ seconds, backward $t_B$, and all bytes together $t_S$ on the link. One of
-# $k$ equal buckets then takes $c = 2(n-1)\alpha + t_S/k$. It begins its trip when its last gradient
-# is complete *and* the bucket before it has arrived, because the link carries one at a time.
-# Buckets are complete every $t_B/k$ seconds, so there are two cases:
+# **The best number of equal buckets balances the wait for the first one against the latencies of
+# all.** Let forward take $t_F$ seconds, backward $t_B$, and all bytes together $t_S$ on the link.
+# One of $k$ equal buckets then takes $c = 2(n-1)\alpha + t_S/k$. It begins its trip when its last
+# gradient is complete *and* the bucket before it has arrived, because the link carries one at a
+# time. Buckets are complete every $t_B/k$ seconds, so there are two cases:
 #
 # - The link keeps up, $c \le t_B/k$. Then each bucket has arrived when the next is complete, and
 #   what sticks out at the end of backward is the last bucket, $c$.
@@ -181,7 +181,8 @@ show_code("DP/ddp/sweep.py", "predicted")
 predict(
     "buckets_and_overlap-2",
     "Computing takes T = 600 ms, a third of it forward and two thirds backward. Sending takes "
-    "600 ms as well, plus 6 ms for each message. How long is a step with the best buckets?",
+    "600 ms as well, plus 6 ms for each message. How long is a step with the best number of equal "
+    "buckets?",
     "about T: the sending disappears behind the computing",
     "about 1.5 T",
     "about 2 T: one after the other",
@@ -256,10 +257,12 @@ for tokens in (2, 1, 2 / 3):
 
 # %% [markdown]
 # At the bound itself sending the bytes takes two thirds of $T$, and a sixth of $T$ sticks out: half
-# of that is the wait for the first bucket, and half is the latency of all eight. With twice the
-# tokens the link keeps up with 33 buckets, and by the formula 33 buckets would save another 3 %. At
-# the bound and below it, eight buckets save the same half of $T$ over one, however much is sent;
-# above it they save less, because there's less to hide.
+# of that is the wait for the first bucket, and half is the latency of all eight. (Only the *first*
+# bucket is waited for, so let it be small and the others grow: with 1, 2, 4, 6, 10, 16 and 25
+# layers the step would take 1.41 $T$ in place of 1.5. That's why DDP's first one is smaller.) With
+# twice the tokens the link keeps up with 33 buckets, and by the formula 33 buckets would save
+# another 3 %. At the bound and below it, eight buckets save the same half of $T$ over one, however
+# much is sent; above it they save less, because there's less to hide.
 #
 # With gradient accumulation there's a catch. The gradients are sent once a step, during the
 # backward of the *last* micro-batch, so it's the tokens of that one that must reach $F/B$. (The
@@ -300,10 +303,10 @@ show(compare(each[0], "With buckets sending begins during backward, with one mes
 
 # %% [markdown]
 # Our buckets take as long as DDP's, because on paced ranks only the plan counts. What the plan
-# leaves out is the work of averaging itself: copying gradients into buckets, starting messages,
-# adding them up. Sleeping costs no processor time, so the processor time of a step shows that work.
-# It includes what the paced layers themselves take, but that's the same in all four, so only the
-# differences count:
+# leaves out is the work of averaging itself: starting messages, adding them up, copying gradients
+# (not ours, whose gradients stay in their buckets from the second step on). Sleeping costs no
+# processor time, so the processor time of a step shows that work. It includes what the paced layers
+# themselves take, but that's the same in all four, so only the differences count:
 
 
 # %%
@@ -462,7 +465,8 @@ reveal("buckets_and_overlap-4")
 # example. So our buckets, and by default DDP's too, are rebuilt after the first backward, in the
 # order in which the gradients became complete on rank 0. (DDP doesn't even guess an order before
 # that: by default its first step has all gradients in one bucket, and overlaps nothing.) From then
-# on the tied weight comes last, and no other bucket waits for it.
+# on the tied weight comes last, and no other bucket waits for it. (Ours is registered last to show
+# the case. Most models register the embedding first, and then it's in the last bucket anyway.)
 #
 # ## Sending less
 #
@@ -578,8 +582,9 @@ card.check(idle=44)  # add fault=…, where=…, mended=…, first=…
 #   in few messages, all ranks in the same order.
 # - With $k$ buckets of $c$ seconds, $T_\text{step} = t_F + \max(t_B + c,\ t_B/k + kc)$. The best
 #   $k$ is near $\sqrt{t_B/(2(n-1)\,\alpha)}$, in a flat valley, or larger where the link keeps up.
-# - From $F/B$ tokens on, backward takes as long as sending or longer, and only a bucket and the
-#   latencies stick out. Below that no choice of buckets hides the rest, $t_S - t_B$.
+# - From $F/B$ tokens on (with gradients of 16 bits), backward takes as long as sending or longer,
+#   and only a bucket and the latencies stick out. Below that no choice of buckets hides the rest,
+#   $t_S - t_B$.
 # - Split into its halves, an all-reduce uses the link in the next forward, too: from the bound down
 #   to half of it, half as much sticks out, and gradients of 32 bits don't raise the bound.
 # - What isn't sent can be kept. SGD gets nearly all of it back, Adam a part. From 100 ranks on,

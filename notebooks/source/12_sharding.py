@@ -290,8 +290,8 @@ print(f"stage 0: {quickest(0, iter([plain])):.2f} s a step")
 
 # %% [markdown]
 # Stage 0 sends as much as stage 1, but in 57 calls instead of 18, because it averages every
-# parameter by itself. The extra time is the price of these calls, a few milliseconds each with
-# three ranks on two cores (lesson 10).
+# parameter by itself. The extra time is the price of these calls, some milliseconds each where
+# three ranks that wait for each other share two cores.
 #
 # Here is a step of stage 3, on three ranks. F and B are cut where the rank stops to communicate.
 
@@ -478,8 +478,9 @@ reveal("sharding-5", ratio=ratios[1, 1])
 # $$T = 3uc + 2m.$$
 #
 # On paper these two are all that's exposed from the bound on, for any number of units. (Real
-# messages take some milliseconds more, and at the ends of the step nothing hides that.) With half
-# the tokens the link is busy all the time, and the step takes twice as long as its computing.
+# messages take some milliseconds more. Nothing hides that at the ends of the step, and at the bound
+# small gaps open between the units, too.) With half the tokens the link is busy all the time, and
+# the step takes twice as long as its computing.
 
 # %% [markdown]
 # ## With gradient accumulation
@@ -513,9 +514,8 @@ reveal("sharding-6")
 # (2k+1)\,P.$$
 #
 # A pipeline has a large $k$ by design, because that is how its bubble gets small. So pipelines are
-# combined with ZeRO-1, and hardly ever with ZeRO-3. (Llama 3 is between the two, as we'll see.) By
-# the inequality above it's the same story: each micro-batch has only its own tokens to hide all of
-# this.
+# combined with ZeRO-1, and hardly ever with ZeRO-3. (Llama 3 is between the two, as we'll see.) Nor
+# do more micro-batches help to hide all of this: each needs $F/B$ tokens of its own.
 #
 # ## Find the bug
 #
@@ -936,9 +936,9 @@ for how, (less, more, found) in zip([*HOW][1:], others, strict=True):
     print(f"{how}: {less / 1e6:.1f} MB, {more / computed:.2f} of the FLOPs, {off:.0e} off")
 
 # %% [markdown]
-# (These counts include only the FLOPs of matrix products, and with 16 tokens attention has few of
-# them. At 8,192 tokens, recomputing attention isn't free. The 1.25 would be 4/3 if torch didn't
-# stop a block's second forward before its last product: lesson 09.)
+# (The counter knows the products with weights but not the fused attention of a CPU, so computing
+# that again counts as nothing. With 16 tokens it's little; at 8,192 it isn't. The 1.25 would be 4/3
+# if torch didn't stop a block's second forward before its last product: lesson 09.)
 #
 # The other way out is to **offload**: move activations to the host's memory while forward goes on,
 # and back in time for backward. Torch calls two functions for each tensor that it keeps, one when

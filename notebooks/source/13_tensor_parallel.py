@@ -362,8 +362,10 @@ show(in_one_step(traces[0].merged(traces[1])))
 
 # %% [markdown]
 # Every all-reduce in this step is **on the critical path**, because our script waits for it before
-# it goes on. Forward it has no choice: the next product needs the sum. This is what sets tensor
-# parallelism apart from data parallelism, whose averages can hide behind the backward pass.
+# it goes on. (The link needs only 0.8 ms for each of them. The rest of a bar is what our processes
+# take to begin and end a message.) Forward it has no choice: the next product needs the sum. This
+# is what sets tensor parallelism apart from data parallelism, whose averages can hide behind the
+# backward pass.
 #
 # The all-reduces of the backward pass could hide too, though. There a layer computes two things,
 # the gradient of its input and the gradient of its weights, and only the first must be summed. So
@@ -406,9 +408,10 @@ ways = {
 show(compare(ways, "The all-reduce runs beside the gradient of the weights"))
 
 # %% [markdown]
-# Forward has no such second product: each pair of products needs the sum before it. There one cuts
-# the product itself into chunks, and sends one while computing the next. That's **async tensor
-# parallelism**, and lesson 17 builds it.
+# Beside a product a message takes longer than alone, and it begins with a moment of its own, so
+# part of it still shows. Forward has no such second product: each pair of products needs the sum
+# before it. There one cuts the product itself into chunks, and sends one while computing the next.
+# That's **async tensor parallelism**, and lesson 17 builds it.
 #
 # ## The vocabulary
 #
@@ -458,9 +461,10 @@ claim.below("the loss is away from torch's by less than", away, 1e-5)
 reveal("tensor_parallel-7")
 
 # %% [markdown]
-# Each of the three pieces is a maximum or a sum over ranks. The logits are often the largest tensor
-# of the whole step, and this way no rank ever holds all of them. The loss's backward needs no
-# message, as you'll see if you write the function yourself (TP-7, below).
+# Each of the three pieces is a maximum or a sum over ranks; ours puts both sums into one
+# all-reduce. The logits are often the largest tensor of the whole step, and this way no rank ever
+# holds all of them. The loss's backward needs no message, as you'll see if you write the function
+# yourself (TP-7, below).
 #
 # ## The sequence
 #
@@ -579,9 +583,9 @@ predict(
 
 
 # %%
-def bound(d, f, rate, link):
-    """The ranks at which sending takes as long as computing."""
-    return 1 + 3 / 8 * (4 * d + 3 * f) * link / rate
+def bound(d, f, rate, link, heads=1.0):
+    """The ranks at which sending takes as long as computing. heads: key heads for a query head."""
+    return 1 + 3 / 8 * ((2 + 2 * heads) * d + 3 * f) * link / rate
 
 
 def seconds(n, rate, link, d, f, t):
@@ -595,17 +599,18 @@ def seconds(n, rate, link, d, f, t):
 # and collectives alone reach, about two thirds of 989 TFLOP/s and four fifths of 450 GB/s over
 # NVLink. Over a network card we count four fifths of its 50 GB/s too, which is a little generous:
 # in lesson 09 it was 0.73. (We assume that each machine holds one GPU of the group, so each rank
-# sends through a card of its own.) For both models we assume one key head for each query head. In
-# fact 405B has $g = 8$ key heads for $h = 128$ query heads, so $4d$ becomes $(2 + 2g/h)\,d$, and
-# its 39 and 47 ranks become 34 and 41.
+# sends through a card of its own.) 405B has only $g = 8$ key heads for $h = 128$ query heads, which
+# makes two of attention's four matrices smaller: for it $4d$ becomes $(2 + 2g/h)\,d$.
 
 # %%
 SHAPES = {"7B": (4096, 11008), "405B": (16384, 53248)}
+HEADS = {"7B": 1, "405B": 8 / 128}
 RATES = {"peak": (989e12, 1.0), "reached": (0.67 * 989e12, 0.8)}
 for where, link in {"NVLink": 450e9, "network card": 50e9}.items():
     for how, (rate, part) in RATES.items():
         ranks = [
-            f"{bound(*shape, rate, part * link):.1f} ({name})" for name, shape in SHAPES.items()
+            f"{bound(*shape, rate, part * link, HEADS[name]):.1f} ({name})"
+            for name, shape in SHAPES.items()
         ]
         print(f"{where}, {how}: both are equal at so many ranks: {', '.join(ranks)}")
 
@@ -645,7 +650,7 @@ def layer_on_a_rank(tokens, d, rate, link):
 
 
 # %% tags=["time"]
-link = quick(1e6, 1e7)  # bytes a second
+link = quick(5e5, 1e7)  # bytes a second
 rate = 3 / 8 * 16 * 64 * link / 3  # so that width 64 has a bound of 4 ranks
 for d, tokens in ((64, 512), (64, 1024), (128, 512)):
     computing, sending = seconds(4, rate, link, d, 4 * d, tokens)
@@ -659,9 +664,10 @@ for d, tokens in ((64, 512), (64, 1024), (128, 512)):
     print(f"   {measured / computing:.2f} times its computing")
 
 # %% [markdown]
-# Each further GPU gains less, and over a network much less. So tensor parallelism is mostly used
-# inside an **NVLink domain**, the group of GPUs that the fast links connect, and pipelines and data
-# parallelism go between domains. For years that domain was one machine with 8 GPUs. In a GB200
+# (Eight collectives take some milliseconds more than on paper, which shows most in the shortest
+# layer.) Each further GPU gains less, and over a network much less. So tensor parallelism is mostly
+# used inside an **NVLink domain**, the group of GPUs that the fast links connect, and pipelines and
+# data parallelism go between domains. For years that domain was one machine with 8 GPUs. In a GB200
 # NVL72 it's a rack of 72, so larger degrees have become affordable. In `helpers.grid` the
 # tensor-parallel ranks are neighbors, which puts them in one domain.
 #

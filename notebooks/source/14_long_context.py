@@ -545,9 +545,9 @@ for g in (32, 8):
 reveal("long_context-8")
 
 # %% [markdown]
-# A ring's volume doesn't shrink with $n$, because every rank must see all keys. An all-to-all
-# sends each number once, to the one rank that needs it, so its volume falls like $1/n$.
-# Forward, the ring sends
+# A ring's volume doesn't shrink with $n$, because every rank must see all keys. An all-to-all sends
+# each number once, to the one rank that needs it, so its volume falls like $1/n$ while there are
+# key heads for all ranks. Forward, the ring sends
 #
 # $$\frac{g\,n}{h + g}$$
 #
@@ -561,15 +561,15 @@ reveal("long_context-8")
 #
 # ## When a ring can lose
 #
-# **In the forward pass, the ranks of our ring may have to wait for a neighbor in every step, while
-# those of a gather wait only once.** Llama 3 405B had 8,192 tokens on each rank and $g/h = 1/16$,
-# so at $F/B = 8{,}000$ a ring would have hidden its messages from $2 \cdot 8{,}000/16 = 1{,}000$
-# tokens on. It gathered all the same. Its report names two reasons: a gather is simpler with masks
-# such as those of documents, and it doesn't take long, since keys are few (section 3.3.2). There's
-# a third that we can measure. Sequences for training are packed: several documents that mustn't
-# look at each other. A zigzag balances every step of the ring if there's one document. With
-# several, some blocks may hold a lot of work and others none, and which ones these are differs from
-# rank to rank.
+# **In the forward pass, the ranks of our ring may have to wait for a neighbor in every step but the
+# last, while those of a gather wait only once.** Llama 3 405B had 8,192 tokens on each rank and
+# $g/h = 1/16$, so at $F/B = 8{,}000$ a ring would have hidden its messages from $2 \cdot 8{,}000/16
+# = 1{,}000$ tokens on. It gathered all the same. Its report names two reasons: a gather is simpler
+# with masks such as those of documents, and it doesn't take long, since keys are few (section
+# 3.3.2). There's a third that we can measure. Sequences for training are packed: several documents
+# that mustn't look at each other. A zigzag balances every step of the ring if there's one document.
+# With several, some blocks may hold a lot of work and others none, and which ones these are differs
+# from rank to rank.
 
 # %%
 predict(
@@ -606,7 +606,7 @@ for texts, documents in (("one document", None), ("four documents", four)):
 
 # %% tags=["time"]
 names = [name for name in both if "four" in name]
-title = "With four documents, the ranks of a ring take turns waiting"
+title = "With four documents, the ranks of a ring in a zigzag are idle in turn"
 show(compare({name: both[name] for name in names}, title))
 reveal("long_context-9", ratio=both[names[0]].duration / both[names[1]].duration)
 
@@ -618,9 +618,11 @@ reveal("long_context-9", ratio=both[names[0]].duration / both[names[1]].duration
 # step is balanced again, and by the same arithmetic the ring takes 1.01 blocks and the gather 1.13.
 # In general not even the sums are equal (with the three documents above, rank 2 has 267 pairs and
 # each other rank 152), and then a gather waits for the busiest rank, too. Cutting each document
-# into a zigzag of its own balances both. So a ring wins where blocks are large and equal, Ulysses
-# where there are heads enough, and a gather where keys are few and masks complicated. Real systems
-# also combine them, for example with Ulysses inside a machine and a ring between machines
+# into a zigzag of its own balances both, and so does a stripe, if documents are much longer than
+# $n$ tokens: with these four its ring would take 0.43 s, less than the gather's 0.51. So a ring
+# wins where blocks are large and equal, Ulysses where there are heads enough, and a gather where
+# keys are few and a mask leaves the blocks unequal. Real systems also combine them, for example
+# with Ulysses inside a machine and a ring between machines
 # ([2405.07719](https://arxiv.org/abs/2405.07719)).
 #
 # ## Find the bug
@@ -751,7 +753,7 @@ reveal("long_context-11")
 # - With contiguous parts, a causal mask gives the last rank the most to do. For one document a
 #   zigzag balances it: $2 - 1/n$ times faster.
 # - Ring and gather send $2g$ heads to everyone, Ulysses sends all heads once. Few key heads favor
-#   ring and gather, many ranks Ulysses.
+#   ring and gather; many ranks favor Ulysses, if there is more than one key head.
 # - Positions and targets belong to the whole sequence: find them before you cut.
 # - Gradients are summed over the ranks of a sequence and averaged over replicas.
 #

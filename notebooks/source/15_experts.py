@@ -134,12 +134,12 @@ answer("experts-2", mine)
 # %% [markdown]
 # ## Do experts pay?
 #
-# **Here they do, by 0.03 nats.** `give_experts` replaces the feed-forward network of each block by
-# 8 experts of half its width, of which a token takes 2. So a token passes through as many
-# feed-forward weights as before, plus 2 % for the router, while the layer has four times as many.
-# We train both models on the same stories, each with four learning rates and three seeds, and look
-# at their loss on stories that neither has read. (`python EP/experts/premise.py` recorded it, in a
-# quarter of an hour.)
+# **Do four times the feed-forward weights help, for the same FLOPs?** `give_experts` replaces the
+# feed-forward network of each block by 8 experts of half its width, of which a token takes 2. So a
+# token passes through as many feed-forward weights as before, plus 2 % for the router, while the
+# layer has four times as many. We train both models on the same stories, each with four learning
+# rates and three seeds, and look at their loss on stories that neither has read.
+# (`python EP/experts/premise.py` recorded it, in a quarter of an hour.)
 
 # %%
 predict(
@@ -187,10 +187,11 @@ _ = claim("seed 0 of the experts, once more: its loss after 200 steps",
           again.get(200, 0), table["8 experts"][4e-3][0][200], within=0.05)  # fmt: skip
 
 # %% [markdown]
-# At 0.002, the best rate for both, the experts are ahead with every seed, and over all rates in 11
-# of 12 pairs, one of them by less than 0.001. But the lead comes late: after 800 steps the experts
-# were ahead in 5 pairs, and after 400 in only 2. The curves also show what can fool us: after 200
-# steps, either model at the higher of the two rates is half a nat ahead of either at the lower one.
+# **They help, here by 0.03 nats.** At 0.002, the best rate for both, the experts are ahead with
+# every seed, and over all rates in 11 of 12 pairs, one of them by less than 0.001. But the lead
+# comes late: after 800 steps the experts were ahead in 5 pairs, and after 400 in only 2. The curves
+# also show what can fool us: after 200 steps, either model at the higher of the two rates is half a
+# nat ahead of either at the lower one.
 #
 # It isn't much for four times the feed-forward weights, which make this small model 1.7 times as
 # large. Large runs are limited by what they can compute: Switch reports pre-training up to seven
@@ -729,12 +730,13 @@ for most in (8, 4):
     chosen = limited(scores, nodes=8, most=most, chosen=8) > 0
     gpus, nodes = (chosen.view(len(scores), n, -1).any(-1).double().sum(1).mean() for n in (64, 8))
     print(f"at most {most} nodes: {gpus:.1f} GPUs, {nodes:.1f} nodes; a token sends "
-          f"{gpus * 14.336:.0f} kB in one hop, {nodes * 14.336:.0f} in two, and "
-          f"{nodes * 7.168:.0f} in two and 8 bits")  # fmt: skip
+          f"{gpus * 14.336:.0f} kB in one hop, {nodes * 14.336:.0f} in the first of two, and "
+          f"{nodes * 7.168:.0f} there in 8 bits")  # fmt: skip
 
 # %% [markdown]
-# What's left still has to hide behind something. In the forward pass the only work that doesn't
-# wait for it is a shared expert's and that of other tokens, behind which lesson 17 hides it.
+# (The second hop goes over the fast links.) What's left still has to hide behind something. In the
+# forward pass the only work that doesn't wait for it is a shared expert's and that of other tokens,
+# behind which lesson 17 hides it.
 #
 # ## Whose gradient is it?
 #
@@ -918,7 +920,7 @@ for ep in (1, 2, 4, 8):
 #   backward does the same with the splits exchanged.
 # - With experts narrower than $(4/9)\,F/B$ sending takes longer than computing. Fewer bits, one
 #   copy for each node and few nodes bring the bound down: for DeepSeek-V3 below the width of its
-#   experts at 400 TFLOP/s, but not at the peak.
+#   experts at 400 TFLOP/s, but not at the 800 in 8 bits of lesson 17 or at the peak.
 # - A router left alone can collapse onto a few experts. A loss term or a bias keeps them even, and
 #   a layer takes as long as the busiest rank.
 # - Gradients of router and attention are added up over all ranks, those of experts over their

@@ -11,8 +11,8 @@
 # mode. So there's a lot to gain, if only the training doesn't notice.
 #
 # It does notice, in ways that are easy to miss. Small gradients turn into zeros, small updates
-# disappear, a long sum forgets what it had. Each of these has a cure, and the recipes in which
-# models like DeepSeek-V3 were trained are these cures put together.
+# disappear, a long sum ignores what is added to it. Each of these has a cure, and the recipes in
+# which models like DeepSeek-V3 were trained are these cures put together.
 #
 # **Question.** How few bits can a number have before training notices, and what do they save?
 
@@ -58,8 +58,9 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # $$x = \pm\, 2^{e} \times 1.m_1 m_2 \dots$$
 #
 # Bits of the exponent buy **range**, bits of the mantissa buy **precision**: with $m$ of them,
-# neighboring numbers lie $2^{-m}$ of their size apart, wherever in the range they are. Below the
-# smallest exponent a format has a few more numbers, evenly spaced down to zero, the **subnormals**.
+# neighboring numbers lie between half of $2^{-m}$ and $2^{-m}$ of their size apart, wherever in the
+# range they are. Below the smallest exponent a format has a few more numbers, evenly spaced down to
+# zero, the **subnormals**.
 
 # %%
 FORMATS = (FP32, BF16, FP16, E4M3, E5M2)
@@ -418,13 +419,13 @@ claim.same("zeros beside an outlier of 10^8", list(lost.values()), [131_071, 16_
 # %%
 below = [(f != 0) & (f.abs() < f.abs().max() / 28_672) for f in flowing]
 share = sum(int(small.sum()) for small in below) / len(flow)
-print(f"{share:.0%} of the gradients of our model are subnormal in E4M3")
+print(f"{share:.0%} of the gradients of our model lie below the normal numbers of E4M3")
 
 # %% [markdown]
 # An MX scale must be a power of two. Should the exact scale be rounded down, up, or to the nearest?
-# The rule in the specification of MX takes the power of two below the largest number, and in about
-# one block of five the largest is then cut off, which can make a training diverge. With scales
-# rounded up, a model of 8 billion parameters followed bf16 for 15 trillion tokens
+# The rule in the specification of MX rounds down, and in about one block of five the largest number
+# is then above 448 and cut off, which can make a training diverge. With scales rounded up, a model
+# of 8 billion parameters followed bf16 for 15 trillion tokens
 # ([2506.08027](https://arxiv.org/abs/2506.08027)).
 #
 # ## A layer in eight bits
@@ -444,8 +445,8 @@ print(f"{share:.0%} of the gradients of our model are subnormal in E4M3")
 # \hat a_{ik}\, \hat b_{jk}.$$
 #
 # $X$ is needed along the features for the first product and along the tokens for the third, so it's
-# quantized twice, from what it was in 16 bits. Square blocks look the same from both sides: $W$ and
-# $W^{\mathsf T}$ share them, which is why weights have them.
+# quantized twice, from what it was in 16 bits, and so is the gradient $G$. Square blocks look the
+# same from both sides: $W$ and $W^{\mathsf T}$ share them, which is why weights have them.
 
 # %%
 predict(
@@ -508,9 +509,9 @@ claim.below("your product and torch's differ by", away(product(a, b), witness(a,
 # ## Does training notice?
 #
 # Now put each format into the layers of a LLaMA. `primer/few_bits/recipes.py` replaces the linear
-# layers by ones that round what they multiply, in the three products, and everything else stays in
-# float32: embedding, norms, attention's scores, logits, master weights. (Large runs make the same
-# exceptions, with 16 bits for most of them.) A recipe is short:
+# layers by ones that round what they multiply, in the three products, and to 16 bits what comes
+# out. Everything outside stays in float32: embedding, norms, attention's scores, logits, master
+# weights. (Large runs make the same exceptions, with 16 bits for most of them.) A recipe is short:
 #
 # ```python
 # "FP8, per tensor":    Products(tensor(E4M3), tensor(E4M3), tensor(E5M2))
@@ -524,7 +525,8 @@ claim.below("your product and torch's differ by", away(product(a, b), witness(a,
 #
 # First the gradients. We know the truth: one device in float64, on the same batch. How far is each
 # layer's gradient from it? (Here the batch is the whole step, so its gradients are 256 times those
-# of the histogram: little becomes zero, and we see the noise alone.)
+# of the histogram, and fp16 loses few of them. E5M2 without a scale, whose smallest number is 256
+# times that of fp16, loses as many as the histogram shows for fp16.)
 
 
 # %%
@@ -549,7 +551,7 @@ for name in SHOWN:
     errors[name] = [away(*pair) for pair in zip(found, oracle, strict=True)]
 
 # %% tags=["training"]
-title = "The gradient's error follows the bits of the mantissa, layer by layer"
+title = "Fewer bits of the mantissa, a larger error, and larger still without scales"
 show(curves(errors, title, x="layer", y="error of the layer's gradient", log="y"))
 mean = {name: sum(values) / len(values) for name, values in errors.items()}
 claim("three bits of mantissa less, fp16 to bf16: times", mean["bf16"] / mean["fp16"], 8)
@@ -580,7 +582,7 @@ predict(
     "fewer_bits-6",
     "Which of these runs end clearly worse than float32?",
     "all in eight bits or fewer",
-    "those in which gradients or updates become zero",
+    "those that lose most gradients or updates",
     "only the one in four bits",
 )
 
@@ -613,8 +615,9 @@ for name in ("bf16", "fp16, loss scaled", "FP8, blocks of 128", "MXFP8"):
 # small, or the run too short, to need them.
 #
 # Read this with care. It's a small model, at the beginning of its training, where gradients are
-# large and all point the same way. Later they shrink, and then the same noise weighs more. That's
-# why a format is believed only after a run of many billions of tokens beside the same run in bf16.
+# large and all point the same way. Later batches agree less: their mean becomes small beside each
+# gradient, and so beside its noise. That's why a format is believed only after a run of many
+# billions of tokens beside the same run in bf16.
 #
 # `python primer/few_bits/train.py` makes this table. You needn't take it on trust: here is one row
 # of it again, live.
@@ -632,9 +635,9 @@ _ = claim(
 # send, it *adds*. A ring adds what arrives to what it has and sends the sum on, so in bf16 each of
 # $n - 1$ hops rounds a sum that keeps growing.
 #
-# Let every rank have a random number of variance 1. After $k$ hops the sum has variance $k$, and
-# rounding adds an error of variance $c^2 k$. Together with the first rounding of each rank's own
-# number, and relative to the whole sum of variance $n$,
+# Let every rank have a random number of variance 1. A sum of $k$ ranks' numbers has variance $k$,
+# and rounding adds an error of variance $c^2 k$. Together with the first rounding of each rank's
+# own number, and relative to the whole sum of variance $n$,
 #
 # $$\text{ring: } c \sqrt{1 + \frac{1}{n} \sum_{k=2}^{n} k} \approx c \sqrt{\frac n2}, \qquad
 # \text{tree: } c \sqrt{1 + \log_2 n}, \qquad \text{sum in 32 bits: } c \sqrt 2.$$
@@ -924,8 +927,8 @@ for name, line in (
 #   squares.
 # - Send in few bits, add in many: a ring that adds in bf16 is off by about $c\sqrt{n/2}$, two
 #   roundings by $c\sqrt 2$.
-# - Weights and tokens that go into a product of eight bits can travel in eight: nothing more is
-#   lost.
+# - Weights and tokens that go into a product of eight bits can travel in eight: forward nothing
+#   more is lost, and backward hardly anything if scales are powers of two.
 # - FP8 products halve the time behind which messages can hide; FP8 messages halve what has to hide.
 #
 # ## In the wild

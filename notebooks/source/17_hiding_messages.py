@@ -632,10 +632,10 @@ for words, *given in ("a link of 800 Mbit/s", 5, Link(800)), ("this machine's me
           f"hidden {(c + m - t) / m:.0%}")  # fmt: skip
 
 # %% [markdown]
-# On the slow link most of the message hides. Through memory it competes with the products for cores
-# and for the bandwidth of memory (this was printed on two cores), and less of it does, or nothing.
-# (Each number is the shortest of five, and other programs disturb them all the same: if more than
-# 100 % is hidden, or less than nothing, run it again.)
+# On the slow link most of the message hides (at most $C/M$ of it can). Through memory it competes
+# with the products for cores and for the bandwidth of memory (this was printed on two cores), and
+# less of it does, or nothing. (Each number is the shortest of five, and other programs disturb them
+# all the same: if more than 100 % is hidden, or less than nothing, run it again.)
 #
 # On a GPU it's multiprocessors and memory bandwidth. DeepSeek-V3 gave 20 of an H800's 132
 # multiprocessors to its messages ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2):
@@ -653,9 +653,9 @@ for words, *given in ("a link of 800 Mbit/s", 5, Link(800)), ("this machine's me
 #
 # $$f \ge \frac{8}{18}\,\frac FB.$$
 #
-# This run multiplies in eight bits, at a peak of 1,979 TFLOP/s, and with messages in 16 bits
-# and a card of 50 GB/s $f$ would have to be 17,600, almost nine times what it is. Three things make
-# it possible. Tokens travel to experts in **eight bits** (lesson 16). A token is sent to at most
+# This run multiplies in eight bits, at a peak of 1,979 TFLOP/s, and with messages in 16 bits and a
+# card of 50 GB/s $f$ would have to be 17,600, almost nine times what it is. Three things bring it
+# closer. Tokens travel to experts in **eight bits** (lesson 16). A token is sent to at most
 # **four nodes**, once to each, and passed on there, however many of its eight experts that node
 # has. And the messages hide not only behind the experts but behind **all** that a pair of
 # micro-batches computes: attention and the shared expert too.
@@ -724,8 +724,9 @@ reveal("hiding_messages-6", peak=1e3 * peak)
 # 1:1 no part of the computing may be without a message beside it, and that's why DualPipe pairs a
 # whole forward with a whole backward.
 #
-# The 800 are near what our model of a cluster reaches, and nobody has measured them in a run. A
-# whole step comes to 380 TFLOP/s, with all that isn't a product.
+# The 800 are near what our model of a cluster reaches with products and the kernels between them,
+# and nobody has measured them in a run. A whole step reaches 385 TFLOP/s
+# ([2505.09343](https://arxiv.org/abs/2505.09343), table 4), with all that isn't a product.
 # [DeepGEMM](https://github.com/deepseek-ai/DeepGEMM), DeepSeek's own products in 8 bits, was
 # published in February 2025 with 990 to 1,358 TFLOP/s for most of this model's shapes on an H800
 # (its page no longer has the table), and on 112 of its 132 multiprocessors most would have 840 to
@@ -740,8 +741,9 @@ print(f"everything can hide up to {even / 1e12:,.0f} TFLOP/s in eight bits")
 # What does our model of a cluster say? It takes the rate of each product from its size, and it
 # counts messages on their way: a token's experts lie on 3.6 of 8 nodes on average, one of which may
 # be its own (`dedup=True`), and a card reaches 88 % of its 50 GB/s. On computing the two agree
-# because the 800 by hand were chosen so; on messages they differ by what the model counts more
-# exactly.
+# because the 800 by hand were chosen so; on messages they differ mostly by these 3.6, for which any
+# eight experts on four nodes are equally likely. Lesson 15, which chooses nodes as DeepSeek does,
+# counts 4.0.
 
 # %%
 sizes = {"batch": 15360, "sequence": TOKENS, "dp": 128, "pp": 16, "ep": 64, "zero": 1}
@@ -757,8 +759,8 @@ _ = claim("messages, by hand and by the model", sent, by_hand, unit=" ms", how="
 # %% [markdown]
 # That's well within the error of this model, whose step for DeepSeek is 19 % too short
 # ([cluster_model.md](../docs/cluster_model.md)). It also knows something that our two queues don't.
-# Qwen3 235B was trained on 256 H100s with the messages to experts beside computing, and without:
-# 17.6 and 19.7 s a step ([Megatron's models](https://github.com/yanring/Megatron-MoE-ModelZoo),
+# Steps of Qwen3 235B were timed on 256 H100s with the messages to experts beside computing, and
+# without: 17.6 and 19.7 s ([Megatron's models](https://github.com/yanring/Megatron-MoE-ModelZoo),
 # `best_practice/Qwen3`). The overlap saved 2.1 s. By our model, whose share of hidden messages is
 # set by just these two runs, a third of what was possible was saved. The rest was probably lost
 # while the pipeline filled and drained, and because computing becomes slower beside messages.

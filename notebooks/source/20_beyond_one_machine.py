@@ -55,9 +55,9 @@ for environ in (torchrun, slurm, pals):
 # finds no GPU number 5 on a machine with four. And all ranks must know one machine's address: rank
 # 0 listens there while the ranks find each other, which is called the **rendezvous**.
 #
-# The scripts of this course call `discover`, so they run under all of these launchers, and the
-# folder `jobs` has a short job script for each. Exported variables outlive the job, and that's a
-# trap.
+# Most scripts of this course call `discover`, which understands all of these (PALS we have only
+# read about), and the folder `jobs` has a short job script for each. Exported variables outlive the
+# job, and that's a trap.
 
 # %%
 predict(
@@ -244,11 +244,12 @@ show(curves(lines, title, x="ms to send", y="ms a step"))
 
 # %% [markdown]
 # Buckets stay above the bound by an eighth of the shorter of the two, and by the latency of one
-# message if backward is the longer, of all eight if sending is. If sending is shorter, the last
-# bucket is complete only when backward ends, and has nothing to hide behind; if backward is
-# shorter, nothing travels until the first bucket is complete. From $t_S = t_B$ on the bound saves
-# as much as backward lasts, and eight buckets save seven eighths of it. The largest share is saved
-# right there: at best 3 units instead of 5, if forward takes one.
+# bucket's two messages if backward is the longer, of all sixteen if sending is. If sending is
+# shorter, the last bucket is complete only when backward ends, and has nothing to hide behind; if
+# backward is shorter, nothing travels until the first bucket is complete. From $t_S = t_B$ on the
+# bound saves as much as backward lasts, and eight buckets save seven eighths of it, less the
+# latency of seven further buckets. The largest share is saved right there: at best 3 units instead
+# of 5, if forward takes one.
 #
 # With a running kernel, two sliders change the link for your machine's own times; it starts where
 # sending takes as long as backward. At which bandwidth does overlap save the largest share? And at
@@ -268,9 +269,9 @@ vary(on_a_link, megabits=(round(equal), 10, 50, 100, 500, 1000, 10_000), millise
 # %% [markdown]
 # What helps on a much slower link is to **send less**: 16 bits instead of 32 halve the bytes, and
 # DiLoCo (lesson 04) communicates only once in many steps: 16 or 64 there, 500 in its paper. Or let
-# each rank take a larger batch, so that it computes for longer and sends the same. Neither is free:
-# averaging less often cost loss in lesson 04, and a larger batch means fewer updates for the same
-# text.
+# each rank take a larger batch, so that it computes for longer and sends the same. None is free: 16
+# bits round the sums (lesson 16), averaging less often cost loss in lesson 04, and a larger batch
+# means fewer updates for the same text.
 #
 # ## Two hosts, for real
 #
@@ -331,8 +332,8 @@ print(on_two_hosts(Link(megabits=100)))
 # - The local rank chooses the GPU; the rank, or its number among the replicas, chooses the data.
 # - Compare two times: computing, and bytes sent divided by bandwidth. Buckets hide at most as much
 #   as backward lasts, which is the largest share where both take the same time.
-# - Number the ranks of a machine side by side: then a ring crosses each cable once. What talks in
-#   every layer and can't hide stays inside a machine; replicas may be apart.
+# - Number the ranks of a machine side by side: then a ring crosses each cable once each way. What
+#   talks in every layer and can't hide stays inside a machine; replicas may be apart.
 #
 # ## In the wild
 #

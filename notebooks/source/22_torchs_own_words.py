@@ -323,9 +323,11 @@ reveal("torchs_own_words-4")
 
 # %% [markdown]
 # The other direction works too: in the line InterleavedZeroBubble, our executor runs torch's order.
-# So you can search for an order (lesson 07), prove it with `helpers.schedules.check`, simulate it
-# for machines you don't have, and hand it to torch's runtime. (Its name and `_load_csv` begin with
-# an underscore: they may change with any version.)
+# (The same bits need a power of two: torch divides the sum of the gradients by the number of
+# micro-batches, eight here, and we divide before. With seven the last bits differ.) So you can
+# search for an order (lesson 07), prove it with `helpers.schedules.check`, simulate it for machines
+# you don't have, and hand it to torch's runtime. (Its name and `_load_csv` begin with an
+# underscore: they may change with any version.)
 #
 # ## When a rank leaves early
 #
@@ -371,15 +373,16 @@ reveal("torchs_own_words-5")
 # versions write them down at a time-out by themselves; older ones need this variable, under its
 # earlier name `TORCH_NCCL_TRACE_BUFFER_SIZE`, and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`. With gloo nobody
 # writes them. And with NCCL a collective is only queued, so a rank stops later, at the first line
-# that needs a number, such as `loss.item()`, and only the recorder says which collective it was.
-# (If ranks can't have equally many batches, DDP's context `join()` lets the others go on.)
+# that needs a number, such as `loss.item()`: the time-out names the kind and the size of the
+# collective, and only the recorder the line that started it. (If ranks can't have equally many
+# batches, DDP's context `join()` lets the others go on.)
 #
 # ## Where the pieces don't fit together
 #
-# **Of four places where two of torch's pieces don't fit together, three go wrong in silence; and a
+# **Of four places where torch's pieces don't fit together, three go wrong in silence; and a
 # pipeline alone has two silent traps.** The trainer above passes `reshard_after_forward=False`,
 # which looks like a matter of speed. Here's zero bubble once more, without it: nothing complains,
-# and forward is right. Only the comparison with one device speaks.
+# and gradients are missing. Only the comparison with one device speaks.
 
 
 # %%
@@ -644,10 +647,10 @@ answer("torchs_own_words-10", mine)
 # | 8 | yes | 12.1 | 0 of 20 |
 # | 8 | no | 15.8 | 3 of 20 |
 #
-# With the ratio, one version behind costs 1.0 batches and eight cost 7.8; without it eight cost
-# 11.5, and three runs of 20 fell back. That's the delay alone, because $k$ more batches are written
-# before the first update shows. (It's a tiny task, so don't expect these numbers of any real
-# model.) Here are three seeds of the last two rows again:
+# With the ratio, one version behind costs 1.0 batches and eight cost 7.8: the delay alone, because
+# $k$ more batches are written before the first update shows. Without it they cost 1.9 and 11.5, and
+# three runs of 20 fell back. (It's a tiny task, so don't expect these numbers of any real model.)
+# Here are three seeds of the last two rows again:
 
 # %%
 for weighted, recorded in ((True, 12.1), (False, 15.8)):

@@ -51,8 +51,8 @@ PREDICTIONS = {
         B="plain fp16 and plain FP8 lose gradients, and end {fp16:.2f} and {fp8:.2f} nats behind; "
         "weights in bf16 without a master copy lose updates, {kept:.2f}. With scales, even coarse "
         "gradients train.",
-        C="A gradient in four bits is very noisy, but it isn't zero: it ended {fp4:+.2f} nats "
-        "behind. (In a longer run, and a larger model, it shows.)",
+        C="In four bits a third of the gradients become zero, but only those that are small in "
+        "their block: it ended {fp4:+.2f} nats behind. (A longer run shows more of it.)",
     ),
     "fewer_bits-7": Prediction(
         "B",
