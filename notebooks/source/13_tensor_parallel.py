@@ -408,10 +408,10 @@ ways = {
 show(compare(ways, "The all-reduce runs beside the gradient of the weights"))
 
 # %% [markdown]
-# Beside a product a message takes longer than alone, and it begins with a moment of its own, so
-# part of it still shows. Forward has no such second product: each pair of products needs the sum
-# before it. There one cuts the product itself into chunks, and sends one while computing the next.
-# That's **async tensor parallelism**, and lesson 17 builds it.
+# Beside a product a message takes longer than alone, so part of it still shows. Forward has no such
+# second product: each pair of products needs the sum before it. There one cuts the product itself
+# into chunks, and sends one while computing the next. That's **async tensor parallelism**, and
+# lesson 17 builds it.
 #
 # ## The vocabulary
 #
