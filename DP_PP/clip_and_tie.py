@@ -76,19 +76,20 @@ def on_a_rank(way="right"):
     copies = [getattr(stage, ends[here.pp]).weight] if here.pp in ends else []
     tie, optimizer = make_tie(schedule, groups.pp), torch.optim.SGD(stage.parameters(), lr=RATE)
     row = {"own": None, "all": dist.group.WORLD}.get(way, groups.pp)
-    last = copies if here.pp == GRID.pp - 1 and way != "twice" else ()
+    once = here.pp == GRID.pp - 1 and way not in ("twice", "own", "untied")
+    skip = copies if once else ()  # the other end counts it
     for batch in batches:
         optimizer.zero_grad()
         pipeline.step(batch[here.dp], batch[here.dp])
+        if way != "untied":
+            add_tied(copies, tie)
         if way == "first":
-            clip(stage, MOST, row, last)
+            clip(stage, MOST, row, skip)
         for p in stage.parameters():
             dist.all_reduce(p.grad, group=groups.dp)
             p.grad /= GRID.dp
-        if way != "untied":
-            add_tied(copies, tie)
         if way != "first":
-            clip(stage, MOST, row, last)
+            clip(stage, MOST, row, skip)
         optimizer.step()
     return whole_weights(stage)
 

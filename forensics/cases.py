@@ -363,7 +363,9 @@ def in_words(right, found):
     parts = {n: common_factor({n: right[n]}, {n: found[n]}) for n in wrong}
     last = wrong[-1]
     size = f" ({parts[last]:.3g} times what it should be)" if parts[last] else ""
-    return f"{len(wrong)} of {len(right)} are wrong; backward comes first to {last}{size}"
+    return (
+        f"{len(wrong)} of {len(right)} are wrong; the first that backward reaches is {last}{size}"
+    )
 
 
 def marked(here, there):

@@ -15,9 +15,10 @@ TASK = Task(
     libraries=("torch.fx.experimental.symbolic_shapes",),  # hooks on saved tensors need it
     done_by=("pipeline",),
     hints=(
-        "Only the order is new. The last rank can go backward with a micro-batch as soon as it "
-        "went forward with it. How many more must the rank before it have sent by then? And what "
-        "happens where one rank sends an activation while its neighbor sends a gradient?",
+        "The work on one micro-batch is that of GPipe. The last rank can go backward with a "
+        "micro-batch as soon as it went forward with it. How many more must the rank before it "
+        "have sent by then? And what happens where one rank sends an activation while its "
+        "neighbor sends a gradient?",
         "A rank with d ranks after it goes forward min(d, micro_batches) times first. From then "
         "on: one forward, if one is left, then one backward. Two neighbors may now send to each "
         "other at the same time: dist.isend returns at once, and gives a message to wait for.",

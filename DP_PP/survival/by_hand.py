@@ -53,8 +53,3 @@ def save_part(state, folder, step):
         names_to_disk(folder)  # the name of the whole
     dist.barrier()  # now it has its name
     # END SOLUTION
-
-
-def load_part(folder, step):
-    """This rank's part of a step, as it was saved."""
-    return torch.load(Path(folder) / f"step-{step}" / f"rank{dist.get_rank()}.pt")

@@ -160,7 +160,7 @@ def _pipeline(rng: Random, name: str, measured: bool, names: Sequence[str]) -> C
         f"{p} ranks, {stages} stages, {m} micro-batches. The step takes {step:g} ms.",
         f"Where nothing is wrong a stage takes {forward} forward and {backward} backward "
         f"(I and W: {forward} each), and a message {f'{c} ms' if c else 'about a millisecond'}. "
-        "Who waits for one is idle.",
+        "A rank that waits for a message is idle.",
     )
     cause = place or f"{m} micro-batches are too few for {p} ranks"
     story = f"{schedule_name}; {cause}; {', '.join(f'{k} {v:.4g} ms' for k, v in after.items())}"

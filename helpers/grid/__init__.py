@@ -3,7 +3,7 @@
     grid = Grid(dp=2, pp=3).require(world_size)
     print(grid)                       one line per replica, stages side by side
     grid.group(rank, "dp")            the ranks that average gradients with this one
-    grid.next(rank)                   the rank of the next stage
+    grid.group(rank, "pp")            the stages of its pipeline, first to last
     groups = make_groups(grid)        the same as torch process groups: groups.dp
 
 A grid is an argument, never a global.

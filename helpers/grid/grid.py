@@ -115,24 +115,6 @@ class Grid:
         firsts = [r for r in range(self.size) if getattr(self.coordinates(r), dimension) == 0]
         return [self.group(rank, dimension) for rank in firsts]
 
-    def previous(self, rank: int) -> int | None:
-        """Return the rank of the previous stage in the same replica; None for the first stage."""
-        d, s, t, c = self.coordinates(rank)
-        return self.rank(d, s - 1, t, c) if s > 0 else None
-
-    def next(self, rank: int) -> int | None:
-        """Return the rank of the next stage in the same replica; None for the last stage."""
-        d, s, t, c = self.coordinates(rank)
-        return self.rank(d, s + 1, t, c) if s < self.pp - 1 else None
-
-    def is_first(self, rank: int) -> bool:
-        """Return whether the rank has the first stage, which reads the tokens."""
-        return self.previous(rank) is None
-
-    def is_last(self, rank: int) -> bool:
-        """Return whether the rank has the last stage, which computes the loss."""
-        return self.next(rank) is None
-
     def __str__(self) -> str:
         """Return one line per replica; ranks in the same cell share a stage's layers (TP, CP).
 

@@ -26,7 +26,7 @@ What to call:
     recording(at=0)                                           keep a step of any training, as it is
 
 Here, a rank is any participant that holds the whole model. Two replicas of three stages are two
-ranks: gather the three steps of each. Which micro-batch was whose is `shares`.
+ranks: gather the three steps of each.
 
 Judge with SGD. Adam divides each gradient by its own size, so gradients that are all three times
 too large lead to nearly the same weights. Numbers are compared relative to the largest entry of

@@ -24,10 +24,11 @@ SMALLEST = 0.01
 
 @dataclass(frozen=True)
 class Difference:
-    """How one tensor differs from what was expected; `str()` of it is a sentence.
+    """How one tensor differs from what was expected.
 
     Attributes:
         kind: "missing", "unexpected", "shape", "dtype", "not finite" or "value".
+        text: the same in words, to follow the name.
         error, scale: the largest distance of an entry, and the largest entry expected (kind
             "value" only).
         at: the index of the entry that is furthest off (kinds "value" and "not finite" only).
@@ -39,9 +40,6 @@ class Difference:
     error: float = 0.0
     scale: float = 0.0
     at: tuple[int, ...] | None = None
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.text}"
 
 
 def compare(

@@ -30,15 +30,12 @@ class Evidence:
     Attributes:
         ranks: under one device's names (`aligned`); raw: as they came.
         shares: for each rank the numbers of its micro-batches; None where nobody knows.
-        previous: the gradients of the step before.
     """
 
     expected: Step
     ranks: tuple[Step, ...]
     raw: tuple[Step, ...]
     shares: tuple[tuple[int, ...], ...] | None = None
-    previous: Tensors | None = None
-    tolerance: float | None = None
 
     @property
     def n_ranks(self) -> int:
@@ -104,7 +101,7 @@ class Evidence:
         for kind in KINDS:
             pairs = [(getattr(self.expected, kind), getattr(rank, kind)) for rank in self.ranks]
             known = [(r, e, a) for r, (e, a) in enumerate(pairs) if e and a]
-            found[kind] = [(r, d) for r, e, a in known for d in differences(e, a, self.tolerance)]
+            found[kind] = [(r, d) for r, e, a in known for d in differences(e, a)]
         return found
 
     def on(self, rank: int) -> str:
@@ -120,8 +117,7 @@ class Evidence:
         parts = tuple(Part(p.tokens, pick(p.gradients)) for p in self.expected.parts)
         expected = Step({}, pick(self.expected.gradients), {}, parts=parts)
         ranks = tuple(Step({}, pick(g), {}) for g in self.gradients)
-        previous = None if self.previous is None else pick(self.previous)
-        return Evidence(expected, ranks, ranks, self.shares, previous, self.tolerance)
+        return Evidence(expected, ranks, ranks, self.shares)
 
     # --- what one device's micro-batches lead to -------------------------------------------------
 
@@ -176,7 +172,7 @@ class Evidence:
             return None
         mixtures = torch.linalg.solve(gram, products).T
         for gradients, mixture in zip(self.gradients, mixtures, strict=True):
-            if not same(combine(parts, mixture.tolist()), gradients, self.tolerance):
+            if not same(combine(parts, mixture.tolist()), gradients):
                 return None
         return mixtures * sum(self.tokens) / torch.tensor(self.tokens, dtype=torch.float64)
 
@@ -188,11 +184,11 @@ class Evidence:
 
     def each(self, candidate: Sequence[Tensors]) -> bool:
         """Return whether every rank holds its own one of these gradients."""
-        return same(on_ranks(candidate), on_ranks(self.gradients), self.tolerance)
+        return same(on_ranks(candidate), on_ranks(self.gradients))
 
     def factor(self, candidate: Sequence[Tensors]) -> float | None:
         """Return c where every rank's gradients are c times its candidate; c is not 0."""
-        return common_factor(on_ranks(candidate), on_ranks(self.gradients), self.tolerance) or None
+        return common_factor(on_ranks(candidate), on_ranks(self.gradients)) or None
 
     @cached_property
     def times(self) -> float | None:
@@ -209,7 +205,7 @@ class Evidence:
     def after_is(self, candidate: Sequence[Tensors]) -> bool:
         """Return whether every rank's weights after the step are these."""
         after = [rank.after for rank in self.ranks]
-        return self.knows_weights and same(on_ranks(candidate), on_ranks(after), self.tolerance)
+        return self.knows_weights and same(on_ranks(candidate), on_ranks(after))
 
 
 def aligned(expected: Step, rank: Step) -> Step:

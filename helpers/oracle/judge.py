@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from helpers.draw.style import BLUE, VERMILLION
-from helpers.oracle.compare import TOLERANCES, Tensors, distance
+from helpers.oracle.compare import TOLERANCES, distance
 from helpers.oracle.evidence import Evidence, aligned
 from helpers.oracle.mistakes import name_mistakes
 from helpers.oracle.step import Step
@@ -116,23 +116,16 @@ class Judgment:
         return f'<pre style="{style}">{escape(str(self))}</pre>'
 
 
-def judge(
-    one_device: Step,
-    ranks: Step | Sequence[Step],
-    shares: Sequence[Sequence[int]] | None = None,
-    previous: Step | Tensors | None = None,
-    tolerance: float | None = None,
-) -> Judgment:
+def judge(one_device: Step, ranks: Step | Sequence[Step]) -> Judgment:
     """Compare the step of each rank with one device's, and name the mistake.
+
+    Each tensor may be off by `TOLERANCES` of its dtype, relative to its largest entry.
 
     Args:
         one_device: from `one_step`.
         ranks: one Step for each rank that holds the whole model, or the one Step that `gather`
-            made of the stages of a pipeline.
-        shares: for each rank the numbers of its micro-batches; by default all ranks have as many,
-            and rank 0 has the first ones.
-        previous: the gradients of the step before, where a stale buffer may be found.
-        tolerance: relative to a tensor's largest entry; by default `TOLERANCES` of its dtype.
+            made of the stages of a pipeline. All ranks have as many micro-batches, and rank 0 has
+            the first ones.
 
     Raises:
         ValueError: the facts don't fit together.
@@ -144,9 +137,7 @@ def judge(
         expected=one_device,
         ranks=tuple(aligned(one_device, rank) for rank in raw),
         raw=raw,
-        shares=_shares(len(one_device.parts), len(raw), shares),
-        previous=previous.gradients if isinstance(previous, Step) else previous,
-        tolerance=tolerance,
+        shares=_shares(len(one_device.parts), len(raw)),
     )
     sentences = name_mistakes(evidence)
     mistake, also = (sentences[0], tuple(sentences[1:])) if sentences else (None, ())
@@ -161,21 +152,11 @@ _NOISE = (
 )
 
 
-def _shares(parts: int, ranks: int, shares: Sequence[Sequence[int]] | None):
-    if shares is None:
-        if not parts or parts % ranks:
-            return None
-        each = parts // ranks
-        return tuple(tuple(range(r * each, (r + 1) * each)) for r in range(ranks))
-    shares = tuple(map(tuple, shares))
-    if len(shares) != ranks:
-        raise ValueError(f"there are {ranks} ranks and {len(shares)} shares: give one for each")
-    if sorted(number for share in shares for number in share) != list(range(parts)):
-        raise ValueError(
-            f"the shares are {[list(share) for share in shares]}: each of the {parts} micro-batches"
-            f" of the one device, 0 to {parts - 1}, must be in exactly one of them"
-        )
-    return shares
+def _shares(parts: int, ranks: int) -> tuple[tuple[int, ...], ...] | None:
+    if not parts or parts % ranks:
+        return None
+    each = parts // ranks
+    return tuple(tuple(range(r * each, (r + 1) * each)) for r in range(ranks))
 
 
 def _hidden(evidence: Evidence) -> str:
@@ -212,7 +193,7 @@ def _rows(evidence: Evidence) -> tuple[Comparison, ...]:
         for name, tensor in getattr(evidence.expected, kind).items():
             shown = " = ".join(evidence.expected.ties.get(name, (name,)))
             found = [
-                _row(word, shown, rank, tensor, held.get(name), wrong.get((rank, name)), evidence)
+                _row(word, shown, rank, tensor, held.get(name), wrong.get((rank, name)))
                 for rank, held in enumerate(getattr(step, kind) for step in evidence.ranks)
                 if held and (tensor is not None or (rank, name) in wrong)
             ]
@@ -220,11 +201,9 @@ def _rows(evidence: Evidence) -> tuple[Comparison, ...]:
     return tuple(rows)
 
 
-def _row(word, shown, rank, tensor, held, difference, evidence) -> Comparison:
+def _row(word, shown, rank, tensor, held, difference) -> Comparison:
     if difference and difference.kind != "value":
         return Comparison(word, shown, rank, float("inf"), 0.0, 0.0, False, difference.text)
-    allowed = evidence.tolerance
-    if allowed is None:
-        allowed = TOLERANCES.get(tensor.dtype, 0.0)
     text = difference.text if difference else ""
+    allowed = TOLERANCES.get(tensor.dtype, 0.0)
     return Comparison(word, shown, rank, *distance(tensor, held), allowed, not text, text)

@@ -156,21 +156,6 @@ def one_micro_batch(e: Evidence) -> Iterator[str]:
             return
 
 
-def step_before(e: Evidence) -> Iterator[str]:
-    if e.previous is None:
-        return
-    if e.everywhere([combine([e.previous, e.expected.gradients], [1.0, 1.0])]):
-        yield (
-            "every gradient is the sum of this step's and the step's before: zero_grad() was "
-            "forgotten; call it once for each step, before the first backward()"
-        )
-    if e.everywhere([e.previous]):
-        yield (
-            "the gradients are those of the step before: a buffer is stale; wait for the message "
-            "(work.wait()) and fill the buffer again before it is read"
-        )
-
-
 def token_counts_ignored(e: Evidence) -> Iterator[str]:
     if not e.shares:
         return
@@ -197,7 +182,7 @@ def tied(e: Evidence) -> Iterator[str]:
             held = copies(e.expected, name, step.gradients)
             if right is None or len(held) < 2 or name not in wrong:
                 continue
-            if same({name: right}, {name: sum(held)}, e.tolerance):
+            if same({name: right}, {name: sum(held)}):
                 yield (
                     f"the tied parameter {' = '.join(names)} has {len(held)} gradients{e.on(rank)} "
                     "that were never added: it is one tensor, so add the gradients of all its "
@@ -247,7 +232,6 @@ GRADIENTS = (
     divided_twice,
     communication,
     one_micro_batch,
-    step_before,
     token_counts_ignored,
     tied,
     layer_without_gradient,

@@ -32,12 +32,6 @@ class Idle(NamedTuple):
     action: Action | None = None
     until: int | None = None
 
-    def __str__(self) -> str:
-        words = f"rank {self.rank}, {self.start:g} s to {self.end:g} s: "
-        if self.action is None:
-            return words + self.cause
-        return words + f"waits to compute {self.action}, for rank {self.until} ({self.cause})"
-
 
 def idle_times(schedule: Schedule, costs: Costs, times: Times) -> list[Idle]:
     """Return every wait between the start of the step and each rank's last action."""

@@ -233,7 +233,8 @@ def saved_bytes(stage, x, ids):
 
 
 # %%
-inputs = [ids, parts[0](ids).detach(), parts[1](parts[0](ids)).detach()]
+first = parts[0](ids).detach().requires_grad_()  # as it would arrive, to be backward through
+inputs = [ids, first, parts[1](first).detach().requires_grad_()]
 rows = [("one device", net, ids), *zip(("rank 0", "rank 1", "rank 2"), parts, inputs, strict=True)]
 memory = {}
 for who, module, batch in rows:
@@ -250,7 +251,7 @@ for who, sizes in memory.items():
     print(f"{who:12}", *(f"{size / 1e3:11,.0f}" for size in (*sizes, sum(sizes))))
 
 # %%
-claim.below("share of one device's memory: a third, and the fullest rank", 1 / 3, share)
+claim.below("share of one device's memory: a third, and the fullest rank", 1 / 3, share, 0.1)
 claim.below("share of one device's memory: the fullest rank, and a half", share, 0.5)
 reveal("naive_pipeline-2", share=share)
 
@@ -299,12 +300,13 @@ mine = None
 answer("naive_pipeline-6", mine)
 
 # %% [markdown]
-# Before we look at real ranks, here are four words that all lessons use. What a rank does is one of
+# Before we look at real ranks, here are four terms we'll use throughout. What a rank does is one of
 # these:
 #
 # - **busy**: it computes.
 # - **communicating**: it's in a collective, and every rank that takes part has arrived.
-# - **waiting**: it needs something that isn't there yet, such as a message that's on its way.
+# - **waiting**: it needs something that isn't there yet, such as a message; a send or a receive in
+#   transit counts here too.
 # - **finished**: it has nothing left to do in this step.
 #
 # The bubble is everything that isn't busy, as a share of all the time. (Megatron's papers divide by
@@ -360,24 +362,24 @@ claim("bubble", bubble(step), 2 / 3, within=0.05)
 claim("seconds of the step", step.duration, 3 * (FORWARD + BACKWARD), unit=" s")
 
 # %% [markdown]
-# It's the same staircase, a little longer, because a rank that sleeps wakes up a little late, the
+# It's the same staircase, a little longer, because a sleeping rank wakes up a little late, the
 # small stage beside it really computes, and messages take time. (The picture calls finished ranks
 # idle.) So what have we gained? One device would compute the same layers in the same $T$, without
 # any message. All messages of the naive pipeline are on the critical path: $p-1$ activations
-# forward and as many gradients back. For the model of the question above and four stages that's
-# $6 \times 1.34 = 8$ ms a batch.
+# forward and as many gradients back. For the model of the question above and four stages that's $6
+# \times 1.34 = 8$ ms a batch.
 #
 # We've bought memory, but no time. The next lesson is about filling the bubble.
 #
-# ## Which rank has the most to do?
+# ## Which rank has the most work?
 #
 # Two of six equal layers for each rank sounds fair. Is it?
 
 # %%
 predict(
     "naive_pipeline-4",
-    "Cut 2 + 2 + 2, the embedding with rank 0 and the head with rank 2. Which rank takes longest "
-    "to compute?",
+    "With a vocabulary of 4,096 tokens, cut 2 + 2 + 2, the embedding with rank 0 and the head with "
+    "rank 2. Which rank takes longest to compute?",
     "rank 0: the embedding is a large table",
     "rank 2: the head is a large matrix",
     "no rank: layers are all that counts",

@@ -6,10 +6,10 @@
 # *With twenty minutes: read "Two halves of a backward" and "What each way costs".*
 #
 # At the end of lesson 06 a pipeline of four ranks and eight micro-batches was still idle for 27 %
-# of its time. More micro-batches would help, but suppose the batch size is fixed: a larger batch
-# means fewer updates for the same number of tokens, and beyond some size the model learns less from
-# them. The number of GPUs is fixed as well, and with 1,000 of them you'd be paying for 270 that do
-# nothing.
+# of its time. More micro-batches would help, but suppose each is a single sequence already and the
+# batch size is fixed: a larger batch means fewer updates for the same number of tokens, and beyond
+# some size the model learns less from them. The number of GPUs is fixed as well, and with 1,000 of
+# them you'd be paying for 270 that do nothing.
 #
 # **Question.** With the ranks and the batch given, how else can we reduce the idle time, and what
 # does each way cost?
@@ -81,22 +81,24 @@ reveal("beyond_1f1b-1")
 # $$T = \Bigl(m + \frac{p - 1}{v}\Bigr)(t_F + t_B), \qquad
 # \frac{\text{idle}}{\text{total}} = \frac{p - 1}{v\,m + p - 1}.$$
 #
-# (Megatron again divides by the ideal time, and writes $\frac{1}{v}\cdot\frac{p-1}{m}$.) Here is
-# the picture for four micro-batches, where the boxes are large enough to read. Follow F0: down the
-# four ranks in dark blue, and down once more in pale blue.
+# This holds if $p$ divides $m$. (Megatron again divides by the ideal time, and writes
+# $\frac{1}{v}\cdot\frac{p-1}{m}$.) Here is the picture for four micro-batches, where the boxes are
+# large enough to read. Follow F0: down the four ranks in dark blue, and down once more in pale
+# blue.
 
 # %%
 show(simulate(interleaved(4, 4, chunks=2), half).trace)
 
 # %% [markdown]
-# What does it cost? Messages, first of all: an activation now crosses a border $pv - 1$ times
-# instead of $p - 1$ times. And what about memory?
+# What does it cost? Messages, first of all: a micro-batch now crosses $pv - 1$ stage boundaries
+# instead of $p - 1$. And what about memory?
 
 # %%
 predict(
     "beyond_1f1b-2",
-    "Rank 0 of 1F1B keeps 4 micro-batches of its stage. Count in the same unit (two chunks make a "
-    "stage). How does the memory of interleaved 1F1B change with the number of chunks?",
+    "Rank 0 of 1F1B keeps 4 micro-batches of its stage. Count in the same unit (all chunks of a "
+    "rank together are a stage). How does the memory of interleaved 1F1B change with the number of "
+    "chunks?",
     "it grows with each further chunk",
     "it grows with the second chunk, and shrinks again with more of them",
     "it stays the same: each rank holds as many layers as before",
@@ -161,7 +163,9 @@ for v in (1, 2, 4):
     plan = interleaved(4, 8, v) if v > 1 else one_f_one_b(4, 8)
     slower = [Costs(1 / v, 1 / v, 1 / v, latency=ms / 1000) for ms in delays]
     times[v] = [simulate(plan, costs).step_time for costs in slower]
-delayed = {f"chunks: {v}": dict(zip(delays, row, strict=True)) for v, row in times.items()}
+delayed = {
+    f"{v} chunk" + "s" * (v > 1): dict(zip(delays, row, strict=True)) for v, row in times.items()
+}
 title = "With slow messages, two chunks stay ahead of one; four fall behind"
 show(curves(delayed, title, x="time of a message (ms)", y="time of a step (s)"))
 won = [one - two for one, two in zip(times[1], times[2], strict=True)]
@@ -177,9 +181,9 @@ reveal("beyond_1f1b-3")
 # cover a round trip when messages are free. Any latency on top of it is idle time. Two chunks lead
 # by 5.5 s at 500 ms. Of these, 4.5 are the smaller bubble, which they have at 0 ms too. The
 # remaining second is what's left over: they send more than twice as many messages, but a rank runs
-# further ahead, which hides more latency than the extra messages add. With four chunks a
-# micro-batch crosses fifteen borders each way instead of seven, and a chunk of a quarter of a
-# second has to hide a message of half a second. It can't.
+# further ahead, which hides more latency than the extra messages add. With four chunks a round trip
+# crosses thirty borders, and nothing hides its messages: 15 s. From about 250 ms on a chunk is also
+# too short to hide the messages in between, another 3.75 s.
 #
 # Keep this in mind, because it comes back below: **room to run ahead buys tolerance of latency**.
 #
@@ -204,7 +208,8 @@ check("PP-4")
 # %% [markdown]
 # What does all that warm-up buy? In your order for 4 ranks, 8 micro-batches and 2 chunks, let rank
 # $r$ go ahead by $p - 1 - r + p$ forwards, not $2(p - 1 - r) + p$. F takes 1 s, B 2 s. With free
-# messages the step takes 57 s either way. Messages take half a second: how much longer is it now?
+# messages the step takes 57 s either way. Now messages take half a second: how much longer is the
+# step with the short warm-up than with the full one?
 
 # %%
 mine = None
@@ -248,10 +253,12 @@ for plan in (interleaved(4, 8, chunks=2), breadth_first(4, 8, chunks=2)):
     print(f"{plan.name}: rank 0 has finished its second chunk {before:g} s before the end")
 
 # %% [markdown]
-# All backwards of the second chunk come first, so its gradients are complete early, and they can be
-# averaged over replicas while the first chunk still computes. And if the weights are sharded, as in
-# lesson 12, each chunk is gathered once for all its forwards and once for all its backwards,
-# instead of again in every round. That's what its authors wanted it for
+# (The weights differ from one device's by as much as before, and by as much in all the runs below:
+# every order adds a stage's gradients in the order of the micro-batches.) All backwards of the
+# second chunk come first, so its gradients are complete early, and they can be averaged over
+# replicas while the first chunk still computes. And if the weights are sharded, as in lesson 12,
+# each chunk is gathered once for all its forwards and once for all its backwards, instead of again
+# in every round. That's what its authors wanted it for
 # ([2211.05953](https://arxiv.org/abs/2211.05953)).
 
 # %% [markdown]
@@ -270,8 +277,8 @@ for plan in (interleaved(4, 8, chunks=2), breadth_first(4, 8, chunks=2)):
 # Only one of them is urgent: the stage before needs I, to continue its own backward. Nothing needs
 # W until the optimizer updates the weights. So compute I immediately, and save W for moments when
 # the rank would otherwise sit idle. That's the whole idea of the **zero-bubble** schedules
-# ([2401.10241](https://arxiv.org/abs/2401.10241)). A word on letters before you open a paper,
-# because B has two meanings:
+# ([2401.10241](https://arxiv.org/abs/2401.10241)). Before you open a paper, note that B has two
+# meanings:
 #
 # | | forward | whole backward | gradient of the input | gradient of the weights |
 # |---|---|---|---|---|
@@ -351,9 +358,9 @@ print(f"after F: {after_f / 1e6:.1f} MB; after I: {inputs / 1e6:.1f} MB of input
 # %% [markdown]
 # What I frees is what lies *between* the linear layers: the inside of attention, of the norms and
 # of the activation function. What it adds is a gradient for each layer. For our small blocks the
-# two nearly cancel, so postponing W really costs memory. (With fused attention less lies between
-# them, and postponing costs more.) When a paper counts a micro-batch as "in flight" only until I,
-# ask what it does with the rest.
+# two nearly cancel, so postponing W really costs memory. (Our attention is fused. One that stores
+# its probabilities would keep 1.6 MB more after F, and I would free them.) When a paper counts a
+# micro-batch as "in flight" only until I, ask what it does with the rest.
 #
 # ## Why pay twice the memory?
 #
@@ -392,8 +399,8 @@ reveal("beyond_1f1b-6")
 # can't slide into each other: each of them pays for its warm-up again.
 #
 # That is what "zero bubble" means. The paper counts from a rank's first action to its last, its
-# **span**, and a rank of ZB-H2 is never idle within that. In a long training, one more step costs
-# one more span:
+# **span**, and a rank of ZB-H2 is never idle within that. In a long training run, one more step
+# costs one more span:
 
 # %%
 named = [build(4, 8) for build in (one_f_one_b, zb_h1, zb_h2)]
@@ -452,7 +459,7 @@ reveal("beyond_1f1b-7")
 # the norm of its own stage and of the stages before it. The norm of the whole model comes back up
 # the pipeline during the warm-up of the next step. If it shows that an update should have been
 # clipped or skipped, the rank *rolls it back* and does it again. This is called post-update
-# validation, and it's cheap as long as clipping is rare, as it is late in a training.
+# validation, and it's cheap as long as clipping is rare, as it is late in training.
 #
 # The second line of fine print: these orders are made for F = I = W and free messages, and other
 # times bring the bubble back. With W half as long as F and I, ZB-H2 is idle for 13 % of its span.
@@ -477,8 +484,9 @@ show(simulate(zb_v(4, 8), half).trace)
 # Every rank keeps the same, $2p$ chunks, which is $p$ stages' worth: as much as rank 0 of 1F1B, the
 # fullest there.
 #
-# The V has descendants. V-Half and V-Min take the same fold and give up some speed in order to need
-# only a half and a third of 1F1B's memory ([2405.15362](https://arxiv.org/abs/2405.15362)).
+# The V has descendants. V-Half and V-Min take the same fold and give up the zero, though not 1F1B's
+# speed: their bubbles are about a half and two thirds of 1F1B's, in about a half and a third of its
+# memory ([2405.15362](https://arxiv.org/abs/2405.15362)).
 #
 # ## A pair hides messages: DualPipe
 #
@@ -557,15 +565,16 @@ show(
         found,
         title,
         x="activations that a rank keeps (stages)",
-        y="idle in a long training (%)",
+        y="idle in a long training run (%)",
         log="",
     )
 )
 
 # %% [markdown]
-# Each point has its price tag on another axis. The loops send more than $v$ times as many messages.
-# ZB-H2 and ZB-V reach zero only if no rank waits for the norm of the whole model before it updates.
-# And DualPipeV's gain isn't in this picture, because here there's nothing to hide.
+# Each point also has a price that this picture doesn't show. The loops send more than $v$ times as
+# many messages. ZB-H2 and ZB-V reach zero only if no rank waits for the norm of the whole model
+# before it updates. And DualPipeV's gain isn't in this picture, because here there's nothing to
+# hide.
 #
 # How much would DualPipe itself idle? Each rank holds a stage of both directions, so the bubble has
 # only half of the pipeline to fill: by [its authors'
@@ -601,7 +610,7 @@ def a_paced_step(plan, v):
     predicted = simulate(plan, pace.costs()).step_time
     claim(f"a step of {plan.name}", measured, predicted, unit=" s")
     kept = list(done[-1].most_kept)
-    claim.same("kept at most, as in the plan", kept, in_flight(plan, until="weights"))
+    claim.same("peak kept per rank, as planned", kept, in_flight(plan, until="weights"))
 
 
 for plan, v in quick(cases, cases[:1]):
@@ -613,9 +622,8 @@ for plan, v in quick(cases, cases[:1]):
 
 # %% [markdown]
 # Before you write a schedule that works for any number of ranks, build one by hand: three ranks,
-# six micro-batches, and a backward in two halves. The levels before this one have chunks and slow
-# messages, and those after it want a step without any gap, a V, and two steps in a row. If you're
-# stuck, ask the coach: it tells you which of your choices matter.
+# six micro-batches, and a backward in two halves. If you're stuck, ask the coach: it tells you
+# which of your choices matter.
 
 # %%
 from helpers.play import play
@@ -635,8 +643,8 @@ check("PP-5")
 
 # %% [markdown]
 # There's a limit that no rule can beat. A micro-batch stays on rank 0 until its W is done. With 16
-# ranks and a very long batch, what is the smallest number of micro-batches that rank 0 must have
-# room for if it's never to be idle?
+# ranks and a very long batch, how many micro-batches must rank 0 hold on average, at least, if it's
+# never to wait once the pipeline is full?
 
 # %%
 mine = None
@@ -688,7 +696,8 @@ reveal("beyond_1f1b-8")
 
 # %% [markdown]
 # It tries orders with one stage on each rank. Folding the pipeline is a different idea, which no
-# order of these stages can find. So give the V chunks of half the time and half the activations:
+# reordering of these stages can express. So give the V chunks of half the time and half the
+# activations:
 
 # %%
 folded = simulate(zb_v(4, 8), Costs(1, 1, 0.5, latency=0.3, activation_bytes=0.5e9))
@@ -696,7 +705,7 @@ print(f"search: {best:.1f} s with room for 6 GB; ZB-V: {folded.step_time:.1f} s,
       f"{max(folded.peak_memory) / 1e9:.0f} GB")  # fmt: skip
 
 # %% [markdown]
-# The V is faster in less memory. A search finds the best of what it may choose from, no more.
+# The V is faster in less memory. A search can't find what it may not choose from.
 #
 # The order that was found runs like any other schedule, because `check` has passed it. With a
 # running kernel you can move every number here, and look for the place where the named schedules
@@ -746,8 +755,8 @@ card.check(idle=25)  # add schedule=…, fault=…, where=…, mended=…, first
 #   the last stage one layer shorter to make up for the embedding and the head
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). The paper writes its bubble as
 #   $(p-1)/(v\,m)$: which denominator is that?
-# - A GPT of 175 billion parameters on 8 pipeline ranks with 64 micro-batches and $v = 3$
-#   ([2205.05198](https://arxiv.org/abs/2205.05198)): the bubble is 7/199, or 3.5 %, where 1F1B
+# - For a GPT of 175 billion parameters on 8 pipeline ranks with 64 micro-batches and $v = 3$
+#   ([2205.05198](https://arxiv.org/abs/2205.05198)), the bubble is 7/199, or 3.5 %, where 1F1B
 #   would have 7/71, or 10 %.
 # - The zero-bubble paper reports up to 23 % more tokens per second than 1F1B in about the same
 #   memory, and up to 31 % where memory isn't the limit

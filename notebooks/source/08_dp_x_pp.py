@@ -211,14 +211,14 @@ entries = twin(1)[0].model.embed_tokens.weight.square().mean().sqrt().item()
 claim("size of the entries of the embedding at the start", entries, 0.02)
 
 # %% [markdown]
-# The twins end 1.3e-6 apart, less than the 4.5e-5 above, because we rounded only the gradients,
-# while float32 rounds every product and every sum. But the pattern is there: two rows carry the
-# difference, those of "A" and "in", and two steps made it, 8 and 9, in which the gradient of the
-# embedding is largest. A row is trained by its own token alone, so it can drift by itself. And the
-# embedding is the one matrix that is divided by its own size: the first RMSNorm behind it scales a
-# row to entries of about 1. The rows begin with entries of 0.02, so a difference in a row comes out
-# fifty times as large, and so does the gradient that comes back to it. If that's the reason, twins
-# whose rows begin with entries of 1 shouldn't drift apart:
+# The twins end 1.3e-6 apart, less than the 3.1e-5 above, because we rounded only the gradients,
+# while float32 rounds every product and every sum. But the pattern is there: two steps made the
+# difference, 8 and 9, in which the gradient of the embedding is largest, and the worst row is first
+# that of "A", then that of "in". A row is trained by its own token alone, so it can drift by
+# itself. And the embedding is the one matrix that is divided by its own size: the first RMSNorm
+# behind it scales a row to entries of about 1. The rows begin with entries of 0.02, so a difference
+# in a row comes out fifty times as large, and so does the gradient that comes back to it. If that's
+# the reason, twins whose rows begin with entries of 1 shouldn't drift apart:
 
 # %%
 after, of_one = drifted[-1][0], [*drift(scale=50)][-1][0]
@@ -269,11 +269,11 @@ for way, distance in far.items():
 # %%
 least = min(distance for way, distance in far.items() if way != "right")
 claim.below("done right, in float64", far["right"], 1e-12)
-claim.below("1e-4, and the best of the wrong ways", 1e-4, least)
+claim.below("1e-4, and the mildest of the wrong ways", 1e-4, least)
 reveal("dp_x_pp-3")
 
 # %% [markdown]
-# ## A model to show to a friend
+# ## A model to show a friend
 #
 # Your trainer matches one device to the last digit that matters, so let's put it to work: six
 # ranks, a model with three layers, Adam, and 300 steps from random weights. Rank 2 prints nothing
@@ -296,14 +296,16 @@ print(f"loss {losses[0]:.2f}, and after {len(losses)} steps {losses[-1]:.2f}\n")
 print(tokenizer.decode([i for i in story if i != end]))
 
 # %% [markdown]
-# It isn't literature. But six processes, none of which trained more than a third of the model,
+# It isn't literature. But six processes, none of which held more than one of its three layers,
 # agreed on it, message by message. For other stories change `seed` or `temperature`; for a better
-# one, `--steps`. ## What the columns cost
+# one, `--steps`.
+#
+# ## What the columns cost
 #
 # In a step each row goes through warm-up, steady state and cool-down on its own, and the columns
 # meet only at the end. What does that add? Our six ranks share two cores and can't tell, so we ask
-# the simulator: one of the two pipelines, with an all-reduce down each column that takes as long as
-# four forwards, over a link of its own.
+# the simulator: one of the two pipelines, where each column has a link of its own and its
+# all-reduce takes as long as four forwards.
 
 # %%
 predict(
@@ -337,7 +339,6 @@ reveal("dp_x_pp-4")
 #
 # to the step. If all stages are equal, that's stage 0's, $a_0$. (Where the columns share one
 # network card, their times do add up. We'll come to that.) Can stage 0's be hidden as well?
-#
 #
 # It can start earlier if part of the gradients is complete earlier. With the interleaved schedule
 # of lesson 07 a rank holds two chunks, and the later one has seen its last backward while the
@@ -380,9 +381,9 @@ mine = None
 answer("dp_x_pp-5", mine)
 
 # %% [markdown]
-# So the rule of thumb that gradients are the larger load holds for small batches only. BLOOM 176B,
-# with 12 stages, let each pipeline read 256 sequences of 2,048 tokens and width 14,336 in a step,
-# with 2 bytes for each number:
+# So which load is larger depends on the tokens of a pipeline. BLOOM 176B, with 12 stages, had each
+# pipeline read 256 sequences of 2,048 tokens and width 14,336 in a step, with 2 bytes for each
+# number:
 
 # %%
 activations, gradients = 256 * 2048 * 14336 * 2, 176e9 / 12 * 2
@@ -390,7 +391,8 @@ print(f"{2 * activations / 1e9:.0f} GB of activations there and back, "
       f"{gradients / 1e9:.0f} GB of gradients in a stage")  # fmt: skip
 
 # %% [markdown]
-# (An all-reduce among its 8 pipelines then sends 2 · 7/8 times these gradients, 51 GB.)
+# They hold equally many. But an all-reduce among 8 pipelines sends 2 · 7/8 times its gradients, 51
+# GB: even with 4 million tokens a step, BLOOM's columns send more than its rows.
 #
 # Bytes aren't the whole difference. Activations are on the critical path: one that arrives late
 # makes the next stage stall. Gradients are needed once a step, and can travel while something else
@@ -405,9 +407,9 @@ print(f"{2 * activations / 1e9:.0f} GB of activations there and back, "
 # %%
 layouts = {
     "columns cross: 3 pipelines of 4": [[(d, s) for s in range(4)] for d in range(3)],
-    "pipelines cross: 4 of 3 stages": [[(d, s) for d in range(4)] for s in range(3)],
+    "pipelines cross: 4 pipelines of 3": [[(d, s) for d in range(4)] for s in range(3)],
 }
-title = "Pipeline · stage: which kind of message goes through the network cards?"
+title = "Left, gradients cross the network; right, activations (boxes: pipeline · stage)"
 show(machines(layouts, title))
 
 # %% [markdown]
@@ -458,11 +460,12 @@ reveal("dp_x_pp-6")
 
 # %% [markdown]
 # The columns add 15 s to a step: 3.5 GB around a ring of three machines, at a quarter of a card,
-# with nothing to hide behind. (ZeRO-1 of lesson 12, which Megatron-LM runs down the columns, sends
-# as many bytes.) The pipelines add a second. Where does that come from? A message of $2\,s\,d$ =
-# 16.8 MB takes $c$ = 54 ms through its quarter. With 1F1B, stage 0 has only $p$ micro-batches in
-# flight, so $p$ micro-batches are completed in the time that one needs for its round trip: down and
-# up through $p$ stages, with $p-1$ messages each way. A micro-batch therefore takes
+# with nothing to hide behind. (ZeRO-1 of lesson 12, which Megatron-LM can run down the columns,
+# sends as many bytes where gradients and weights take 2 each.) The pipelines add a second. Where
+# does that come from? A message of $2\,s\,d$ = 16.8 MB takes $c$ = 54 ms through its quarter. With
+# 1F1B, stage 0 has only $p$ micro-batches in flight, so $p$ micro-batches are completed in the time
+# that one needs for its round trip: down and up through $p$ stages, with $p-1$ messages each way. A
+# micro-batch therefore takes
 #
 # $$\frac{p\,(F+B) + 2\,(p-1)\,c}{p} \;=\; F + B + \frac{2\,(p-1)}{p}\,c.$$
 #
@@ -481,8 +484,8 @@ _ = claim("computing, as a share of a long step", share, expected, how="simulate
 # $k\,(F+B)$ covers the round trip: $k \ge p + 2\,(p-1)\,c/(F+B) = 4.1$, so five are enough. That's
 # **eager 1F1B** ([2211.05322](https://arxiv.org/abs/2211.05322)): twice the warm-up, more memory,
 # and the messages hide. What nothing can hide is messages that together take longer than $F + B$. A
-# middle stage sends two for each micro-batch, one on and one back, through the same quarter of a
-# card, so $c$ may be at most half of $F + B$: 54 ms of 95. (Our simulator gives each direction a
+# middle stage sends two for each micro-batch, one forward and one back, through the same quarter of
+# a card, so $c$ may be at most half of $F + B$: 54 ms of 95. (Our simulator gives each direction a
 # link of its own, so it ignores the moments in which the two meet.)
 #
 # And the columns? Their 15 s are the same for every step, however *many* sequences it has.
@@ -518,31 +521,31 @@ found = {
 ends = {name: list(row.values())[-1] for name, row in found.items()}
 
 # %%
-title = "With few tokens only pipelines may cross; with many, both orders do well"
+title = "Columns need a million tokens and more; eager pipelines lead throughout"
 show(curves(found, title, x="sequences of a step", y="computing (% of the step)", log="x"))
 claim.below("computing (%): 1F1B, and columns that cross", ends["pipelines cross, 1F1B"],
             ends["columns cross"])  # fmt: skip
 reveal("dp_x_pp-7", share=ends["columns cross"])
 
 # %% [markdown]
-# With few tokens in a step, only pipelines may cross the slow links. With many, both orders do
-# well. With eager 1F1B, the pipelines hide their messages for the memory of two more micro-batches.
-# The columns hide nothing, and still do well once their 15 s are spread over a long step: with
-# 1,536 sequences they're 17 % of it. Could they hide? With four chunks in breadth-first order, each
-# chunk is averaged while the next one computes. But that order keeps *all* micro-batches, 2.3 GB
-# each (34 $s\,d$ bytes a layer, eight layers), and a GPU of 80 GB has room for 22 of them beside
-# the 28 GB of weights and optimizer. So its curve ends at 48 sequences, where there's so little to
+# With few tokens in a step, only pipelines may cross the slow links. With many, columns may cross
+# too, and even pass plain 1F1B. With eager 1F1B, the pipelines hide their messages for the memory
+# of two more micro-batches, and lead throughout. The columns hide nothing, and do well only once
+# their 15 s are spread over a long step: with 1,536 sequences, 3 million tokens, they're 17 % of
+# it. Could they hide? With four chunks in breadth-first order, each chunk is averaged while the
+# next one computes. But that order keeps *all* micro-batches, 2.3 GB each (34 $s\,d$ bytes a layer
+# with fused attention, eight layers), and a GPU of 80 GB has room for 22 of them beside the 28 GB
+# of weights and optimizer. So it has a single point, at 48 sequences, where there's so little to
 # compute that only 1.5 of the 15 s hide.
-#
 #
 # Both orders exist, and now you can read them:
 #
 # - **Stages outermost**, replicas inside: Megatron-LM's default, `tp-cp-ep-dp-pp`.
 # - **Replicas outermost**, stages inside: Llama 3, because "DP" there is sharded data parallelism,
-#   which fetches weights and reduces gradients while the GPU computes, and so tolerates the longest
-#   way ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). `Grid` has this order:
-#   neighbors in a row have neighboring rank numbers. For our three machines with 48 sequences it's
-#   the wrong one; with the millions of tokens that a step has today, it's a good one.
+#   which fetches weights and reduces gradients while the GPU computes, and so tolerates the slowest
+#   links ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). `Grid` has this order:
+#   neighbors in a row have neighboring rank numbers. For our three machines it loses at every size
+#   here, by 16 points still at 3 million tokens. It pays where the averages hide, as Llama 3's do.
 #
 # How well does it hide? Llama 3 fills each machine with tensor parallelism (lesson 13), so both
 # other groups leave it. Here is what our model of a cluster says about its 16,384 GPUs and 16
@@ -580,15 +583,15 @@ show(game.picture(), live=lambda: game)
 #   of each.
 # - The stories are divided among the rows. The first and the last stage of a row read the same
 #   ones.
-# - The result is one device with the batch of all rows. If it's only nearly that, float64 tells
-#   rounding from a bug.
+# - The result is that of one device with the batch of all rows. If it's close but not equal,
+#   float64 tells rounding from a bug.
 # - The norm for clipping is summed over a row, after the columns have averaged. A tied embedding
 #   needs the sum of both ends' gradients, and counts once.
 # - An all-reduce of stage $r$ has $r\,t_B$ of cool-down to hide in; stage 0's has nothing.
 # - Gradients are fixed, activations grow with the tokens of a step. A message costs 1F1B $2(p-1)/p$
 #   of itself for each micro-batch, and nothing with enough of them in flight.
-# - With few tokens in a step, let pipelines cross between machines. With many, either order works
-#   if its messages are hidden or rare. Always count how many GPUs share a card.
+# - With few tokens in a step, let pipelines cross between machines. With many, columns can, if
+#   their messages hide or are rare. Always count how many GPUs share a card.
 #
 # ## In the wild
 #

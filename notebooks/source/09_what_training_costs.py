@@ -241,11 +241,11 @@ print(f"{'in all, and without s x s':<34}{bytes_text(sum(kept.size for kept in r
 # %%
 predict(
     "what_training_costs-4",
-    "Backward takes twice as long as forward. If every block goes forward a second time, how much "
-    "longer does a step take?",
-    "no longer: it runs beside backward",
-    "up to a third longer",
-    "twice as long",
+    "Backward has twice the FLOPs of forward. If every block goes forward a second time, how many "
+    "more FLOPs does a step take?",
+    "no more: backward needs them anyway",
+    "up to a third more",
+    "twice as many",
 )
 
 
@@ -312,6 +312,8 @@ for policy in POLICIES[1:]:
     more = computed[policy] / computed["nothing"]
     words = f"again: {policy}, seconds over those of nothing"
     claim(words, best[policy] / plain, more, within=0.25, because="not all work is products")
+claim.below("the product in the MLP again, and the block again", *(
+    best[p] for p in ("the product in the MLP", "the block")), 0.1)  # fmt: skip
 apart = max((grads[p] - grads["nothing"]).abs().max().item() for p in POLICIES)
 claim.below("largest difference of a gradient", apart, 1e-6)
 claim("bytes that full recomputation keeps", kept["the block"], 4 * s * b * d * LAYERS)
@@ -330,9 +332,9 @@ reveal("what_training_costs-4")
 # [2205.05198](https://arxiv.org/abs/2205.05198), table 4.) Here it's $5/4$, because torch stops a
 # second forward as soon as it has the last tensor that backward needs. The block's last matrix is
 # never multiplied again, and that's a quarter of its products. The first selective policy repeats
-# no matrix product, so it costs only some percent (what isn't a product takes time, too, most where
-# memory is slow), and still saves nearly a third of the bytes. So wrap what is large and cheap
-# first, and whole blocks only if you must.
+# no matrix product, so it costs least (what isn't a product takes time, too, most where memory is
+# slow: here 5 to 15 % of a step), and still saves nearly a third of the bytes. So wrap what is
+# large and cheap first, and whole blocks only if you must.
 #
 # ## MFU, against a real peak
 #
@@ -408,10 +410,11 @@ print(f"all 512 together: {bytes_text(everything)}")
 #
 # ## Bytes on the wire
 #
-# **There are as many gradients as weights, while activations grow with the tokens.** So which kind
-# of parallelism sends least depends on the batch. Data parallelism sends gradients, once per step.
-# Tensor parallelism sends activations four times in every layer, for each micro-batch. A pipeline
-# sends activations too, but only from one stage to the next, and their gradients back.
+# **There are as many gradients as weights, while activations grow with the tokens.** So what each
+# kind of parallelism sends depends on the batch in its own way. Data parallelism sends gradients,
+# once per step. Tensor parallelism sends activations four times in every layer, for each
+# micro-batch. A pipeline sends activations too, but only from one stage to the next, and their
+# gradients back.
 
 # %%
 volumes, plan = {}, {"micro_batch": 1, "micro_batches": 32, "sequence": 2048}
@@ -532,8 +535,8 @@ reveal("what_training_costs-6")
 # is why the first line says 0.50 s and not 1/1.5 = 0.67.) The first is bound by its computing and
 # the second by its link: each micro-batch gathers everything anew, so it has a quarter of the
 # tokens to hide just as many bytes. That's why FSDP wants few, large micro-batches, while a
-# pipeline wants many small ones. Llama 3, which combines the two, keeps the gathered weights after
-# forward.
+# pipeline wants many small ones. Llama 3, which combines the two, keeps the gathered weights from
+# forward to backward; to gather only once a step they have to stay after backward, too (lesson 12).
 #
 # **Pipelines.** A stage of $\ell$ layers sends $d$ numbers of 2 bytes for each token. Forward, a
 # LLaMA's layer has $4d^2 + 3df$ weights in its matrices (with as many key heads as query heads), so
@@ -583,10 +586,9 @@ for width in (64, 512):
 #
 # **Tensor parallelism** has a bound for the number of *ranks*, from which the tokens cancel (lesson
 # 13), **ring attention** one for the *tokens of a rank* (lesson 14), and **experts** one for the
-# *width of an expert* (lesson 15). As lessons 13 and 15 write them, a product that is cut and an
-# expert have to wait for their messages; lesson 17 cuts the product or the batch, so that they
-# needn't. At their bound, messages take as long as products; nothing hides by itself, so on the
-# good side of it you still pay.
+# *width of an expert* (lesson 15). Tensor parallelism and experts wait for their messages (until
+# lesson 17), so for them the bound says when sending takes as long as computing, not when it's
+# free.
 #
 # Here are all six, at the peak and at 400 TFLOP/s, the average of a whole step of Llama 3, its
 # waiting included, beside what Llama 3 405B and DeepSeek-V3 did. DeepSeek's H800 has the network
@@ -626,36 +628,37 @@ for what, bound, model, rate, used in ALL:
 #   reduce-scattered, and that's as many bytes as an all-reduce in 2.) But these are 16 sequences
 #   for 16 stages, so a micro-batch is hardly more than one sequence of 8,192 tokens: far below the
 #   bound at the peak, and just above it at 400 TFLOP/s. So the averaging hides only just, if at all
-#   (lesson 03). FSDP that gathers anew for each micro-batch wouldn't hide at the peak, either, and
-#   with gradients of 4 bytes, which raise its bound further, not even at 400 TFLOP/s. Llama 3 kept
-#   its weights.
+#   (lesson 03). FSDP wouldn't hide at the peak, either, and with gradients of 4 bytes, which raise
+#   backward's bound to $1.5\,F/B$, not even at 400 TFLOP/s. Llama 3 kept its weights from forward
+#   to backward, which brings that back to $F/B$.
 # - Eight ranks of tensor parallelism are below the limit of 34, where sending would take as long as
 #   computing. At the peak their messages still take $(8-1)/(34.2-1) = 21$ % as long as their
 #   products, and without more effort (lesson 17) none of that hides. Over a single network card the
 #   limit would be 4.7.
 # - With 8,192 tokens a rank, a ring's messages would have hidden. Llama 3 gathered keys and values
 #   instead, which is simpler with masks.
-# - A rank of DeepSeek-V3 holds 4 of a layer's 256 experts, and a token passes 8. With all that is
-#   no expert, a rank averages 0.71 times the weights that a token passes, so 0.71 $F/B$ tokens are
-#   enough. A step has far more.
+# - A rank of DeepSeek-V3 holds 4 of a layer's 256 experts, and a token passes 8. Counting
+#   everything outside the experts, too, a rank averages 0.71 times the weights that a token passes,
+#   so 0.71 $F/B$ tokens are enough. A step has far more.
 # - DeepSeek-V3's experts are too narrow for a plain all-to-all, even at 400 TFLOP/s. So each token
-#   goes to at most four nodes and travels there in 8 bits, which at that rate takes less time than
-#   the experts compute. All of it then hides behind the computing of *another*
-#   micro-batch ([2412.19437](https://arxiv.org/abs/2412.19437), sections 3.2 and 3.3).
+#   goes to at most four nodes, travels there in 8 bits and comes back in 16, which at that rate
+#   takes less time than the experts compute. (V3's own average was about 340 TFLOP/s.) All of it
+#   then hides behind the computing of *another* micro-batch
+#   ([2412.19437](https://arxiv.org/abs/2412.19437), sections 3.2 and 3.3).
 #
 # Which column should you believe? A device that computes more slowly than its data sheet gives
 # messages more time, but links are slower than theirs, too. In our cluster model
 # ([docs](../docs/cluster_model.md)) an H100's products reach 0.667 of the peak and its collectives
 # 0.729 of a network card, 0.824 of NVLink. So while it computes, $F/B$ is 9 % lower than at the
-# peak over a card and 19 % inside a node: the least tokens fall by as much, and the most ranks rise
-# from 34 to 42. The second column flatters. [docs/rooflines.md](../docs/rooflines.md) has more
-# models and links, and the sources.
+# peak over a card and 19 % inside a node: the least tokens fall by as much, and the maximum number
+# of ranks rises from 34 to 42. The second column flatters.
+# [docs/rooflines.md](../docs/rooflines.md) has more models and links, and the sources.
 #
 # And if averaging is so short beside a step, why isn't data parallelism used alone? The 16 bytes
-# for each parameter are 6.5 TB for a replica, which fit on no GPU. And even if they're sharded, you
-# can't put arbitrarily many tokens into a step (lesson 03). Llama 3's had 16.8 million, which is
-# 848 times 19,780, so at most 848 replicas are above the bound. So 16,384 GPUs have to form larger
-# replicas: with 8-way tensor parallelism and 16 stages there are 128 of them.
+# for each parameter are 6.5 TB for a replica, more than any GPU holds. And even if they're sharded,
+# you can't put arbitrarily many tokens into a step (lesson 03). Llama 3's had 16.8 million, which
+# is 848 times 19,780, so at most 848 replicas can stay above the bound. So 16,384 GPUs have to form
+# larger replicas: with 8-way tensor parallelism and 16 stages there are 128 of them.
 #
 # H100s, each on a node of its own, reach 400 TFLOP/s and have one network card each. They run FSDP
 # with weights of 2 bytes, but gradients are reduce-scattered in 4. From how many tokens per rank
@@ -771,7 +774,7 @@ show(curves(losses, title, x="parameters", y="loss (nats per token)", log="x"))
 
 # %% [markdown]
 # Little, because the valleys are flat. At this budget a model of half the best size ends 0.01 nats
-# above the best, or reaches the same loss with 26 % more training, and every token that it serves
-# costs half. Models that many people use go much further. Llama 3 8B saw about 1,900 tokens per
-# parameter: by this fit its loss could have been had for less than a fifth of its FLOPs, with a
-# larger model.
+# above the best, or reaches the same loss with 26 % more FLOPs (2.5 times the tokens), and every
+# token that it serves costs half. Models that many people use go much further. Llama 3 8B saw about
+# 1,900 tokens per parameter: by this fit its loss could have been had for less than a fifth of its
+# FLOPs, with a larger model.

@@ -72,14 +72,13 @@ show(with_waits(trace))
 #
 # - **Input.** A step begins with its batch, and nothing else can happen before it's there.
 # - **Launch.** Between two layers nothing runs, although everything that's needed is there. Python
-#   hasn't started the next one yet. On a GPU the processor enqueues kernels ahead of time, and
-#   these gaps appear where kernels are so short that it can't keep ahead.
+#   hasn't started the next one yet. On a GPU the host enqueues kernels ahead of time, and these
+#   gaps appear where kernels are so short that it can't keep ahead.
 # - **Waiting.** Backward is over, and the update needs gradients that rank 1 hasn't computed yet. A
 #   faster network wouldn't help: this is a matter of **load balance**.
 # - **Exposed communication.** Now all ranks have arrived, and the last bucket travels. The other
 #   buckets travel behind backward. That's free here, where backward is a pause; on a GPU a message
-#   takes some of backward's multiprocessors and bandwidth ([lesson
-#   10](10_buckets_and_overlap.ipynb)).
+#   takes some of backward's SMs and bandwidth ([lesson 10](10_buckets_and_overlap.ipynb)).
 # - **Tail.** The update is work, but not the model's. Checkpoints, logging and evaluation belong
 #   here as well.
 #
@@ -95,8 +94,10 @@ show_code("DP/ddp/gaps.py", "gaps", "row =", 'yield "launch"')
 #
 # A bucket that's under way during a launch gap isn't to blame for it: if it had arrived at once,
 # the gap would still be there. That's the test for every name. *If this alone took no time, would
-# the gap be gone?* It's also why a sum of all communication says so little. What do the names say
-# here? We know the truth, because we've set it:
+# the gap be gone?* (The title of the picture doesn't know this test. It counts a launch gap with a
+# message under way as waiting or communicating, so it gives waiting a few percent more than we do.)
+# The test is also why a sum of all communication says so little. What do the names say here? We
+# know the truth, because we've set it:
 
 
 # %%
@@ -126,7 +127,8 @@ for name in gaps.PARTS:
 # $$\underbrace{\frac{C}{TF}}_{\text{MFU}} + \underbrace{\frac{k - C/F}{T}}_{\text{slow kernels}}
 # + \sum \frac{g}{T} = 1.$$
 #
-# Our paced device computes nothing, so let's assume that its kernels reach 60 % of its peak.
+# Our paced device computes nothing, so let's assume that rank 0's kernels reach 60 % of the peak.
+# (Then those of rank 1 reach 46 %.)
 
 # %%
 predict(
@@ -168,7 +170,7 @@ cures = {
 whole = trace.duration / 2
 for name, (gap, cured) in cures.items():
     set_up = 0.6 * (run.forward + run.backward) / cured.seconds
-    claim(f"{name}: MFU", measured["MFU"] * whole / (whole - gap), set_up)
+    claim(f"{name}: MFU", measured["MFU"] * whole / (whole - gap), set_up, how="computed")
 reveal("where_time_goes-1")
 
 # %% [markdown]
@@ -187,12 +189,12 @@ answer("where_time_goes-2", mine)
 #
 # ## The same on your machine
 #
-# No pace now: a small LLaMA on one core, and torch's own profiler, which writes down every
+# No more pacing: a small LLaMA on one core, and torch's own profiler, which writes down every
 # operator. Three numbers are needed: the peak, for which we take one large product on the same
 # core; the model's FLOPs, by the formula of lesson 09; and each operator's own seconds, without the
 # operators that it called. For the MFU, peak and step are counted in processor time, so that other
-# programs don't matter; the other shares come from one step under the profiler, so they add up only
-# roughly.
+# programs don't matter; the other shares come from one step under the profiler, so "slow kernels",
+# the difference of the two, is only rough.
 
 # %%
 config = dict(dmodel=256, num_heads=8, hidden_dim=768, n_layers=4, ctx_size=256)
@@ -263,20 +265,19 @@ rows = {"paced, rank 0": measured, "this machine": here}
 show(bars([Group(rows, text=lambda part: f"{part:.0%}")], "Where the peak goes"))
 
 # %% [markdown]
-# The other operators are norms, rotations and the SwiGLU's product. They're the slowest kernels of
-# all, which is why the picture shows them apart: they read and write memory and compute next to
-# nothing, and they're what fused kernels and `torch.compile` are for. Launch is small here, because
-# a core computes a product for longer than Python needs to start it.
+# The other operators are norms, rotations, the SwiGLU's product and the loss. They're the slowest
+# kernels of all, which is why the picture shows them apart: they read and write memory and compute
+# next to nothing, and they're what fused kernels and `torch.compile` are for. Launch is small here,
+# because a core computes a product for longer than Python needs to start it.
 #
 # ## And on a GPU
 #
-# **If launching a kernel takes longer than running it, on average, the host sets the pace.** A
-# program enqueues kernel after kernel without waiting for the GPU, until it asks for a result, as
+# A program enqueues kernel after kernel without waiting for the GPU, until it asks for a result, as
 # `loss.item()` does. If it enqueues faster than the GPU computes, it's soon far ahead.
 #
 # On an H200 we've recorded the step of a LLaMA with 8 layers in bfloat16, 2 sequences of 1,024
 # tokens and AdamW, at several widths (`DP/ddp/on_gpu.py`). The seconds of a step are the mean of 20
-# that nobody watched. When each kernel was launched, began and ended comes from one more, under a
+# unprofiled ones. When each kernel was launched, began and ended comes from one more, under a
 # profiler, which makes launches slower: that step took 3 to 54 % longer, so we read no step time
 # from it.
 
@@ -296,8 +297,8 @@ print(f"a step at width 256: {narrow:.0f} ms, {of_kind.total()} kernels: {dict(o
 print(f"width 1,024 needs {flops_at(1024) / flops_at(256):.0f} times the FLOPs")
 
 # %% [markdown]
-# (Not 16 times, because the output layer for 32,000 tokens and the attention scores grow with the
-# width, not with its square. "other" are norms, rotations, additions, the loss, and what
+# (Not 16 times, because the output layer over a vocabulary of 32,000 and the attention scores grow
+# with the width, not with its square. "other" are norms, rotations, additions, the loss, and what
 # attention's backward needs besides its main kernel.)
 
 # %%
@@ -326,7 +327,10 @@ for number, name in enumerate(names):
 # (Counted under the profiler, which delays launches: in an undisturbed step fewer gaps wait, above
 # all at 1,024. The shares below use the undisturbed seconds.) So this GPU needs about 2 µs to get
 # from a kernel to one that's in the queue, and no host can be quick enough to save that. In the
-# picture each kernel has such a gap "between kernels", and launch is what's left of the step.
+# picture each kernel has such a gap "between kernels", and launch is what's left of the step (1 %
+# even in the graph, where no kernel waits for one, so don't read it any finer). At 256 and 1,024
+# the gap between kernels fails our test: without it, the host would still set the pace. It's what a
+# faster host couldn't remove.
 
 
 # %%
@@ -353,17 +357,17 @@ claim("ms a step: width 1,024, and 256", wider, narrow, 0.05, how="recorded")
 reveal("where_time_goes-8")
 
 # %% [markdown]
-# At width 256 a kernel runs for 5 µs on average, and then the GPU idles for 19 µs. Most of that
-# time the host (Python, torch's dispatcher, autograd, the driver) is still busy launching the next
-# one. A GPU twice as fast would train this model just as slowly. At width 4,096 a kernel runs for
-# 57 µs on average. Nearly half of them are shorter than the 24 µs of a launch (and two thirds than
-# the 37 µs that it took under the profiler), but the queue lets the long ones pay for the short
-# ones:
+# **If launching a kernel takes longer than running it, on average, the host sets the pace.** At
+# width 256 a kernel runs for 5 µs on average, and then the GPU idles for 19 µs. Most of that time
+# the host (Python, torch's dispatcher, autograd, the driver) is still busy launching the next one.
+# A GPU twice as fast would train this model just as slowly. At width 4,096 a kernel runs for 57 µs
+# on average. Nearly half of them are shorter than the 24 µs of a launch, but the queue lets the
+# long ones pay for the short ones:
 
 
 # %%
 def when(number, time):
-    """ms from a step's begin until each of its kernels was launched, or started."""
+    """ms from the start of a step until each of its kernels was launched, or started."""
     return [1e3 * time(event) for event in recorded.events_of(number)]
 
 
@@ -380,14 +384,13 @@ claim.below("share of the step lost to launches at 4,096", lost["4,096"]["launch
 # At the end of this step the host is 24 ms ahead. Over further steps the lead grows until about a
 # thousand launches are in the queue; then a launch
 # [blocks](https://stackoverflow.com/questions/53970187) until there's room, and the host costs
-# nothing. (At 2,048 a launch took 34 µs in place of 24, we don't know why, and we left it out of
-# the pictures.)
+# nothing. (2,048 isn't in the pictures: a launch took 34 µs there, we don't know why.)
 #
 # You won't choose a width for this reason, but longer sequences and larger micro-batches make
 # kernels longer, too, and fusing makes them fewer. Or the launches are recorded once, as a **CUDA
 # graph**, and replayed with a single call, as `torch.compile(mode="reduce-overhead")` does with
 # what it has compiled. Then a step takes as long as its kernels, plus 0.4 µs from each to the next,
-# which is less than between kernels of a queue. At width 256:
+# which is less than between queued kernels. At width 256:
 
 # %%
 events = recorded.events_of(1)
@@ -407,9 +410,9 @@ print(f"{narrow / graph:.1f} times as fast as with {of_kind.total()} launches")
 # %% [markdown]
 # ## One slow rank of eight
 #
-# **The straggler is the rank that waits least.** Data parallelism is as fast as its slowest rank,
-# so one GPU that runs hot makes thousands wait, and no error tells you which. Eight ranks take two
-# steps, and one of them, drawn at random, takes 30 % longer to compute.
+# Data parallelism is as fast as its slowest rank, so one GPU that runs hot makes thousands wait,
+# and no error tells you which. Eight ranks take two steps, and one of them, drawn at random, takes
+# 30 % longer to compute.
 
 # %% tags=["time"]
 secret = random.SystemRandom().randrange(8)  # don't print it
@@ -457,9 +460,9 @@ claim.same("and it spends the least time in all-reduces", min(inside, key=inside
 reveal("where_time_goes-3")
 
 # %% [markdown]
-# With tensor or pipeline parallelism the blame wanders: a slow rank makes its neighbors late, and
-# they make others late. The question stays the same, though: who was ready last, *without having
-# waited for anyone*?
+# **The straggler is the rank that waits least.** With tensor or pipeline parallelism the blame
+# wanders: a slow rank makes its neighbors late, and they make others late. The question stays the
+# same, though: who was ready last, *without having waited for anyone*?
 #
 # Now a second suspect. The next run has no slow rank and takes about as long, because its link is
 # slow. How do you tell the two apart?
@@ -493,8 +496,7 @@ claim.below("seconds exposed: slow rank, and slow link", rank["exposed"], link["
 #
 # ## How many bytes does a language model eat?
 #
-# **Text is a tiny stream.** Llama 3 405B read 15.6 trillion tokens in
-# 30.84 million GPU hours (lesson 00), on 16,384 GPUs.
+# Llama 3 405B read 15.6 trillion tokens in 30.84 million GPU hours (lesson 00), on 16,384 GPUs.
 
 # %%
 predict(
@@ -513,8 +515,8 @@ print(f"{4 * tokens_a_second / 16_384:.0f} bytes a second for each GPU")
 reveal("where_time_goes-4")
 
 # %% [markdown]
-# And what can one process here read, if the tokens lie in a file that's mapped into memory and each
-# window is at a random place?
+# **Text is a tiny stream.** What can one process here read, if the tokens lie in a file that's
+# mapped into memory and each window is at a random place?
 
 # %%
 folder = tempfile.TemporaryDirectory()
@@ -530,20 +532,19 @@ claim.below("MB/s: what Llama 3 read, and one process here", 4e-6 * tokens_a_sec
 
 # %% [markdown]
 # (The file is in the system's memory here, as a file that's read for weeks isn't. But 9 MB/s are
-# some 280 of its windows a second, which is little for any SSD.) Meta's storage for this run
-# sustained 2 TB/s (section 3.3.1); it's there for the checkpoints. So how can the input ever be a
+# some 280 of its windows a second, which is little for any SSD.) Meta's storage for this run can
+# sustain 2 TB/s (section 3.3.1); it's there for the checkpoints. So how can the input ever be a
 # problem? Because something else is done in it:
 #
 # - **Tokenizing while training.** It's a processor's work, so do it once, before, and write tokens.
 # - **Images, video, user histories**, which are decoded, joined and cropped while the GPU waits.
-#   For recommendation models, Meta serves tens of terabytes a second, and calls that
-#   the factor that comes to limit training ([2108.09373](https://arxiv.org/abs/2108.09373),
-#   abstract).
+#   For recommendation models, Meta serves tens of terabytes a second, and says it's becoming what
+#   limits training ([2108.09373](https://arxiv.org/abs/2108.09373), abstract).
 # - **Many small reads** from a shared file system, each with its latency. A window is one read if
 #   the tokens lie in one file.
 # - **One late worker.** The batch of one rank is late, and all others wait: it's a straggler.
 #
-# What's prepared ahead of time isn't in the way. A `DataLoader` does that with **workers**,
+# Work done ahead of time is off the critical path. A `DataLoader` does that with **workers**,
 # processes that make the next batches; $w$ of them suffice if making a batch takes at most as long
 # as $w$ steps. Which leads to a classic trap: a worker is forked (on Linux, by default up to Python
 # 3.13), and a file that its parent has opened is shared with it, including the place in the file.
@@ -569,9 +570,8 @@ answer("where_time_goes-5", mine)
 # %% [markdown]
 # ## Packing, and what a token may see
 #
-# **With rotary positions, packed documents need a mask and nothing else.** Documents have all
-# lengths. If each gets a row of its own, the rows of a batch are padded to the longest one, and
-# padding costs as much as text.
+# Documents have all lengths. If each gets a row of its own, the rows of a batch are padded to the
+# longest one, and padding costs as much as text.
 
 # %%
 tokenizer, trained = pretrained("best")
@@ -642,10 +642,11 @@ print(f"without either: {away(logits(window)):.1f}")
 reveal("where_time_goes-6")
 
 # %% [markdown]
-# Rotary positions enter attention only as differences, and inside a document all differences are
-# right. What's left is rounding: our model computes its angles in float32, and larger ones have
-# fewer digits. (With absolute positions you'd have to restart them.) Llama 3 masked documents as
-# well, and found that it matters little in ordinary pre-training, but a lot for very long sequences
+# **With rotary positions, packed documents need a mask and nothing else.** Rotary positions enter
+# attention only as differences, and inside a document all differences are right. What's left is
+# rounding: our model computes its angles in float32, and larger ones have fewer digits. (With
+# absolute positions you'd have to restart them.) Llama 3 masked documents as well, and found that
+# it matters little in ordinary pre-training, but a lot for very long sequences
 # ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.2). In torch, `flex_attention` and its
 # block masks skip what the mask forbids, and so do FlashAttention's functions for sequences of
 # varying length.
@@ -703,8 +704,8 @@ times = Counter(Counter(resumed).values())
 claim.same("how often each of 1,000 windows is read in three epochs", dict(times), {3: 1000})
 
 # %% [markdown]
-# The other way is to keep an iterator, and to begin it anew after a crash. Say an epoch of 41 steps
-# goes down after 25 of them, and its loader starts at the beginning.
+# The other way is to keep an iterator, and to begin it anew after a crash. Say a run crashes after
+# 25 of an epoch's 41 steps, and its loader starts at the beginning.
 
 # %%
 again = Counter(reading(range(25), 8) + reading(range(41 - 25), 8))
@@ -753,8 +754,9 @@ card.check(idle=24)  # add fault=…, where=…, mended=…, first=…
 # - The straggler is the rank that waits least. Waiting and transfer look alike in one rank's trace;
 #   it takes the arrival times of all.
 # - Text is a stream of megabytes per second. What's slow is what else is done with it.
-# - Packed documents need a mask, and positions that aren't rotary have to be restarted.
-# - If the order is a function of the step, a run can go on anywhere, on any number of ranks.
+# - Packed documents need a mask, and absolute positions have to be restarted.
+# - If the order is a function of the step, a run can go on anywhere, on any number of ranks that
+#   divides the batch.
 #
 # ## In the wild
 #
@@ -762,7 +764,7 @@ card.check(idle=24)  # add fault=…, where=…, mended=…, first=…
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
 # - Megatron-LM's `GPTDataset` makes the order a function as well: `_build_document_index` and
 #   `_build_shuffle_index` in `megatron/core/datasets/gpt_dataset.py`. But it shuffles the epochs
-#   together, all or all but the last, so its order depends on how long the run is planned. A
+#   together, all or all but the last, so its order depends on the planned length of the run. A
 #   checkpoint keeps how many sequences were consumed.
 # - A trace of your own: `torch.profiler` writes one for each rank, and `Trace.load_all(folder)`
 #   reads them all, kernels and copies of a GPU included. [Holistic Trace

@@ -161,10 +161,11 @@ reveal("long_context-3")
 # ## The ring
 #
 # **Context parallelism** gives each rank some positions of every sequence. Norms, projections and
-# the MLP treat each position on its own, so they need no message at all. Only attention does:
-# each rank has its own queries, but it needs everybody's keys and values, one block at a time and
-# in any order. So we arrange the ranks in a ring, where the queries stay and the blocks of keys
-# and values travel. This is **ring attention** ([2310.01889](https://arxiv.org/abs/2310.01889)).
+# the MLP treat each position on its own, so until their weights' gradients are summed they need no
+# message. Only attention does: each rank has its own queries, but it needs everybody's keys and
+# values, one block at a time and in any order. So we arrange the ranks in a ring, where the queries
+# stay and the blocks of keys and values travel. This is **ring attention**
+# ([2310.01889](https://arxiv.org/abs/2310.01889)).
 
 # %%
 show(attention_ring(ranks=4))
@@ -179,11 +180,11 @@ show(attention_ring(ranks=4))
 # $$\frac{4\,h\,e\,(s/n)^2}{F} \;\ge\; \frac{4\,g\,e\,(s/n)}{B} \quad\Longleftrightarrow\quad
 # \frac{s}{n} \;\ge\; \frac gh \cdot \frac FB.$$
 #
-# (The two fours agree by coincidence: on the left, two matrix products with two FLOPs per term;
-# on the right, two tensors with two bytes per number.) An H100 computes at about 400 TFLOP/s, and
-# its network card sends 50 GB/s. With as many key heads as query heads and no mask, how many tokens
-# must a rank hold at least for the messages to cost nothing? (400 is what a whole step reaches; at
-# its peak an H100 computes 2.5 times as fast, and every bound is 2.5 times as high.)
+# (The two fours agree by coincidence: on the left, two matrix products with two FLOPs per term; on
+# the right, two tensors with two bytes per number.) An H100 computes at about 400 TFLOP/s, and its
+# network card sends 50 GB/s. With as many key heads as query heads and no mask, what is the
+# smallest number of tokens per rank at which the messages cost nothing? (400 is what a whole step
+# reaches; FlashAttention-3 alone reaches up to 740, and then every bound is 1.9 times as high.)
 
 # %%
 mine = None
@@ -318,9 +319,9 @@ title = f"The zigzag should be {times[0] / times[2]:.2f} times faster, and it is
 show(compare(pictured, title))
 
 # %% [markdown]
-# Each prediction stands above its measurement. In the contiguous ring, rank 0 soon has nothing left
-# to compute and only passes blocks on, while rank 3 works on alone. In the zigzag all ranks are
-# busy to the end. Here is why:
+# Each prediction stands above its measurement. In the contiguous ring, rank 0 has computed
+# everything after its first block and then only passes blocks on, and in the end rank 3 works
+# alone. In the zigzag all ranks are busy to the end. Here is why:
 
 # %%
 show(
@@ -428,11 +429,11 @@ show(curves(kept, title, x="tokens", y="MB kept by one head", log="xy"))
 # %% [markdown]
 # In the ring, backward goes around once more. Keys and values travel again, together with their
 # gradients: each rank adds its own term to the gradient of the block that it has, and after $n$
-# messages the gradient is back home. So backward sends $2n - 1$ blocks where forward sends $n - 1$,
-# a little more than twice as many. It computes five products instead of two, so if gradients have 2
-# bytes it needs 0.8 of the tokens to hide them, all but the last message home. (Ours adds them up
-# in 32 bits, and then it's 1.2.) `ring_backward` does this with your `block_gradients`, which
-# `block_back` calls:
+# messages the gradient is back home. So backward sends $2n - 1$ blocks where forward sends $n - 1$:
+# on four ranks 2.3 times as many, and about twice as many on many. It computes five products
+# instead of two, so if gradients have 2 bytes it needs 0.8 of the tokens to hide them, all but the
+# last message home. (Ours adds them up in 32 bits, and then it's 1.2.) `ring_backward` does this
+# with your `block_gradients`, which `block_back` calls:
 
 # %%
 show_code("CP/ring/ring_attention.py", "ring_backward", "for step", "k, v = arrived()")
@@ -510,8 +511,7 @@ claim.below("gathered: gradients away by", max(far), 1e-12)
 #
 # | | forward | backward | limited by |
 # |---|---|---|---|
-# | ring | $2g\,(n-1)\,s/n$, while it computes | $2g\,(2n-1)\,s/n$, all but the last message while
-# it computes | – |
+# | ring | $2g\,(n-1)\,s/n$, hidden | $2g\,(2n-1)\,s/n$, all but the last message hidden | – |
 # | gather | $2g\,(n-1)\,s/n$, before it computes | as much, after it | memory for all keys |
 # | Ulysses | $(2h + 2g)\,\frac{n-1}{n}\,s/n$ | as much | at most $h$ ranks |
 #
@@ -564,7 +564,7 @@ reveal("long_context-8")
 # **In the forward pass, the ranks of our ring may have to wait for a neighbor in every step but the
 # last, while those of a gather wait only once.** Llama 3 405B had 8,192 tokens on each rank and
 # $g/h = 1/16$, so at $F/B = 8{,}000$ a ring would have hidden its messages from $2 \cdot 8{,}000/16
-# = 1{,}000$ tokens on. It gathered all the same. Its report names two reasons: a gather is simpler
+# = 1{,}000$ tokens on. It used a gather anyway. Its report names two reasons: a gather is simpler
 # with masks such as those of documents, and it doesn't take long, since keys are few (section
 # 3.3.2). There's a third that we can measure. Sequences for training are packed: several documents
 # that mustn't look at each other. A zigzag balances every step of the ring if there's one document.
@@ -575,15 +575,15 @@ reveal("long_context-8")
 predict(
     "long_context-9",
     "Four documents of equal length on four ranks, in a zigzag. Every rank has the same work to "
-    "compute. Messages are short. Which is faster forward, ring or gather?",
+    "compute. A message takes a 24th of a whole block's time. Which is faster forward?",
     "the ring: it hides its messages",
     "the gather",
     "equally fast, since they send and compute the same",
 )
 
 # %% [markdown]
-# The ranks are paced again, on a link on which a block's keys and values take a 24th of the time
-# that the whole block computes (for Llama 3 it's a 16th: 500/8,192 without a mask).
+# The ranks are paced again. (For Llama 3 a message takes a 16th of a block: 500/8,192 without a
+# mask.)
 
 # %% tags=["time"]
 LINK, BLOCK = Link(2), quick(0.8, 0.04)
@@ -605,32 +605,36 @@ for texts, documents in (("one document", None), ("four documents", four)):
         claim(f"{texts}, {way}", took, on_paper, unit=" s")
 
 # %% tags=["time"]
+seconds_of = {name: trace.duration for name, trace in both.items()}
+claim.below("one document: ring, and gather", *(
+    seconds_of[f"one document, {way}"] for way in ways))  # fmt: skip
+claim.below("four documents: gather, and ring", *(
+    seconds_of[f"four documents, {way}"] for way in reversed(ways)), 0.05)  # fmt: skip
+
+# %% tags=["time"]
 names = [name for name in both if "four" in name]
 title = "With four documents, the ranks of a ring in a zigzag are idle in turn"
 show(compare({name: both[name] for name in names}, title))
 reveal("long_context-9", ratio=both[names[0]].duration / both[names[1]].duration)
 
 # %% [markdown]
-# With one document the ring wins by the messages that it hides. With four it loses, although in
+# With one document the ring wins because it hides its messages. With four it loses, although in
 # this example all ranks still have the same amount of work. Ranks 1 and 3 have their second block
 # in step 1, ranks 0 and 2 in step 3, and each step takes as long as its longest block, or as its
-# message if that's longer. That depends on where the documents end: with two of equal length every
-# step is balanced again, and by the same arithmetic the ring takes 1.01 blocks and the gather 1.13.
-# In general not even the sums are equal (with the three documents above, rank 2 has 267 pairs and
-# each other rank 152), and then a gather waits for the busiest rank, too. Cutting each document
-# into a zigzag of its own balances both, and so does a stripe, if documents are much longer than
-# $n$ tokens: with these four its ring would take 0.43 s, less than the gather's 0.51. So a ring
-# wins where blocks are large and equal, Ulysses where there are heads enough, and a gather where
-# keys are few and a mask leaves the blocks unequal. Real systems also combine them, for example
-# with Ulysses inside a machine and a ring between machines
+# message if that's longer. In general not even the sums are equal (with the three documents above,
+# rank 2 has 267 pairs and each other rank 152), and then a gather waits for the busiest rank, too.
+# Cutting each document into a zigzag of its own balances both, and so does a stripe, if documents
+# are much longer than $n$ tokens: with these four its ring would take 0.43 s, less than the
+# gather's 0.51. So a ring wins where blocks are large and equal, Ulysses where there are enough
+# heads, and a gather where keys are few and a mask leaves the blocks unequal. Real systems also
+# combine them, for example with Ulysses inside a machine and a ring between machines
 # ([2405.07719](https://arxiv.org/abs/2405.07719)).
 #
 # ## Find the bug
 #
 # A LLaMA knows where a token stands because RoPE rotates its query and its key by angles
 # proportional to its position, and what counts in a score is the distance between the two tokens.
-# Now each rank has a quarter of the sequence, and its code sees a tensor of $s/4$ tokens, which
-# it numbers 0, 1, 2 and so on.
+# Now each rank has a quarter of the sequence, and its code sees a tensor of $s/4$ tokens.
 
 # %%
 predict(
@@ -739,9 +743,9 @@ print(f"SGD:  a weight is {moved:.1e} away from one device's, where it was {far:
 reveal("long_context-11")
 
 # %% [markdown]
-# All gradients are half of what they should be, but Adam divides every gradient by its own size.
-# A mistake like this survives a whole training run and shows only where sizes matter, for
-# instance in gradient clipping. So compare with one device, and do it with SGD.
+# All gradients are half of what they should be, but Adam divides every gradient by its own size. A
+# mistake like this can survive a whole training run and shows only where sizes matter, for instance
+# in gradient clipping. So compare with one device, and do it with SGD.
 #
 # ## What to remember
 #

@@ -171,12 +171,12 @@ for rate in premise.RATES:
     ends = ", ".join(f"{way} {mean(way, rate)[premise.STEPS]:.3f}" for way in table)
     print(f"rate {rate:g}: {ends}; experts lower by", *(f"{one:+.3f}" for one in lead(rate)))
 show(curves({f"{way}, rate {rate:g}": mean(way, rate) for way in table for rate in (2e-3, 4e-3)},
-            "At first the rate decides, and in the end the experts", log="y",
+            "At the two best rates: at first the rate decides, in the end the experts", log="y",
             y="loss on new text (nats per token)"))  # fmt: skip
 best = [min(table[way], key=lambda rate: mean(way, rate)[premise.STEPS]) for way in table]
 claim.same("the best rate of both", best, [2e-3, 2e-3])
 ahead, error = fmean(lead(2e-3)), stdev(lead(2e-3)) / 3**0.5
-claim.below("4.3 standard errors, the 95 % of three seeds, and the lead", 4.3 * error, ahead)
+claim.below("half-width of the 95 % interval (three seeds), and the lead", 4.3 * error, ahead)
 pairs = [sum(one > 0 for r in premise.RATES for one in lead(r, at)) for at in (400, 800, 1600)]
 claim.same("of 12 pairs, experts lower after 400, 800, 1,600 steps", pairs, [2, 5, 11])
 reveal("experts-3", ahead=ahead)
@@ -188,15 +188,14 @@ _ = claim("seed 0 of the experts, once more: its loss after 200 steps",
 
 # %% [markdown]
 # **They help, here by 0.03 nats.** At 0.002, the best rate for both, the experts are ahead with
-# every seed, and over all rates in 11 of 12 pairs, one of them by less than 0.001. But the lead
-# comes late: after 800 steps the experts were ahead in 5 pairs, and after 400 in only 2. The curves
-# also show what can fool us: after 200 steps, either model at the higher of the two rates is half a
-# nat ahead of either at the lower one.
+# every seed, and over all rates in 11 of 12 pairs, one of them by less than 0.001. (At each of the
+# other three rates, three seeds alone couldn't tell.) But the lead comes late: after 800 steps the
+# experts were ahead in 5 pairs, and after 400 in only 2.
 #
 # It isn't much for four times the feed-forward weights, which make this small model 1.7 times as
-# large. Large runs are limited by what they can compute: Switch reports pre-training up to seven
-# times as fast as a dense model on the same resources
-# ([2101.03961](https://arxiv.org/abs/2101.03961), abstract).
+# large. (Nothing balanced these experts, and we'll see below what a router does then.) Large runs
+# are limited by what they can compute: Switch reports pre-training up to seven times as fast as a
+# dense model on the same resources ([2101.03961](https://arxiv.org/abs/2101.03961), abstract).
 #
 # Now let's look at one model with experts more closely. It's trained for 400 steps, too few for its
 # experts to pay, but enough to see which of them it chooses.
@@ -253,8 +252,9 @@ free, free_chosen, free_net = learn()
 # %%
 predict(
     "experts-4",
-    "What does that do to the experts? With equal shares, each would get 12.5 % of its layer's "
-    "choices. How much does the busiest expert of any layer get after this training?",
+    "What does training without balancing do to the experts? With equal shares, each would get "
+    "12.5 % of its layer's choices. How much does the busiest expert of any layer get after this "
+    "training?",
     "about its share, up to 1.3 times as much",
     "more than 1.3 times as much, up to 2 times",
     "more than twice as much",
@@ -295,10 +295,10 @@ early = max(over_time(free_chosen[:20]).values())
 claim("the busiest within 20 steps, in times its share", early, full)
 
 # %% [markdown]
-# **Left alone, a router can collapse.** Here one did, within 20 steps: nearly every token sends one
-# of its two choices to the same expert. A collapse can feed on itself, because an expert that's
-# chosen more often also learns more often. Later it eases a little, but 400 steps don't undo it.
-# And with a capacity, rows that crowd at the popular experts are dropped.
+# **Left alone, a router can collapse.** Here one of the two did, within 20 steps: nearly every
+# token sends one of its two choices to the same expert. A collapse can feed on itself, because an
+# expert that's chosen more often also learns more often. Later it eases a little, but 400 steps
+# don't undo it. And with a capacity, popular experts drop the rows that don't fit.
 #
 # ## Two ways to balance
 #
@@ -340,10 +340,10 @@ show(curves(runs, "Unbalanced, one expert keeps more than three times its share"
             y="busiest expert (times its share)"))  # fmt: skip
 for way, losses in zip(tables, (free, by_loss, by_bias), strict=True):
     print(f"{way}: the busiest has {busiest(tables[way]):.2f} times its share, "
-          f"a capacity of 1.25 would drop {dropped(tables[way]):.0%}; "
+          f"a capacity factor of 1.25 would drop {dropped(tables[way]):.0%}; "
           f"loss {fmean(losses[-10:]):.2f}")  # fmt: skip
-least = min(busiest(tables[way]) for way in tables if way != "not balanced")
-claim.below("times its share of the busiest: balanced, and not", least, busiest(counts), spread=0.2)
+most = max(busiest(tables[way]) for way in tables if way != "not balanced")
+claim.below("busiest expert, in shares: balanced, and not", most, busiest(counts), spread=0.2)
 
 # %% [markdown]
 # The bias needs a few dozen steps to catch up with the router, and then holds it. In this one run,
@@ -557,19 +557,20 @@ def paced(net, batches, crowd):
 
 
 # %% tags=["time"]
-traces, took, foretold = {}, {}, {}
+traces, took, expected = {}, {}, {}
 for name, crowd in (("balanced by its bias", 0.0), ("a popular rank 0", 0.15)):
     ranks = launch(paced, ranks=4, args=(bias_net, batches, crowd), quiet=True)
     trace = ranks[0][0].merged(*(rank[0] for rank in ranks[1:]))
     arriving = [sum(rank[1][0][to] for rank in ranks) for to in range(4)]  # in the first layer
     spans = sorted((e for e in trace.events if e.kind == "F"), key=lambda e: e.start)[:4]
     took[name] = max(e.end for e in spans) - min(e.start for e in spans)
-    foretold[name], traces[name] = PACE * max(arriving), trace
+    expected[name], traces[name] = PACE * max(arriving), trace
     print(f"{name}: rows {arriving} in the first layer")
 
 # %% tags=["time"]
-show(compare(traces))
-claim(f"the first layer with {name}", 1e3 * took[name], 1e3 * foretold[name], unit=" ms")
+show(compare(traces, "A layer lasts as long as its busiest rank"))
+for name in took:
+    claim(f"the first layer, {name}", 1e3 * took[name], 1e3 * expected[name], unit=" ms")
 reveal("experts-7")
 
 # %% [markdown]
@@ -652,16 +653,17 @@ tell("a copy for each of 4 nodes, 1 byte to the experts", copies=4, dispatch=1)
 # most one copy to each of four nodes.) **DeepSeek-V3's are at the edge: 1,333 < 2,048 < 3,297.**
 # With the all-to-all that we've written, sending would take 1.7 times as long as computing even at
 # 400 TFLOP/s. So its authors changed the all-to-all
-# ([2412.19437](https://arxiv.org/abs/2412.19437), sections 2.1.2, 3.2.2 and 3.3.3). Tokens leave in
-# 8 bits. A token crosses the slow network **once for each node**, however many experts it has
-# chosen there, and finds them over the fast links inside. And it may choose experts on **four
-# nodes** at most: the four nodes where the sum of the token's two best scores is largest. Sending
-# then takes 0.65 of the time of computing at 400 TFLOP/s, 1.6 times as long at the peak of 16 bits,
-# and 3.2 times at the one of 8 bits, in which these experts multiply. The paper itself speaks of
-# about 1 : 1 (section 3.2.1), but it says neither at which rate nor whether attention and the
-# shared expert count. (On average an eighth of a token's copies stay on its own node, so sending
-# takes an eighth less than all of these numbers say. And the fast links, 160 GB/s in DeepSeek's
-# H800s, aren't the bottleneck: 8 copies at 160 GB/s take 0.6 of the time that 4 take at 50 GB/s.)
+# ([2412.19437](https://arxiv.org/abs/2412.19437), sections 2.1.2, 3.2.2 and 3.3.3). What goes to
+# the experts, tokens forward and gradients backward, has 8 bits; what comes back has 16. A token
+# crosses the slow network **once for each node**, however many experts it has chosen there, and
+# finds them over the fast links inside. And it may choose experts on **four nodes** at most: the
+# four nodes where the sum of the token's two best scores is largest. Sending then takes 0.65 of the
+# time of computing at 400 TFLOP/s, 1.6 times as long at the 16-bit peak, and 3.2 times at the 8-bit
+# peak, which is the one that counts for these experts. The paper itself speaks of about 1 : 1
+# (section 3.2.1), but it says neither at which rate nor whether attention and the shared expert
+# count. (On average an eighth of a token's copies stay on its own node, so sending takes an eighth
+# less than all of these numbers say. And the fast links, 160 GB/s in DeepSeek's H800s, aren't the
+# bottleneck: 8 copies at 160 GB/s take 0.6 of the time that 4 take at 50 GB/s.)
 #
 # Sending once to each node takes two nested all-to-alls, between nodes and inside a node. Both do
 # the same thing, so one function serves for both:
@@ -756,7 +758,7 @@ for most in (8, 4):
 # | weights | equal on | add up over | divide by |
 # |---|---|---|---|
 # | router, attention, norms, embedding | all ranks | all ranks | $n$ |
-# | experts | their replicas | their replicas | $n$, not the $n/\mathrm{EP}$ replicas |
+# | experts | their replicas | their replicas | $n$ |
 #
 # ### Your turn: EP-2 · 20 minutes · 10 points
 #
@@ -921,8 +923,9 @@ for ep in (1, 2, 4, 8):
 # - With experts narrower than $(4/9)\,F/B$ sending takes longer than computing. Fewer bits, one
 #   copy for each node and few nodes bring the bound down: for DeepSeek-V3 below the width of its
 #   experts at 400 TFLOP/s, but not at the 800 in 8 bits of lesson 17 or at the peak.
-# - A router left alone can collapse onto a few experts. A loss term or a bias keeps them even, and
-#   a layer takes as long as the busiest rank.
+# - A router left alone can collapse onto a few experts. A loss term or a bias counters that (here
+#   the busiest then had 1.4 and 1.2 times its share), and a layer takes as long as the busiest
+#   rank.
 # - Gradients of router and attention are added up over all ranks, those of experts over their
 #   replicas, and both are divided by the number of *all* ranks. With the mean over the replicas,
 #   those of experts are EP times too large, and Adam hides it.

@@ -3,12 +3,13 @@
 #
 # *Reading 55 minutes · tasks 60 · machine 1*
 #
-# *With twenty minutes: read to the picture of the formats, do FB-1, and look at the table.*
+# *With twenty minutes: read to the picture of formats, then "Eight bits need a scale" with FB-1.*
 #
 # So far we've treated a number as a number. But a GPU pays for each of its bits three times: in
 # memory, in the circuits that multiply it, and in every message that carries it. An H100 multiplies
-# 8-bit numbers twice as fast as 16-bit ones, and those twice as fast as 32-bit ones in its fastest
-# mode. So there's a lot to gain, if only the training doesn't notice.
+# 8-bit numbers twice as fast as 16-bit ones, those twice as fast as TF32, which keeps ten of a
+# float32's 23 bits of mantissa, and full float32 seven times slower still. So there's a lot to
+# gain, if only the training doesn't notice.
 #
 # It does notice, in ways that are easy to miss. Small gradients turn into zeros, small updates
 # disappear, a long sum ignores what is added to it. Each of these has a cure, and the recipes in
@@ -98,11 +99,12 @@ for f in FORMATS:
 reveal("fewer_bits-1")
 
 # %% [markdown]
-# How large is the mistake on average? A number $x = s\,2^e$ with $1 \le s < 2$ has a neighbor at a
-# distance of $u = 2^{e-m}$, and rounding to the nearest is off by anything up to $u/2$, so its
-# variance is $u^2/12$. Relative to $x$ that's $2^{-2m}/(12 s^2)$. Numbers of many sizes have
-# significands spread like $1/s$ (Benford's law, in base 2), for which $1/s^2$ has the mean
-# $3/(8 \ln 2)$. So rounding changes a number by
+# (E4M3 says 448 for both, its largest number: it has no infinity.) How large is the mistake on
+# average? A number $x = s\,2^e$ with $1 \le s < 2$ has a neighbor at a distance of $u = 2^{e-m}$,
+# and rounding to the nearest is off by anything up to $u/2$, so its variance is $u^2/12$. Relative
+# to $x$ that's $2^{-2m}/(12 s^2)$. Numbers of many sizes have significands spread like $1/s$
+# (Benford's law, in base 2), for which $1/s^2$ has the mean $3/(8 \ln 2)$. So rounding changes a
+# number by
 #
 # $$c = 2^{-m} \sqrt{\frac{1}{12} \cdot \frac{3}{8 \ln 2}} \approx 0.212 \times 2^{-m}$$
 #
@@ -120,7 +122,7 @@ def away(found, right):
 
 
 for f in (BF16, FP16, E4M3, E5M2):
-    claim(f"{f.name} changes a normal number by", away(f.round(x), x), f.rounding)
+    claim(f"{f.name} changes a number by", away(f.round(x), x), f.rounding)
 
 # %% [markdown]
 # ## fp16: gradients that vanish
@@ -176,7 +178,7 @@ zeros, in_five = ((f.round(flow) == 0).double().mean().item() for f in (FP16, E5
 scaled = {"the gradients": histogram(flow), "times 2^20": histogram(flow * 2.0**20)}
 print(f"{zeros:.1%} of {len(flow):,} gradients are 0 in fp16, which ends at 2^-24,")
 print(f"and {in_five:.1%} in E5M2, which ends at 2^-16")
-show(curves(scaled, "A factor of 2^20 moves the gradients to where fp16 has numbers",
+show(curves(scaled, "Times 2^20, the gradients lie above 2^-24, where fp16 begins",
             x="power of two", y="share of the gradients"))  # fmt: skip
 reveal("fewer_bits-2", zeros=zeros)
 
@@ -193,9 +195,10 @@ reveal("fewer_bits-2", zeros=zeros)
 # ### Your turn: FB-2 · 15 minutes · 10 points
 #
 # Write `LossScale.step()` in `primer/few_bits/loss_scale.py`: divide the gradients, look whether
-# they're finite, and then either update or don't. (With several ranks there's one more trap. If one
-# rank finds an infinite gradient and skips its step while the others take theirs, the replicas
-# differ from then on; so the ranks agree first, with an all-reduce of one number.)
+# they're finite, and then either update or don't. (With several ranks there's one more trap.
+# Replicas agree by themselves, since their all-reduce carries an infinity to all. But where
+# gradients are sharded, one rank may find an infinity that the others don't see, and skip its step
+# alone: there the ranks agree first, with an all-reduce of one number.)
 
 # %%
 check("FB-2")
@@ -227,7 +230,7 @@ print("the scale, as a power of two:", *(round(math.log2(scale)) for scale in sc
 # picture.)
 #
 # In torch this is `torch.amp.GradScaler`, and three lines of a step change: it scales the loss,
-# and both the update and what becomes of the scale go through it. Here it meets the same gradients.
+# takes the optimizer's step, and updates the scale. Here it meets the same gradients.
 
 
 # %% tags=["training"]
@@ -251,7 +254,7 @@ claim.same("torch's scale goes the same way", torchs_scales(2.0**45, len(scales)
 
 # %% [markdown]
 # Two mistakes are common. Whoever clips gradients must call `scaler.unscale_(optimizer)` first, or
-# the norm is that of the scaled ones. And the scale belongs into the checkpoint: it has a
+# the norm is that of the scaled ones. And the scale belongs in the checkpoint: it has a
 # `state_dict()`, and without it a run that starts again has the scale of its first step: one that's
 # too high skips steps, which you can see, and with one that's too low gradients vanish until it has
 # doubled often enough, which you can't.
@@ -338,7 +341,7 @@ check("FB-1")
 # %%
 predict(
     "fewer_bits-4",
-    "In a matrix of 128 x 1,024 normal numbers, one is made 1,000 times as large as typical. "
+    "In a matrix of 128 x 1,024 Gaussian numbers, one is made 1,000 times as large as typical. "
     "What happens to the others in E4M3 with one scale for all?",
     "nothing: they're as exact as before",
     "they lose about half of their precision",
@@ -375,21 +378,21 @@ sizes = [10.0**n for n in range(1, 9)]
 found = {name: {s: others_away(cast, s) for s in sizes} for name, cast in CASTS.items()}
 
 # %%
-show(curves(found, "An outlier ruins everything that shares its scale",
+show(curves(found, "Only an outlier beyond 10,000 hurts, and only what shares its scale",
             x="size of one outlier", y="error of the others", log="xy"))  # fmt: skip
 reveal("fewer_bits-4", error=found["one scale"][1000.0])
 
 # %% [markdown]
 # E4M3 is more patient than its eight bits suggest, because it's a *floating*-point format: 1,000
-# times smaller than the largest is still a normal number, with all three bits of its mantissa.
+# times smaller than the largest is still above its subnormals, with all three bits of its mantissa.
 # (With eight-bit integers nearly everybody else would be zero by now.) The smallest number it can
-# say is $2^{-9}$, and half of that rounds to zero. So if the outlier is $A$, a number vanishes
-# below
+# represent is $2^{-9}$, and half of that rounds to zero. So if the outlier is $A$, a number
+# vanishes below
 #
 # $$\frac{A}{448} \times 2^{-10} = \frac{A}{458{,}752}.$$
 #
-# Half of all normal numbers have a magnitude below 0.674, so with $A = 0.674 \times 458{,}752$ half
-# of the matrix should be zero.
+# Half of all Gaussian numbers have a magnitude below 0.674, so with $A = 0.674 \times 458{,}752$
+# half of the matrix should be zero.
 
 
 # %%
@@ -411,7 +414,7 @@ claim.same("zeros beside an outlier of 10^8", list(lost.values()), [131_071, 16_
 # whole idea. What does it cost? A float32 scale for 128 numbers adds a quarter of a bit to each,
 # and so does an E8M0 for 32.
 #
-# But if E4M3 bears an outlier of 1,000, who needs blocks? Large models do, most of all for
+# But if E4M3 survives an outlier of 1,000, who needs blocks? Large models do, most of all for
 # gradients: they spread over more powers of two than it has. Below $2^{-6}$, that's 28,672 times
 # smaller than the largest, E4M3 has only subnormal numbers, which lose one bit of precision after
 # the other. With one scale for a tensor:
@@ -423,10 +426,10 @@ print(f"{share:.0%} of the gradients of our model lie below the normal numbers o
 
 # %% [markdown]
 # An MX scale must be a power of two. Should the exact scale be rounded down, up, or to the nearest?
-# The rule in the specification of MX rounds down, and in about one block of five the largest number
-# is then above 448 and cut off, which can make a training diverge. With scales rounded up, a model
-# of 8 billion parameters followed bf16 for 15 trillion tokens
-# ([2506.08027](https://arxiv.org/abs/2506.08027)).
+# The specification of MX drops the mantissa of the largest number and takes 8 from its exponent.
+# That brings the number to between 256 and 512, so in about one block of five it's above 448 and
+# cut off, which can make a training diverge. With scales rounded up, a model of 8 billion
+# parameters followed bf16 for 15 trillion tokens ([2506.08027](https://arxiv.org/abs/2506.08027)).
 #
 # ## A layer in eight bits
 #
@@ -451,8 +454,9 @@ print(f"{share:.0%} of the gradients of our model lie below the normal numbers o
 # %%
 predict(
     "fewer_bits-5",
-    "E4M3 changes each number by 2.7 % (root mean square). A product sums 4,096 terms, each with "
-    "two factors in E4M3. By how much is the result off, as a share of its typical size?",
+    "E4M3 changes each number by 2.7 % (root mean square). A product sums 4,096 random terms of "
+    "either sign, each with two factors in E4M3. By how much is the result off, as a share of its "
+    "typical size?",
     "about 3.8 %",
     "about 2.7 % x 64, the square root of 4,096",
     "almost nothing: the errors cancel",
@@ -476,15 +480,16 @@ reveal("fewer_bits-5")
 # ### Your turn: FB-3 · 20 minutes · 10 points
 #
 # Write `product()` and the forward and backward of `Linear8` in `primer/few_bits/linear.py`. You
-# have the blocks; what's to be found is along which dimension each factor gets them, and where the
-# scales go.
+# have the blocks; what's left is to decide along which dimension each factor gets them, and where
+# the scales go.
 
 # %%
 check("FB-3")
 
 # %% [markdown]
 # Torch has such a product too, `torch.nn.functional.scaled_mm`. On a CPU it knows one scale for a
-# tensor or for a row, and that's enough for a witness: 128 columns have a scale for each row.
+# tensor or for a row, and that's enough for an independent check: 128 columns have a scale for each
+# row.
 
 
 # %%
@@ -525,62 +530,85 @@ claim.below("your product and torch's differ by", away(product(a, b), witness(a,
 #
 # First the gradients. We know the truth: one device in float64, on the same batch. How far is each
 # layer's gradient from it? (Here the batch is the whole step, so its gradients are 256 times those
-# of the histogram, and fp16 loses few of them. E5M2 without a scale, whose smallest number is 256
-# times that of fp16, loses as many as the histogram shows for fp16.)
+# of the histogram. E5M2 without a scale, whose smallest number is 256 times that of fp16, loses
+# about as many of them as fp16 lost above. fp16 has its loss scaled here. And our weights come from
+# a file in fp16, which would have nothing to round; so we move each by a thousandth at random, and
+# take the mean of four such draws.)
 
 
 # %%
-def of_layers(model, ids=ids):
+def of_layers(model, ids=ids, scale=1.0):
     """The gradient of each layer's matrices, as one vector a layer, in float64."""
     model.zero_grad()
-    causalLLMLoss(model(ids), ids, tokenizer.vocab_size).backward()
+    (scale * causalLLMLoss(model(ids), ids, tokenizer.vocab_size)).backward()
     return [
-        torch.cat([p.grad.flatten() for p in layer.parameters() if p.dim() == 2]).double()
+        torch.cat([p.grad.flatten() for p in layer.parameters() if p.dim() == 2]).double() / scale
         for layer in model.model.layers
     ]
 
 
-oracle = of_layers(deepcopy(net).double())
+# %%
+def moved(seed):
+    """The trained model, with each weight moved by a thousandth at random."""
+    model, draw = deepcopy(net), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in model.parameters():
+            p *= 1 + 1e-3 * torch.randn(p.shape, generator=draw)
+    return model
+
+
+DRAWS = range(quick(4, 1))
+oracles = [of_layers(moved(seed).double()) for seed in DRAWS]
+
 
 # %%
-SHOWN = ("fp16", "bf16", "FP8, blocks of 128", "MXFP8", "FP8, per tensor", "FP8, no scales")
-SHOWN += ("FP4, blocks of 16",)
-errors = {}
-for name in SHOWN:
-    found = of_layers(give(deepcopy(net), RECIPES[name]))
-    errors[name] = [away(*pair) for pair in zip(found, oracle, strict=True)]
+def errors_of(recipe):
+    """How far each layer's gradient is off, as a mean over the draws."""
+    scale, off = 2.0**10 if recipe.scaled else 1.0, []
+    for seed, oracle in zip(DRAWS, oracles, strict=True):
+        found = of_layers(give(moved(seed), recipe), scale=scale)
+        off.append([away(*pair) for pair in zip(found, oracle, strict=True)])
+    return [sum(layer) / len(layer) for layer in zip(*off, strict=True)]
+
+
+SHOWN = ("fp16, loss scaled", "bf16", "FP8, blocks of 128", "MXFP8", "FP8, per tensor")
+SHOWN += ("FP8, no scales", "FP4, blocks of 16")
+errors = {name: errors_of(RECIPES[name]) for name in SHOWN}
 
 # %% tags=["training"]
 title = "Fewer bits of the mantissa, a larger error, and larger still without scales"
 show(curves(errors, title, x="layer", y="error of the layer's gradient", log="y"))
-mean = {name: sum(values) / len(values) for name, values in errors.items()}
-claim("three bits of mantissa less, fp16 to bf16: times", mean["bf16"] / mean["fp16"], 8)
-even = of_layers(give(deepcopy(net), Recipe(lambda: Products(*3 * (tensor(E4M3),)), 8)))
-even = sum(map(away, even, oracle)) / len(oracle)
-claim.below("one scale, E4M3 for gradients instead of E5M2", even, mean["FP8, per tensor"])
-claim.below("blocks of 128, E4M3 as well", mean["FP8, blocks of 128"], even)
+even = errors_of(Recipe(lambda: Products(*3 * (tensor(E4M3),)), 8))
+mean = {name: sum(of) / len(of) for name, of in {**errors, "even": even}.items()}
+worse, why = mean["bf16"] / mean["fp16, loss scaled"], "one draw is a third larger than the next"
+claim("three bits of mantissa less, fp16 to bf16: times", worse, 8, within=0.25, because=why)
+claim.below("one scale, E4M3 for gradients and not E5M2", mean["even"], mean["FP8, per tensor"])
+claim.below("blocks of 128, E4M3 as well", mean["FP8, blocks of 128"], mean["even"])
 
 # %% [markdown]
-# Backward starts at the last layer, so errors grow toward the first one, but slowly. A gradient
-# that is 13 % off sounds like a broken one. But what if we take another batch of stories, and no
-# rounding at all? If two gradients are equally long and have nothing in common, their distance is
-# $\sqrt 2$ of either, by Pythagoras:
+# Backward starts at the last layer, so errors grow toward the first one, but slowly. (Smaller
+# blocks don't make MXFP8 better: its scales are powers of two, so a block's largest number is
+# rounded too, where an exact scale makes it 448.) A gradient that is 13 % off sounds like a broken
+# one. But what if we take another batch of stories, and no rounding at all? If two gradients are
+# equally long and have nothing in common, their distance is $\sqrt 2$ of either, by Pythagoras:
 
 # %%
-another = of_layers(deepcopy(net).double(), others)
-off = sum(map(away, another, oracle)) / len(oracle)
+another = of_layers(moved(0).double(), others)
+off = sum(map(away, another, oracles[0])) / len(another)
 claim("another batch's gradient is away by", off, math.sqrt(2))
 
 # %% [markdown]
-# So eight bits add a small noise to a large one, which training averages over in any case. Does it
-# notice the small one? We trained a LLaMA of two layers and width 128 in each format for 120 steps,
-# from the same weights on the same stories, with three seeds, each step counted as one of 131,072
-# tokens. The score is the distance to the entropy of the text, in nats per token.
+# So beside the noise of a batch this small, that of eight bits is smaller still. (A larger batch
+# averages its own noise away. The rounding of the weights is the same in all micro-batches, and
+# stays.) Does training notice it? We trained a LLaMA of two layers and width 128 in each format for
+# 120 steps, from the same weights on the same stories, with three seeds. A step reads 128 tokens,
+# and its gradients are as small as if these were one of 1,024 parts of a step of 131,072. The score
+# is the distance to the entropy of the text, in nats per token.
 
 # %%
 predict(
     "fewer_bits-6",
-    "Which of these runs end clearly worse than float32?",
+    "Which of these runs end more than 0.1 nats behind float32, as a mean of three seeds?",
     "all in eight bits or fewer",
     "those that lose most gradients or updates",
     "only the one in four bits",
@@ -609,15 +637,15 @@ for name in ("bf16", "fp16, loss scaled", "FP8, blocks of 128", "MXFP8"):
 # trained model above, and bf16 without a master copy its small updates: each of them makes
 # something *zero*. With the loss scaled, the same fp16 ends where float32 does. Noise, on the other
 # hand, does little: in eight bits with scales, the mean of three seeds is within about one percent
-# of float32. Four bits, with a scale for each 16 numbers, cost a little, though with delayed
-# scaling one seed lost as much. (Its scales are in float32: 6 bits in all. NVFP4 rounds them to
-# eight bits, which makes 4.5.) And one scale for a tensor did as well as blocks: this model is too
+# of float32. Four bits, with a scale for each 16 numbers, cost a little. (These scales are in
+# float32, so it's 6 bits in all; NVFP4 rounds them to eight bits, which makes 4.5.) With delayed
+# scaling one seed lost as much. And one scale for a tensor did as well as blocks: this model is too
 # small, or the run too short, to need them.
 #
 # Read this with care. It's a small model, at the beginning of its training, where gradients are
 # large and all point the same way. Later batches agree less: their mean becomes small beside each
-# gradient, and so beside its noise. That's why a format is believed only after a run of many
-# billions of tokens beside the same run in bf16.
+# gradient, and so beside its noise. That's why nobody trusts a format before it has followed bf16
+# for many billions of tokens.
 #
 # `python primer/few_bits/train.py` makes this table. You needn't take it on trust: here is one row
 # of it again, live.
@@ -688,7 +716,7 @@ for n in MANY:
         line[n] = away(way(x).double(), x.double().sum(0))
 
 # %%
-show(curves(lines, "A sum in bf16 loses what its messages needn't",
+show(curves(lines, "Rounding the running sum hurts, rounding only the messages doesn't",
             x="ranks", y="error of the sum", log="xy"))  # fmt: skip
 for (way, formula), line in zip(WAYS.items(), lines.values(), strict=True):
     words = way.__name__.replace("_", " ")
@@ -696,9 +724,11 @@ for (way, formula), line in zip(WAYS.items(), lines.values(), strict=True):
 reveal("fewer_bits-7", error=lines["around a ring"][1024])
 
 # %% [markdown]
-# This holds while each addend is larger than the rounding of the sum. If the replicas agree and are
-# many, it isn't any more: a small addend beside a large sum vanishes, each time, as 1,024 ones in
-# bf16 became 256 in lesson 03. Real gradients lie in between.
+# (The tree is off by a little more than predicted: the sum of two numbers often lies just between
+# two neighbors, so rounding it costs 8 % more than rounding any number.) All of this holds while
+# each addend is larger than the rounding of the sum. If the replicas agree and are many, it isn't
+# any more: a small addend beside a large sum vanishes, each time, as 1,024 ones in bf16 became 256
+# in lesson 03. Real gradients lie in between.
 #
 # This is why Megatron-LM can keep its gradients in float32 while they're reduced, at 4 bytes each,
 # and why sending in eight bits takes another algorithm. Let each rank be responsible for a part of
@@ -707,8 +737,9 @@ reveal("fewer_bits-7", error=lines["around a ring"][1024])
 #
 # ### Your turn: FB-4 · 15 minutes · 10 points
 #
-# Write `all_reduce()` in `primer/few_bits/eight_bits.py`. It has four lines, and one trap: after
-# it, all ranks must have *exactly* the same numbers.
+# Write `all_reduce()` in `primer/few_bits/eight_bits.py`. It sends as many numbers as a ring does,
+# each in about half of the bytes. It has four lines, and one trap: after it, all ranks must have
+# *exactly* the same numbers.
 
 # %%
 check("FB-4")
@@ -786,11 +817,14 @@ def timed(way):
 
 
 # %%
-def on_the_wire(b):
-    """Seconds of both messages with b bytes a number: what the busiest rank sends or receives."""
+def on_the_wire(w, b):
+    """Seconds of both messages, of w bytes a weight and b a number of a token, on the busiest rank.
+
+    Of the tokens, that's what it sends or what it receives, whichever is more.
+    """
     others = COUNTS - COUNTS.diag().diag()
     rows = max(others.sum(0).max(), others.sum(1).max())
-    return SLOW.seconds(b * WIDE * (WIDE * 3 / 4 + rows.item()))
+    return SLOW.seconds(WIDE * (w * WIDE * 3 / 4 + b * rows.item()))
 
 
 # %%
@@ -810,9 +844,10 @@ def ms(way):
 
 
 # %% tags=["time"]
-BLOCK = 1 + 4 / 128  # bytes of a number in blocks of 128 with a float32 scale
-for words, b, way in (("16 bits", 2, in_sixteen), ("8 bits", BLOCK, in_eight_bits)):
-    _ = claim(f"{words}, both messages", partial(ms, way), 1e3 * on_the_wire(b), unit=" ms")
+# Bytes of a number in a block with a float32 scale: 128 x 128 for weights, 1 x 128 for tokens.
+WEIGHT, TOKEN = 1 + 4 / 128**2, 1 + 4 / 128
+for words, w, b, way in (("16 bits", 2, 2, in_sixteen), ("8 bits", WEIGHT, TOKEN, in_eight_bits)):
+    _ = claim(f"{words}, both messages", partial(ms, way), 1e3 * on_the_wire(w, b), unit=" ms")
 
 # %% [markdown]
 # One trap is left, and it's in the backward pass. The gradient of the weights needs the tokens in
@@ -840,8 +875,8 @@ for words, powers, times in (("exact scales", False, 2), ("powers of two", True,
 #
 # $$t \;\ge\; \frac b2 \cdot \frac FB .$$
 #
-# FSDP's gathers and an all-to-all have the same factor. So one byte halves every bound. But FP8 has
-# a second effect, and it goes the other way.
+# FSDP's gathers and an all-to-all have the same factor, so one byte in all messages halves every
+# bound. But FP8 has a second effect, and it goes the other way.
 
 # %%
 predict(
@@ -857,13 +892,13 @@ predict(
 llama = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)  # Llama 3 405B
 deepseek = read_config("../EP/configs/deepseek_v3.json")
 LINK = 50e9  # bytes a second, a network card of 400 Gbit/s
-for words, F, b in (
-    ("16-bit products, 16-bit messages", 989e12, 2),
-    (" 8-bit products, 16-bit messages", 1979e12, 2),
-    (" 8-bit products,  8-bit messages", 1979e12, BLOCK),
+for words, F, w, b in (
+    ("16-bit products, 16-bit messages", 989e12, 2, 2),
+    (" 8-bit products, 16-bit messages", 1979e12, 2, 2),
+    (" 8-bit products,  8-bit messages", 1979e12, WEIGHT, TOKEN),
 ):
     data = data_parallel_tokens(llama, F, LINK, gradient=b)
-    sharded = fsdp_tokens(llama, F, LINK, weight=b, gradient=2)
+    sharded = fsdp_tokens(llama, F, LINK, weight=w, gradient=2)
     width = expert_width(deepseek, F, LINK, copies=4, dispatch=b, combine=2)
     print(f"{words}: DP {data:6,.0f} tokens, FSDP {sharded:6,.0f}, experts {width:5,.0f} wide")
 reveal("fewer_bits-8")

@@ -46,10 +46,11 @@ answer("design_your_own-1", mine)
 # ## A step by hand
 #
 # Three things take nearly all of a step, on each of the $p\,n$ GPUs of a replica with $p$ stages
-# and layers cut over $n$ ranks:
+# and layers cut over $n$ ranks. Say sequences have $s$ tokens and layers a width of $d$, and one
+# sequence is a micro-batch:
 #
-# - **Products.** Forward takes 2 FLOPs for each parameter and token, backward 4, and since we
-#   recompute everything, forward comes twice: 8 in all. (Attention's own products add 3 %.)
+# - **Products.** Forward takes 2 FLOPs per parameter and token, backward 4, and since we recompute
+#   everything, forward comes twice: 8 in all. (Attention's own products add 3 %.)
 # - **Messages inside the layers.** Each layer ends two products with an all-reduce of its $S = 2sd$
 #   bytes, in forward and again in the recomputation: 4. Each begins with a latency $\alpha$. Those
 #   of backward hide behind products, at least on paper.
@@ -68,8 +69,8 @@ answer("design_your_own-1", mine)
 # 371$ GB/s over NVLink, $M = 2{,}750$ GB/s of memory, and $\alpha = 56$ µs for an all-reduce among
 # eight GPUs.
 #
-# A batch of 512 sequences of 2,048 tokens, one sequence in a micro-batch, 96 layers with a width of
-# 12,288. How many seconds do the products take on each GPU?
+# With a batch of 512 sequences of 2,048 tokens and 96 layers with a width of 12,288, how many
+# seconds do the products take on each GPU?
 
 # %%
 mine = None
@@ -111,10 +112,10 @@ show(bars([memory_group({"memory": done}), time_group({"time": done})], title))
 
 # %% [markdown]
 # A small product doesn't reach the full rate, and outside of a node of eight GPUs the network is
-# slower. Then the pieces go into the simulator that you know from lesson 06. Here is what it does
-# with 8 micro-batches for each pipeline instead of 64, so that you can see them all (with so few,
-# the bubble is large). The memory below each rank is that of its activations alone, which comes on
-# top of the 44 GB:
+# slower. Then the pieces are added up in closed form, as you just did. To show you the step, the
+# simulator of lesson 06 runs the same pieces with 8 micro-batches for each pipeline instead of 64,
+# so that you can see them all (with so few, the bubble is large). The memory below each rank is
+# that of its activations alone, which comes on top of the 44 GB:
 
 # %%
 show(estimate(gpt3, replace(first, batch=64), h100).simulated.trace)
@@ -143,15 +144,15 @@ for one in judged:
 print(f"one factor for this paper's software: {factor:.3f}")
 
 # %% [markdown]
-# These are among the best we can show: over 120 steps on one node the mean error is 7.7 % and the
-# largest 30 %, because the model is weak on short steps of small models.
+# These eight are among our best. Over 120 steps on one node the mean error is 7.7 % and the largest
+# 30 %, because the model is weak on short steps of small models.
 #
-# For newer GPUs it's less certain. What share of its peak, memory and networks a program reaches on
-# an H100 is taken from the A100, except for three constants, which were set on six published runs
-# on H100s. No run is judged by a constant that it helped to set. Of 35 runs on H100s and H800s,
-# among them FSDP, mixtures of experts and FP8, the model predicts 20 to within 15 %; the worst took
-# more than twice as long as predicted. For the B200 it has only the data sheet: no run on B200s was
-# compared. `docs/cluster_model.md` has every row.
+# For newer GPUs it's less certain. The shares of peak, memory and network bandwidth that an H100
+# reaches are the A100's, except for three constants, which were set on six published runs on H100s.
+# No run is judged by a constant that it helped to set. Of 35 runs on H100s and H800s, among them
+# FSDP, mixtures of experts and FP8, the model predicts 20 to within 15 %; the worst took more than
+# twice as long as predicted. For the B200 it takes the data sheet and the H100's shares: no run on
+# B200s was compared. `docs/cluster_model.md` has every row.
 #
 # ## Meet the limits
 #
@@ -163,7 +164,7 @@ predict(
     "Tensor parallelism over 16 GPUs instead of 8, on nodes of 8 GPUs; everything else stays, so "
     "there are twice as many GPUs. What happens to the time of a step?",
     "it halves: each device has half of the work",
-    "it shrinks by a third or less",
+    "it shrinks, but by well under a half",
     "it doubles",
 )
 
@@ -184,9 +185,9 @@ reveal("design_your_own-2", shrinks=shrinks)
 # a higher latency, and more ranks have to wait for each other. So the messages grow while the
 # products halve, and each doubling of the GPUs buys less. That's why `tp` stays inside the NVLink
 # domain, which is a node of 8 GPUs on most machines and a rack of 72 on some newer ones. (The
-# layout with 4 parts is there for its time only: it needs 90 GB before any activations. And don't
-# trust the last percent here: of the 140 measured steps only one cuts layers across nodes, and the
-# model predicts 16 % too much for it.)
+# layout with 4 parts only serves the comparison: it needs 90 GB before any activations. And take
+# the 25 % as 25 to 36: of the 140 measured steps only one cuts layers across nodes, and the model
+# predicts 16 % too much for it.)
 
 # %%
 predict(
@@ -228,10 +229,10 @@ for change in ({"pp": 2, "dp": 32}, {"recompute": "none", "micro_batch": 4, "fla
         print(error, end="\n\n")
 
 # %% [markdown]
-# Stages and parts divide the weights, the gradients and the optimizer states, and ZeRO divides them
-# further. Activations are different: more stages don't help the first one at all, because each
-# stage has fewer layers but the first one keeps as many micro-batches as there are stages. What
-# helps is recomputation, smaller micro-batches or a larger `tp`.
+# Pipeline stages and tensor parallelism divide the weights, the gradients and the optimizer states,
+# and ZeRO divides them further. Activations are different: more stages don't help the first one at
+# all, because each stage has fewer layers but the first one keeps as many micro-batches as there
+# are stages. What helps is recomputation, smaller micro-batches or a larger `tp`.
 #
 # ## Try it
 #
@@ -298,7 +299,7 @@ claim.below(words, found[0].seconds, done.seconds)
 # (lesson 07), which shrinks the bubble. And ZeRO 1 (lesson 12) and sequence-parallel norms of
 # lesson 13 free so much memory that nothing has to be recomputed. (With FlashAttention no attention
 # scores are stored, so the selective recomputation of lesson 09 has nothing left to do, and the
-# search leaves it out. Others recompute norms or the inner activations of an MLP; the search
+# cell above skips it. Others recompute norms or the inner activations of an MLP; the search
 # doesn't.)
 #
 # But the best one fills most of the memory, by a model that counts what training keeps. Allocators
@@ -324,7 +325,7 @@ chosen = {"fastest": best[0], "in between": best[len(best) // 2], "smallest": be
 # %%
 for name, one in chosen.items():
     print(f"{name:<11}{one.layout}")
-title = "Less memory is bought with time: messages, the bubble, recomputation"
+title = "Less memory is bought with time: smaller products, messages, bubble, recomputation"
 show(bars([memory_group(chosen), time_group(chosen)], title))
 
 # %% [markdown]
@@ -377,9 +378,22 @@ claim("price on 512 H100s over price on 64", ratio, 1, within=0.1, how=how)
 reveal("design_your_own-5", ratio=ratio)
 
 # %% [markdown]
-# You pay for GPU hours, so what decides is how well each hour is used. With more GPUs a little more
-# of it is lost to messages and to the bubble, and what you buy for that is time: a model in weeks
-# instead of months. Rent pays for electricity, too. How much of it is that?
+# You pay for GPU hours, so what matters is how well you use each hour. With more GPUs a little more
+# of it is lost to messages and to the bubble, and what that buys you is time: a model in weeks
+# instead of months. But 64 GPUs could do that only with full memories. With the 20 GB left free, it
+# tips:
+
+# %%
+for gpus in (64, 512):
+    ways = [one for recompute in ("none", "full")
+            for one in search(gpt3, h100, gpus, batch=512, recompute=recompute, zero=1, **today)
+            if one.memory.total < 60e9]  # fmt: skip
+    one = min(ways, key=lambda one: one.seconds)
+    millions = TOKENS / one.tokens_per_second / 3600 * gpus * DOLLARS["H100"] / 1e6
+    print(f"{gpus:4} H100: recompute {one.layout.recompute}, {millions:.2f} million dollars")
+
+# %% [markdown]
+# The rent includes electricity. How much of it is that?
 
 # %%
 spent = bill(cost["H100", 512] / DOLLARS["H100"], dollars=DOLLARS["H100"])
@@ -440,7 +454,8 @@ plan = estimate(small, layout, here)
 _, _, trace = intro.train(options, say=lambda *_: None)
 kinds = ("F", "B", "update")
 real = sum(min(e.duration for e in trace.events if e.kind == kind) for kind in kinds)
-print(f"predicted {time_text(plan.seconds)}, measured {time_text(real)} (the fastest step)")
+print(f"predicted {time_text(plan.seconds)}, measured {time_text(real)} "
+      "(the fastest forward, backward and update, added up)")  # fmt: skip
 print({why: time_text(t) for why, t in plan.causes.items() if t > plan.seconds / 20})
 
 # %% [markdown]
@@ -453,8 +468,8 @@ print({why: time_text(t) for why, t in plan.causes.items() if t > plan.seconds /
 # - Tensor parallelism stays inside the NVLink domain, and may well be narrower.
 # - A pipeline needs many micro-batches. With a fixed batch, replicas take them away.
 # - Recomputation buys memory with time; ZeRO 1 saves memory at almost no cost.
-# - The price of a training run is its GPU hours. The fewest GPUs cost about the same, as far as a
-#   model can tell, and take much longer.
+# - The price of a training run is its GPU hours. A few GPUs cost about the same as many, while both
+#   can keep their activations, and more once they have to recompute; and they take much longer.
 # - Compute first, then rent. Products, messages inside the layers, memory traffic between them and
 #   the bubble make up nearly all of a step, and you can add them up by hand. Trust a model only as
 #   far as it has been tested on held-out measurements: this one predicts 20 of 35 such runs on

@@ -45,7 +45,7 @@ from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.oracle import Step, gather, judge, one_step, snapshot
 from helpers.pipeline import Pipeline
 from helpers.ranks import find_place, keep_warm, launch
-from helpers.schedules import from_csv, load_csv, save_csv, zb_h2
+from helpers.schedules import from_csv, load_csv, save_csv, zb_h1, zb_h2
 from simplellm.losses import causalLLMLoss
 from simplellm.options import make_stories, prepare
 from simplellm.slicing import whole_name
@@ -84,6 +84,19 @@ print(grid)
 # %%
 for name in ("dp", "pp", "tp"):
     print(f"{name}: rank 5 is with {grid.group(5, name)}")
+
+
+def slices():
+    """On a rank: the ranks that torch's mesh gives it, by dimension."""
+    mesh = init_device_mesh("cpu", (2, 2, 2), mesh_dim_names=("dp", "pp", "tp"))
+    return {name: tuple(mesh[name].mesh.tolist()) for name in mesh.mesh_dim_names}
+
+
+# %%
+torchs = launch(slices, ranks=8, quiet=True, checked=False)[5]
+claim.same(
+    "by torch's mesh rank 5 is with the same", torchs == {n: grid.group(5, n) for n in torchs}
+)
 reveal("torchs_own_words-1")
 
 # %% [markdown]
@@ -213,8 +226,8 @@ torch.set_default_dtype(torch.float32)
 predict(
     "torchs_own_words-3",
     "Eight ranks take the step with a mesh, FSDP, tensor parallelism and a pipeline at once, in "
-    "float64. How far is the worst gradient from one device's, relative to the largest entry of "
-    "its tensor?",
+    "float64. How far is the worst gradient or new weight from one device's, relative to the "
+    "largest entry of its tensor?",
     "not at all: the same bits",
     "about 1e-15: the same numbers, added in another order",
     "about 1e-7: somewhere in there torch computes in float32",
@@ -255,7 +268,7 @@ reveal("torchs_own_words-3")
 # In torch, too, a schedule is a table: a list of actions for each rank, in `pipeline_order`, where
 # `2F0` is the forward of micro-batch 0 in stage 2. The classes for several stages on a rank are
 # such tables, and one runtime executes them. (`ScheduleGPipe` and `Schedule1F1B` are loops, and
-# their table is only for show.) Our `from_csv` reads torch's order.
+# their table is for display only.) Our `from_csv` reads torch's order.
 
 
 # %%
@@ -275,11 +288,13 @@ def torchs_order(m):
 csv = launch(torchs_order, ranks=4, args=(8,), quiet=True)[0]
 plans = {"torch": from_csv(csv, "InterleavedZeroBubble"), "ours": zb_h2(4, 8)}
 print(plans["torch"])
+claim.same("torch's zero bubble is ZB-H1", plans["torch"].ranks == zb_h1(4, 8).ranks)
 
 # %% [markdown]
-# Torch's zero bubble is the ZB-H1 of lesson 07, and ZB-H2 isn't among its classes. But the runtime
-# can read an order from a CSV file with a row for each rank, and writing such a file takes us one
-# line: `save_csv(plan, path)`.
+# Torch's zero bubble is the ZB-H1 of lesson 07 (its docstring calls it ZB1P, the paper's name for
+# an automatic schedule with 1F1B's memory), and ZB-H2 isn't among its classes. But the runtime can
+# read an order from a CSV file with a row for each rank, and writing such a file takes us one line:
+# `save_csv(plan, path)`.
 
 # %%
 predict(
@@ -371,18 +386,20 @@ reveal("torchs_own_words-5")
 # know of it only from torch's own *flight recorder*, which keeps each rank's latest collectives:
 # 2,000 of them in torch 2.13, unless `TORCH_FR_BUFFER_SIZE` says otherwise. With NCCL, recent
 # versions write them down at a time-out by themselves; older ones need this variable, under its
-# earlier name `TORCH_NCCL_TRACE_BUFFER_SIZE`, and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`. With gloo nobody
-# writes them. And with NCCL a collective is only queued, so a rank stops later, at the first line
+# earlier name `TORCH_NCCL_TRACE_BUFFER_SIZE`, and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`. With gloo they
+# aren't written at a time-out, but `torch.distributed.debug.start_debug_server` can write them
+# every minute. And with NCCL a collective is only queued, so a rank stops later, at the first line
 # that needs a number, such as `loss.item()`: the time-out names the kind and the size of the
 # collective, and only the recorder the line that started it. (If ranks can't have equally many
 # batches, DDP's context `join()` lets the others go on.)
 #
 # ## Where the pieces don't fit together
 #
-# **Of four places where torch's pieces don't fit together, three go wrong in silence; and a
-# pipeline alone has two silent traps.** The trainer above passes `reshard_after_forward=False`,
-# which looks like a matter of speed. Here's zero bubble once more, without it: nothing complains,
-# and gradients are missing. Only the comparison with one device speaks.
+# **Three pairs of torch's pieces go wrong in silence, and a pipeline alone does in two more ways.**
+# We look at two pairs; the table below has all. The trainer above passes
+# `reshard_after_forward=False`, which looks like a matter of speed. Here's zero bubble once more,
+# without it: nothing complains, and gradients are missing. Only the comparison with one device
+# reveals it.
 
 
 # %%
@@ -400,11 +417,11 @@ print(verdict.headline, verdict.mistake, sep="\n")
 # %% [markdown]
 # The split backward looks up its weights before it begins. After a forward these are the shards
 # again, which took no part in it, so all blocks of the second stage have no gradients, and would
-# keep their first weights forever. (The first stage has no gradient of its input to compute, so
-# torch runs an ordinary backward there.) (The comparison's guess at a cause is wrong here: it can't
+# keep their first weights forever. The first stage is spared because its input needs no gradient,
+# so torch runs an ordinary backward there. (The comparison's guess at a cause is wrong: it can't
 # know of freed weights.)
 #
-# The second place is in every training loop. Gradient clipping scales all gradients down if their
+# The second pair is in every training loop. Gradient clipping scales all gradients down if their
 # norm is too large. What counts is the norm of *all* of them together, and squares of norms add up
 # over the $p$ stages:
 #
@@ -416,7 +433,7 @@ print(verdict.headline, verdict.mistake, sep="\n")
 predict(
     "torchs_own_words-6",
     "Two stages, and each rank calls clip_grad_norm_ on its own stage. What does torch do?",
-    "each stage divides by a norm of its own, and nobody is told",
+    "each stage divides by a norm of its own, and no error is raised",
     "it adds the squares up over the stages, since it knows that this is a pipeline",
     "it raises an error on a model that is only a part",
 )
@@ -447,8 +464,8 @@ reveal("torchs_own_words-6")
 # %% [markdown]
 # So each stage's gradients are scaled by a factor of their own, and the step points in a different
 # direction. `clip` in `DP_PP/torchs_words.py` is the cure, and torchtitan has a function like it.
-# It has a price: no stage can update before all have their gradients, which takes ZB-H2's gain away
-# unless a rank may roll back (lesson 07).
+# It has a price: no stage can update before all have their gradients, which cancels ZB-H2's gain,
+# unless ranks can roll an update back (lesson 07).
 #
 # The same launch tried something else: it ran `step()` twice on the same batch without `zero_grad`
 # in between, as gradient accumulation would. In our own pipeline the gradient doubles. But torch
@@ -460,8 +477,8 @@ mine = None
 answer("torchs_own_words-7", mine)
 
 # %% [markdown]
-# Here is all that we've found with torch 2.13 on a CPU. A test of this project watches each row, so
-# that the list gets shorter as torch improves.
+# Here is everything we've found with torch 2.13 on a CPU. A test of this project watches each row,
+# so that the list gets shorter as torch improves.
 
 # %%
 page = Path("../docs/torch.md").read_text(encoding="utf-8")
@@ -474,13 +491,12 @@ claim("after the second step(), times the first's gradient", found[0][2], 1.25, 
 # %% [markdown]
 # Five of these are silent, and you'd look for them in a loss curve for a long time. The comparison
 # with one device takes a minute: a small model, SGD, float64, every tensor, and everything switched
-# on that you'll use. One step shows three of the five, if it clips and its sequences have different
-# lengths: the lost gradients, the clipping, and those lengths. What an earlier `step()` has left
-# behind shows only after a second one. And the fifth is a checkpoint's: save it, read it back, and
-# compare every tensor too. Do both whenever you combine two pieces for the first time, and again
-# when you change the version of torch. (Torch's way out of two rows is `scale_grads=False`: the
-# schedule then divides nothing. Your loss is a sum, and you divide by all tokens, but under
-# `fully_shard`, which divides by $D$ itself, by the mean number of a replica's tokens.)
+# on that you'll use. Two steps with clipping and sequences of different lengths show four of the
+# five. The fifth needs a checkpoint: save one, load it, and compare every tensor. Do both whenever
+# you combine two pieces for the first time, and again when you change the version of torch.
+# (Torch's way out of two rows is `scale_grads=False`: the schedule then divides nothing. Your loss
+# is a sum, and you divide by all tokens, but under `fully_shard`, which divides by $D$ itself, by
+# the mean number of a replica's tokens.)
 #
 # ## A dictionary
 #
@@ -626,9 +642,9 @@ answer("torchs_own_words-10", mine)
 #
 # ### What do old rollouts cost?
 #
-# A trainer at version $v$ that learns from rollouts of version $v - k$ moves the probabilities of
-# tokens that it may be more or less likely to write now. The usual cure is importance sampling:
-# weight each token by the ratio of its probabilities, now and when it was drawn,
+# A trainer at version $v$ that learns from rollouts of version $v - k$ is **off-policy**: their
+# tokens were drawn with probabilities that have changed since. The usual cure is importance
+# sampling: weight each token by the ratio of its probabilities, now and when it was drawn,
 #
 # $$\nabla L = -\,\mathbb{E}_{\text{old}}\left[A \, \frac{\pi_{\text{new}}}{\pi_{\text{old}}} \,
 # \nabla \log \pi_{\text{new}}\right],$$
@@ -650,18 +666,22 @@ answer("torchs_own_words-10", mine)
 # With the ratio, one version behind costs 1.0 batches and eight cost 7.8: the delay alone, because
 # $k$ more batches are written before the first update shows. Without it they cost 1.9 and 11.5, and
 # three runs of 20 fell back. (It's a tiny task, so don't expect these numbers of any real model.)
-# Here are three seeds of the last two rows again:
+# Here are three of the 20 seeds again, with and without the ratio:
 
 # %%
-for weighted, recorded in ((True, 12.1), (False, 15.8)):
+first = {}
+for weighted in (True, False):
     runs = [train_alone(8, 40, weighted, seed)[1] for seed in (1, 2, 3)]
-    first = [next((k for k, mean in enumerate(run) if mean >= 0.99), 40) for run in runs]
-    how = "with the ratio" if weighted else "without"
-    claim(f"batches until a reward of 0.99, {how}", fmean(first), recorded)
+    ends = [next((k for k, mean in enumerate(run) if mean >= 0.99), 40) for run in runs]
+    first[weighted] = fmean(ends)
+claim.below(
+    "batches until a reward of 0.99: with the ratio, and without", first[True], first[False]
+)
 
 # %% [markdown]
 # The ratio has another use: two layouts, or a fast kernel in one of the two jobs, give slightly
-# different probabilities for the same weights, and the ratio corrects for that too.
+# different probabilities for the same weights (the *training–inference mismatch*), and the ratio
+# corrects for that too.
 #
 # ## What to remember
 #

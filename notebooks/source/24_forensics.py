@@ -51,8 +51,8 @@ show(example.picture())
 # %%
 predict(
     "forensics-1",
-    "Every variant of each mistake was trained once, each with a seed of its own. What does it say "
-    "if such a curve leaves the band of the 25 healthy ones at some printed step?",
+    "Every variant of each mistake was trained once, each with a seed of its own. If its curve "
+    "leaves the band of the 25 healthy ones at some printed step, what does that tell you?",
     "it's sick: that's what a band is for",
     "little: the same seed often leaves it without the mistake, too",
     "nothing at all, and none of them does",
@@ -77,14 +77,14 @@ small = sum(0 < c < 0.4 for c in cost.values())
 print(f"{out} of {len(sick)} curves leave the band of the 25 healthy runs")
 print(f"{alone} of the same {len(sick)} seeds leave it without the mistake")
 print(f"{small} of {len(cost) - 2} runs with a mistake move no loss by 0.4 standard deviations")
-print("more than one:", ", ".join(f"{n[:-2]} {c:.1f}" for n, c in cost.items() if c > 1))
+print("more than one:", ", ".join(f"{n} {c:.1f}" for n, c in cost.items() if c > 1))
 reveal("forensics-1", sick=out, of=len(sick), healthy=alone)
 
 # %% [markdown]
-# The edges of a band are accidents: at each printed step one of 26 runs has to be the highest, and
-# one the lowest. By that alone at most 8 of 26 would leave it on average. Here it's 13 without any
-# mistake: all are held against one band, which may happen to be narrow. (Two of the 26 sick curves
-# even belong to runs that train correctly: you'll meet them.) Comparing a seed with itself,
+# The edges of a band are accidents: at each printed step some run has to be the highest of 26, and
+# some the lowest. By that alone at most 8 of 26 would leave it on average. Here it's 13 without any
+# mistake: all are compared with the same band, which may happen to be narrow. (Two of the 26 sick
+# curves even belong to runs that train correctly: you'll meet them.) Comparing a seed with itself,
 # with the mistake and without, would be a test, but at full size nobody has the other curve.
 #
 # ## A step is a chain
@@ -103,7 +103,7 @@ show(
             ("data", "who reads what?", "stories()"),
             ("forward", "the loss of each token", "tokens()"),
             ("backward", "each micro-batch's gradients, before any message", "backwards()"),
-            ("messages", "the gradients after them", "gradients()"),
+            ("messages", "the gradients after them and clipping", "gradients()"),
             ("update", "rate, norm, weights", "log(), judge()"),
         ],
         "Where the weights are the same, the first station that differs is next to a mistake",
@@ -119,8 +119,9 @@ show(
 #
 # Let's go through most of the chain once, with a mistake that isn't among the fourteen. We begin
 # with step 0, where every rank has just made its weights from the same seed. (`judge` is given each
-# replica as a whole, so the two "ranks" of its sentence are the two replicas. A rank has 21 of the
-# 25 tensors, because it lacks the other expert.)
+# replica as a whole, so the two "ranks" of its sentence are the two replicas, and its 50 tensors
+# are 25 gradients and 25 updated weights; at a later step it compares the gradients alone. A rank
+# has 21 of the 25 tensors, because it lacks the other expert.)
 
 # %%
 example.run(at=0)
@@ -184,8 +185,10 @@ example.accuse(rank="all", tensor="all", line=line, mistake="left over")
 # Now the other way round. The mean of means of lesson 23 was in the trainer of Hugging Face's
 # Transformers until October 2024, and it was found by comparing two curves that should have been
 # the same, with gradient accumulation and without ([their own
-# account](https://huggingface.co/blog/gradient_accumulation)). One step would have done. Let's
-# plant it: each replica divides by its *own* tokens, and counts half.
+# account](https://huggingface.co/blog/gradient_accumulation)). One step would have done. Its
+# sibling between replicas stayed the default there until 2025
+# ([#39395](https://github.com/huggingface/transformers/pull/39395)). Let's plant that one: each
+# replica divides by twice its *own* tokens, which should come out the same.
 
 # %%
 second = Case(0)
@@ -228,8 +231,8 @@ for first in (0, 2):
 
 # %% [markdown]
 # If all tensors are off by one factor before any message, look for it in the loss: what is it
-# divided by? Try ratios of the numbers of dots. The log has the loss right to almost four digits,
-# so you'd never see it in a curve; only the norm, and the fourth decimal, give it away. (Compare
+# divided by? Try ratios of the numbers of dots. The log has the loss right to almost four decimals,
+# so you'd never see it in a curve; only the norm, and the last decimal, give it away. (Compare
 # gradients, not weights: AdamW hides a factor, as in lesson 03.)
 #
 # ## The cases
@@ -276,18 +279,18 @@ for name, meaning in mistakes().items():
 #
 # Two of the fourteen are of another kind. If two mistakes **cancel**, one station of the chain is
 # wrong and those after it are right. That's no reason to leave the mistakes in: they only cancel in
-# this layout, and whoever corrects one of them gets wrong gradients. Name a line of either. And for
-# a **healthy** run only the verdict counts, "none". It takes longest to reach, because you have to
-# walk the whole chain at two steps, one of which clips, before you can be sure.
+# this layout, and as soon as somebody fixes one, the gradients are wrong. Name a line of either
+# mistake. And for a **healthy** run only the verdict counts, "none". It takes longest to reach,
+# because you have to walk the whole chain at two steps, one of which clips, before you can be sure.
 #
 # ## The same for your own scripts
 #
-# The last stations don't need our training script. `python -m helpers.oracle SINGLE PARALLEL` runs
-# two scripts as they are and compares a step of each, or says why it can't. In `forensics/theirs`
-# are two that know nothing of this course: one trains a Hugging Face LLaMA on one device, the other
-# the same under FSDP2 on two ranks. (With `--model plain` it's a model of torch's own layers, which
-# loads sooner.) Here FSDP2 was told to leave one layer alone (`ignored_params`), so nobody averages
-# that layer's gradients.
+# The comparison of gradients and weights works on other scripts, too. `python -m helpers.oracle
+# SINGLE PARALLEL` runs two scripts as they are and compares a step of each, or says why it can't.
+# In `forensics/theirs` are two that know nothing of this course: one trains a Hugging Face LLaMA on
+# one device, the other the same under FSDP2 on two ranks. (With `--model plain` it's a model of
+# torch's own layers, which loads sooner.) Here FSDP2 was told to leave one layer alone
+# (`ignored_params`), so nobody averages that layer's gradients.
 
 # %%
 from helpers.oracle.__main__ import compare_scripts, first_difference
@@ -299,7 +302,12 @@ first = first_difference(found)
 
 # %%
 print(f"first to differ: the {first.kind} of {first.name}\n")
-claim.same(f"{found.headline}: {found.mistake}", not found.ok)
+print(f"{found.headline}: {found.mistake}")
+claim.same(
+    "the tensors that differ are those of layers.1",
+    {row.name[:8] for row in found.rows if not row.ok},
+    {"layers.1"},
+)
 
 # %% [markdown]
 # ## The method, on one page
@@ -318,7 +326,7 @@ claim.same(f"{found.headline}: {found.mistake}", not found.ok)
 # | 7 | lines 1 to 6 later, and where it clips | | what is left over, or clipped by each alone |
 #
 # And if all you have is a log, compare it with one device's from the same seed (possible at a small
-# size). Curves can't convict, but they tell you where to look first, and what's easy to mix up:
+# size). Curves can't convict, but they tell you where to look first, and which causes look alike:
 #
 # | loss and norm | cause | unless |
 # |---|---|---|
@@ -330,8 +338,9 @@ claim.same(f"{found.headline}: {found.mistake}", not found.ok)
 # | the loss leaves the band of other seeds | its seed | its healthy twin doesn't leave it |
 #
 # How large a difference counts? In float32 the tools allow $10^{-4}(1 + \text{loss})$ for a token,
-# and for a gradient $10^{-5}$ of its tensor's largest entry. (A healthy run's log has one device's
-# four decimals in all 32 steps.) In bfloat16, or with other kernels, measure first how far two
+# and for a gradient $10^{-5}$ of its tensor's largest entry. (A healthy run's log agrees with one
+# device's to four decimals in all 32 steps.) In bfloat16, or with other kernels, measure first how
+# far two
 # *right* runs are apart. And whatever is random must not depend on the layout: here each story has
 # its own dropout mask, wherever it's read.
 #
@@ -349,10 +358,8 @@ claim.same(f"{found.headline}: {found.mistake}", not found.ok)
 #
 # ## In the wild
 #
-# - In 54 days of training Llama 3 405B on 16,384 GPUs there were 419 unexpected interruptions, and
-#   six of them were attributed to silent data corruption
-#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4). To find it, run a deterministic
-#   step again on other GPUs: a defective one may repeat its own mistake exactly.
+# - Lesson 21's silent data corruption is the same problem in hardware. To find it, run a
+#   deterministic step again on *other* GPUs: a defective one may repeat its own mistake exactly.
 #
 # Go and read `finalize_model_grads` in Megatron-LM's
 # `megatron/core/distributed/finalize_model_grads.py`. It's a list of everything that must be added

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from math import exp, sqrt
+from math import exp
 
 from .grammar import story_grammar
 from .information import entropy
@@ -16,28 +16,14 @@ class Floor:
 
     Attributes:
         nats_per_token: The floor itself, to be compared with a loss (natural logarithm).
-        nats_per_story: Entropy of one story, exact.
-        tokens_per_story: Mean number of tokens, the end-of-text token included, as measured.
-        standard_error: Of nats_per_token, from measuring tokens_per_story on a sample.
-        sample: How many stories were measured.
     """
 
     nats_per_token: float
-    nats_per_story: float
-    tokens_per_story: float
-    standard_error: float
-    sample: int
 
     @property
     def perplexity(self) -> float:
         """exp(nats_per_token): among how many equally likely tokens the best model hesitates."""
         return exp(self.nats_per_token)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.nats_per_token:.3f} ± {self.standard_error:.3f} nats a token "
-            f"({self.nats_per_story:.1f} nats in {self.tokens_per_story:.1f} tokens a story)"
-        )
 
 
 @lru_cache(maxsize=16)
@@ -66,9 +52,4 @@ def floor(tokenizer, sample: int = 500, world: str = "large") -> Floor:
         len(tokenizer.encode(text)) + 1
         for text in islice(stories(split="validation", world=world), sample)
     ]
-    nats = entropy(story_grammar(world))
-    mean = sum(counts) / sample
-    deviation = sqrt(sum((count - mean) ** 2 for count in counts) / max(sample - 1, 1))
-    # d(nats / mean) = nats / mean**2 * d(mean)
-    error = nats / mean**2 * deviation / sqrt(sample)
-    return Floor(nats / mean, nats, mean, error, sample)
+    return Floor(entropy(story_grammar(world)) / (sum(counts) / sample))

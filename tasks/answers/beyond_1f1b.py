@@ -56,14 +56,14 @@ PREDICTIONS = {
         A="It sends the fewest messages, but it also keeps the fewest micro-batches in flight, so "
         "it stalls on each of them.",
         B="two chunks run further ahead than 1F1B, so more of the waiting for messages hides "
-        "behind work; with four, a chunk is too short to hide anything.",
+        "behind work; with four, a round trip alone crosses thirty borders, which nothing hides.",
         C="It has the smallest bubble while messages are free. But a micro-batch crosses fifteen "
-        "borders here, and a chunk of 250 ms can't hide a message of 500 ms.",
+        "borders each way, and nothing hides the messages of a round trip.",
     ),
     "beyond_1f1b-6": Prediction(
         "B",
-        A="That's right for a single step with free messages. But a training has thousands of "
-        "steps, one behind the other.",
+        A="That's right for a single step with free messages. But a training run has "
+        "thousands of steps, back to back.",
         B="rank 0 begins first and also ends first, so the next step fits behind this one without "
         "a gap: 24 s for each further step in place of 27.",
         C="Both send one activation and one gradient per micro-batch across each border.",
@@ -118,7 +118,7 @@ NUMBERS = {
         "one to go. The second half of the warm-up buys tolerance of latency, and costs memory.",
         slips={
             0.0: "That's with free messages.",
-            15.0: "That's against free messages: the longer warm-up loses 7 s of these, too.",
+            15.0: "That's against free messages, with which the full warm-up loses 7 s, too.",
             7.0: "That's what messages cost the longer warm-up.",
         },
     ),
@@ -126,10 +126,10 @@ NUMBERS = {
         11,
         unit="micro-batches",
         because="It goes down 16 ranks and back up 16, a second each, and then takes its W: 33 s, "
-        "in which rank 0 could have worked on 33 / 3 = 11 micro-batches.",
+        "in which rank 0 works on 33 / 3 = 11 micro-batches.",
         slips={
             16: "That's what 1F1B keeps. Here B is cut in two, and I alone is passed on.",
-            31: "That's ZB-H2, 2p - 1, which also keeps rank 0 from waiting in the warm-up.",
+            31: "That's ZB-H2, 2p - 1, which also keeps rank 0 busy while the pipeline fills.",
             33: "In 33 s rank 0 does F, I and W of a third as many.",
             10: "Two passes of 16 s and then W: 33 s, and 10 micro-batches are 30 s of work.",
         },

@@ -34,7 +34,7 @@ PREDICTIONS = {
         "between the nodes and grow: {shrinks:.0%} shorter, for twice the GPUs.",
         A="The work of a device does halve. The bytes that it sends don't, and they now cross a "
         "slower network with a higher latency.",
-        B="This time the measurement says something else.",
+        B="This time the model says otherwise.",
         C="The collectives do get slower, but they are only a part of the step, and the rest "
         "halves.",
     ),
@@ -53,7 +53,7 @@ PREDICTIONS = {
         "The price changes only as far as each GPU is used better or worse, here {ratio:.2f} "
         "times.",
         A="Per hour they do, but they're done in about an eighth of the time.",
-        B="This time the measurement says something else.",
+        B="This time the model says otherwise.",
         C="It does take about eight times as long, but on an eighth of the GPUs.",
     ),
 }
@@ -101,8 +101,8 @@ NUMBERS = {
     "design_your_own-6": Number(
         largest_micro_batch,
         unit="sequences",
-        because="One more doubling, and the activations don't fit beside weights, gradients and "
-        "the shard of the states.",
+        because="With twice as many sequences, the one layer that is being recomputed, with its "
+        "attention scores, doesn't fit beside weights, gradients and the shard of the states.",
     ),
     "design_your_own-7": Number(
         saved_by_chunks,

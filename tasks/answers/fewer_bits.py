@@ -18,7 +18,7 @@ PREDICTIONS = {
         A="That's what one might see with a small batch. The factor of one over all tokens moves "
         "the whole histogram to the left.",
         B="The histogram is wide, but nearly all of it lies to the left of 2^-24.",
-        C="It was less here: count the bars to the left of 2^-24 in the histogram.",
+        C="It was less here: look at how much of the histogram lies to the left of 2^-24.",
     ),
     "fewer_bits-3": Prediction(
         "C",

@@ -24,8 +24,8 @@ PREDICTIONS = {
     "forensics-3": Prediction(
         "B",
         A="The replicas count different tokens, so they divide by different numbers.",
-        B="A divisor is the same for all tensors of a replica, but each has its own. After the "
-        "messages two different gradients are mixed in the wrong shares, and that's no factor.",
+        B="a divisor is the same for all tensors of a replica, but each replica has its own. After "
+        "the messages two different gradients are mixed in the wrong shares, and that's no factor.",
         C="The mean of two means is the whole mean only if both count equally many tokens.",
     ),
 }

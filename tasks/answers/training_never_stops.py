@@ -23,7 +23,7 @@ PREDICTIONS = {
         A="The step is closed, so its mean can't change. The lighthouse keeps the past means, and "
         "a replica that applies them in order ends with the same weights as all others.",
         B="Its gradient belongs to the weights of step 7. In synchronous training every gradient "
-        "of a step belongs to the same weights, and only then one device can take the same step.",
+        "of a step belongs to the same weights, and only then can one device take the same step.",
         C="Its weights are old, not wrong: they were everybody's before step 7.",
     ),
     "training_never_stops-5": Prediction(

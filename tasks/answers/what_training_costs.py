@@ -36,10 +36,10 @@ PREDICTIONS = {
     ),
     "what_training_costs-4": Prediction(
         "B",
-        A="A block's backward needs what its second forward computes, so it has to wait for it.",
+        A="Backward needs what forward computed. If that was kept, nothing is computed twice.",
         B="forward 1 and backward 2 make 3, and a second forward makes 4: 4/3 at most. Torch stops "
         "each second forward before its last matrix, so here it's 5/4 of the FLOPs.",
-        C="It would take that long if backward were repeated as well.",
+        C="That many it would be if backward were repeated as well.",
     ),
     "what_training_costs-6": Prediction(
         "B",

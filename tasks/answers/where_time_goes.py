@@ -25,7 +25,7 @@ PREDICTIONS = {
         A="2.3 million tokens of 4 bytes each second are 9 MB/s for all 16,384 GPUs: training "
         "computes 6 x 405 billion FLOPs for each of these tokens.",
         B="Divide 15.6e12 tokens by the 1,882 hours: even the whole text is just 62 TB.",
-        C="That's what moves between the GPUs. The text itself is tiny beside it.",
+        C="Even that would be little beside what moves between the GPUs. The text itself is tiny.",
     ),
     "where_time_goes-8": Prediction(
         "C",
@@ -33,7 +33,7 @@ PREDICTIONS = {
         B="They do come closer, but as long as the GPU waits for its next kernel, neither FLOPs "
         "nor peak matter.",
         C="Both steps have about 890 kernels, and at both widths the host needs 21 ms to launch "
-        "them. The GPU computes for 4 ms of the one and 9 ms of the other, and then waits.",
+        "them. The GPU computes for 4 ms of the one and 9 ms of the other; the rest is waiting.",
     ),
     "where_time_goes-6": Prediction(
         "A",
@@ -50,7 +50,7 @@ NUMBERS = {
         40.4,
         unit="%",
         tolerance=0.6,
-        because="400 / 989. The paper's table rounds to 41 %.",
+        because="400 / 989. The paper's table has 41 %, so its 400 must be rounded too.",
         slips={20.2: "That's with a peak of 1,979 TFLOP/s, which an H100 has for 8-bit numbers."},
     ),
     "where_time_goes-5": Number(

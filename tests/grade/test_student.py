@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from functools import cache
 from io import BytesIO
 
 import pytest
@@ -179,11 +180,18 @@ def test_no_line_of_a_solution_is_left(edition):
     texts = [content.data.decode(errors="replace") for content in edition.files.values()]
     everything = re.sub(r"[A-Za-z0-9+/=]{400,}", "", "\n".join(texts))  # no pictures
     everything = squeezed(everything).encode()  # in bytes the search is six times as fast
+
+    @cache
+    def is_there(line):
+        return line.encode() in everything
+
     for name in sorted({load_task(task_id).task.file for task_id in task_ids()}):
         assert "# BEGIN SOLUTION" not in text_of(edition, name)
         for region in find_regions((ROOT / name).read_text(encoding="utf-8")):
             lines = [squeezed(line) for line in region.body.splitlines() if line.strip()]
             for three in zip(lines, lines[1:], lines[2:], strict=False):
+                if not is_there(max(three, key=len)):
+                    continue
                 for between in ("", "\\n", '\\n","', "+"):
                     left = between.join(three).encode() in everything  # too long for a message
                     assert not left, (region.task, three)

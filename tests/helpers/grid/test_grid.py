@@ -26,14 +26,6 @@ def test_ranks_and_groups_are_elements_and_slices(shape):
             assert grid.group(rank, dimension) == tuple(array[along])
 
 
-def test_neighbors_in_the_pipeline():
-    grid = Grid(dp=2, pp=3, tp=2)
-    assert [grid.next(rank) for rank in (0, 1, 2, 4, 6)] == [2, 3, 4, None, 8]
-    assert [grid.previous(rank) for rank in (0, 3, 5, 6, 11)] == [None, 1, 3, None, 9]
-    assert [rank for rank in range(12) if grid.is_first(rank)] == [0, 1, 6, 7]
-    assert [rank for rank in range(12) if grid.is_last(rank)] == [4, 5, 10, 11]
-
-
 def test_its_picture_in_text():
     assert str(Grid(2, 2, 2)).splitlines() == [
         "            stage 0   stage 1",

@@ -40,12 +40,12 @@ def test_rounding_of_the_dtype_is_allowed_and_more_is_not(dtype):
 )
 def test_each_kind_of_difference(actual, kind, sentence):
     (found,) = differences({"a": A}, actual)
-    assert (found.kind, str(found)) == (kind, sentence)
+    assert (found.kind, f"{found.name}: {found.text}") == (kind, sentence)
 
 
 def test_none_was_expected():
     (found,) = differences({"a": None}, {"a": A})
-    assert str(found) == "a: is there, and should be None"
+    assert found.text == "is there, and should be None"
 
 
 def test_zeros_are_measured_by_the_largest_of_all():
