@@ -5,10 +5,10 @@
 #
 # *With twenty minutes: everything up to RC-2, and the section "Uneven data".*
 #
-# On thousands of GPUs something goes wrong every few hours. A crash is the friendly case, because
-# it leaves an error message. The unfriendly case is silence. The loss stops printing, no rank
-# reports an error, and every GPU claims to be busy, because a kernel that waits for a message
-# counts as work.
+# On 16,384 GPUs something goes wrong every three hours. A crash is the friendly case, because it
+# leaves an error message. The unfriendly case is silence. The loss stops printing, no rank reports
+# an error, and every GPU claims to be busy, because a kernel that waits for a message counts as
+# work.
 #
 # To find out what such a job is waiting for, you need to know what processes can say to each other
 # at all. They share no memory, not even on one machine, so messages are all they have. So before we
@@ -106,16 +106,16 @@ reveal("ranks_and_collectives-1")
 # wait.
 #
 # The reason is in the word *send*. With gloo, the library that carries our messages, `send` returns
-# once the receiver has begun to take the data. Here both ranks stand in `send`, so neither is left
-# to receive. Some libraries are kinder, and therefore more dangerous: many MPI implementations copy
-# a small message into an internal buffer and return immediately (the *eager* protocol), but wait
-# for the receiver when the message is large. There this program passes every test, until the day
-# the model grows.
+# once the receiver has begun to take the data. Here both ranks are blocked in `send`, so neither is
+# left to receive. Some libraries are kinder, and therefore more dangerous: many MPI implementations
+# copy a small message into an internal buffer and return immediately (the *eager* protocol), but
+# wait for the receiver when the message is large. There this program passes every test, until the
+# day the model grows.
 #
-# In plain PyTorch this program hangs for 30 minutes, gloo's time-out. Then each rank raises an
-# error of its own, *Timed out waiting 1800000ms for send operation to complete*, with its own line
-# and without a word about the other rank, and you'd have to piece the circle together yourself from
-# the logs of all ranks. The lab notices that nothing has moved for about two seconds, collects from
+# In plain PyTorch this program hangs for 30 minutes, gloo's time-out. Then the ranks raise errors
+# such as *Timed out waiting 1800000ms for send operation to complete*, each with its own line and
+# without a word about the other rank, and you'd have to piece the circle together yourself from the
+# logs of all ranks. The lab notices that nothing has moved for about two seconds, collects from
 # each rank what it is doing, and stops the ranks that can't go on.
 #
 # ## A cure
@@ -243,10 +243,11 @@ display(launch(train, ranks=3, timeout=10, on_error="report", quiet=True))
 reveal("ranks_and_collectives-3")
 
 # %% [markdown]
-# The words *for the 3rd time* tell you which batch it was. In plain PyTorch the two ranks wait as
-# long as rank 2 is alive, for example because it goes on to evaluate the model. If its process
-# ends, its connections close, and gloo tells the others: *Connection closed by peer […]. This is
-# typically caused by a remote worker crashing.* No worker has crashed; one was out of data.
+# The words *for the 3rd time* tell you which batch it was. In plain PyTorch the two ranks wait
+# until the time-out if rank 2 stays alive, for example because it goes on to evaluate the model. If
+# its process ends, its connections close, and gloo tells the others: *Connection closed by peer
+# […]. This is typically caused by a remote worker crashing.* No worker has crashed; one was out of
+# data.
 #
 # One cure is to give every rank the same number of batches. PyTorch's `DistributedSampler` does so
 # by repeating a few samples or, with `drop_last=True`, by dropping a few. Another cure lets a rank
@@ -419,10 +420,10 @@ show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 # ## Who carries the messages
 #
 # `torch.distributed` doesn't carry messages itself; it hands them to a **backend**. **gloo** works
-# between processors on any computer. **NCCL** works between NVIDIA GPUs, is far faster, and by
+# between CPUs, on one machine or many. **NCCL** works between NVIDIA GPUs, is far faster, and by
 # default needs a separate GPU for each rank. The lessons use gloo. The scripts use NCCL if each
-# rank has a GPU, and otherwise gloo and the processor, because gloo supports only a few collectives
-# for tensors on a GPU, and neither `send` nor `recv`.
+# rank has a GPU, and otherwise gloo and the CPU, because gloo copies tensors on a GPU through the
+# CPU's memory, and can't `send` or `recv` them at all.
 #
 # Three things change on GPUs, and each of them is a source of hangs:
 #
@@ -430,19 +431,26 @@ show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 #   through in order. A rank can therefore be stuck in a collective while its Python code is already
 #   a few layers further on. The hang shows up where Python first needs a result, for example in
 #   `loss.item()`, and that line is innocent.
-# - **Order matters even more.** If one rank enqueues two collectives in another order, and the two
-#   differ in kind or size or belong to different groups, the GPUs can deadlock: each runs a kernel
-#   that waits for its peer and holds up the one that the peer waits for. If the two look alike,
-#   nothing hangs and the wrong tensors are added up, as ours were.
+# - **Order matters even more.** If one rank enqueues two collectives in a different order, and the
+#   two differ in kind or size or belong to different groups, the GPUs can deadlock: each runs a
+#   kernel that waits for its peer and holds up the one that the peer waits for. If the two look
+#   alike, nothing hangs and the wrong tensors are added up, as ours were.
 # - **There are no tags.** With gloo, `tag=1` and `tag=2` tell two messages apart. NCCL matches the
 #   messages between two ranks in the order in which they were enqueued, and sends and receives that
 #   have to run at the same time belong in one `batch_isend_irecv`.
 #
 # ## Outside the lab
 #
-# On a cluster nothing explains a hang to you: all you get by default is a time-out. These tools
-# help, in the order in which you'd reach for them:
+# On a cluster nobody draws the arrows for you. With gloo all you get is a time-out. With NCCL each
+# rank's message at least names the collective that it was in and its number, as in `SeqNum=680,
+# OpType=ALLREDUCE`: look for the rank with another number. These tools help, first those that work
+# on a job that already hangs:
 #
+# - The **flight recorder** (NCCL only): each rank remembers its last collectives, 2,000 by default,
+#   and writes them to a file when the time-out strikes. `TORCH_FR_BUFFER_SIZE=20000` keeps more.
+#   (In older versions it's off until you set this variable, there `TORCH_NCCL_TRACE_BUFFER_SIZE`,
+#   and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`.) The command `torchfrtrace` compares these files and names
+#   the first collective in which the ranks differ.
 # - `py-spy dump --pid PID` prints the Python stack of a running process without ending it. Run it
 #   on a few ranks: the odd one out is usually the culprit.
 # - `init_process_group(timeout=timedelta(minutes=2))` doesn't name the cause, but it shortens the
@@ -452,11 +460,6 @@ show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 #   doesn't check `send` and `recv`, and like the lab it misses two collectives that look alike and
 #   were swapped.
 # - `dist.monitored_barrier(wait_all_ranks=True)` names the ranks that didn't arrive (gloo only).
-# - The **flight recorder** (NCCL only): each rank remembers its last collectives, 2,000 by default,
-#   and writes them to a file when the time-out strikes. `TORCH_FR_BUFFER_SIZE=20000` keeps more.
-#   (In older versions it's off until you set this variable, there `TORCH_NCCL_TRACE_BUFFER_SIZE`,
-#   and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`.) The command `torchfrtrace` compares these files and names
-#   the first collective in which the ranks differ.
 #
 # The monitored barrier is easy to try. Rank 2 skips it, as a rank would if it had taken another
 # branch or died:

@@ -5,9 +5,9 @@
 #
 # *With twenty minutes: as far as "Training on three ranks", then "When does sending cost more?"*
 #
-# The oldest way to divide a training run is still the outermost layer of every large one: give each
-# device, or each group of devices, a copy of the model, a **replica**, and let each copy read a
-# different part of the text. This is **data parallelism**.
+# The oldest way to divide a training run is still part of nearly every large one: give each device,
+# or each group of devices, a copy of the model, a **replica**, and let each copy read a different
+# part of the text. This is **data parallelism**.
 #
 # But replicas that read different texts compute different gradients. Left alone, they would drift
 # apart: a thousand devices would train a thousand models, each on a thousandth of the text.
@@ -242,12 +242,12 @@ claim.below("they differ by less than a thousandth of that", difference, 1e-3 * 
 # ## Global batch and learning rate
 #
 # Three ranks read three times as much per step, so they take a third of the steps over the same
-# text. Should each step be longer? As long as the gradients of consecutive steps point in nearly
-# the same direction, $k$ small steps cover the distance of one step that is $k$ times as long,
-# which suggests the **linear scaling rule**: multiply the batch by $k$, multiply the learning rate
-# by $k$. Together with a few epochs of warm-up, [Goyal et al.](https://arxiv.org/abs/1706.02677)
-# used it to train ResNet-50 with batches of 8,192 on 256 GPUs. For Adam, [Malladi et
-# al.](https://arxiv.org/abs/2205.10287) derive a factor of $\sqrt k$.
+# text. Should each step be longer? As long as the weights move so little in $k$ steps that each
+# batch's gradient stays nearly the same, $k$ small steps add up to one step along the mean gradient
+# that is $k$ times as long, which suggests the **linear scaling rule**: multiply the batch by $k$,
+# multiply the learning rate by $k$. Together with a few epochs of warm-up, [Goyal et
+# al.](https://arxiv.org/abs/1706.02677) used it to train ResNet-50 with batches of 8,192 on 256
+# GPUs. For Adam, [Malladi et al.](https://arxiv.org/abs/2205.10287) derive a factor of $\sqrt k$.
 #
 # Neither holds for long. The larger the batch, the less noisy its gradient, and the less a still
 # larger one helps. Where noise and gradient are about equal, [McCandlish et
@@ -497,9 +497,9 @@ def tree(x, rank, n):
 
 # %% [markdown]
 # Before the race we measure $\alpha$ *in place*, because a message also needs processor time, and a
-# rank that has slept takes a moment to wake up. We do it twice: for a message that travels alone,
-# as in star and tree, and for a step of the ring, in which all ranks send and receive at once. With
-# these two and the link's $\beta$, the formulas predict all six races.
+# rank that has slept takes a moment to wake up. We do it twice: for a message whose two ranks have
+# nothing else to do, as in star and tree, and for a step of the ring, in which all ranks send and
+# receive at once. With these two and the link's $\beta$, the formulas predict all six races.
 
 
 # %%
@@ -581,12 +581,12 @@ show(curves(lines, title, x="bytes of the tensor", y="time of an all-reduce (s)"
 # $$6\,(\alpha + \beta S) = 14\,\Bigl(\alpha + \beta\,\frac S8\Bigr)
 # \qquad\Longrightarrow\qquad S = \frac{8}{4.25}\cdot\frac\alpha\beta,$$
 #
-# which is 470 kB by the link's own 50 ms, and some more by the two $\alpha$ that we measured. So
-# none of these three is always best, and libraries don't settle on one: NCCL picks ring or tree
-# (its trees are double, and cut tensors into pieces) for each call, by size and number of ranks.
-# Where any two ranks can talk at full speed, recursive halving and doubling unites both advantages,
-# the few steps of the tree and the few bytes of the ring:
-# $2\alpha\log_2 n + 2\,\frac{n-1}n\,\beta S$.
+# which is 470 kB by the link's own 50 ms, and about a fifth more by the two $\alpha$ that we
+# measured. So none of these three is always best, and libraries don't settle on one: NCCL picks
+# ring or tree (its trees are double, and cut tensors into pieces) for each call, by size and number
+# of ranks. Where any two ranks can talk at full speed, recursive halving and doubling combines both
+# advantages, the few steps of the tree and the few bytes of the ring: $2\alpha\log_2 n +
+# 2\,\frac{n-1}n\,\beta S$.
 #
 # Why does a step of the ring have a larger $\alpha$ than a message alone? Take the link away, and
 # look at what is left. The last number of each line is the same step with `batch_isend_irecv`, the
@@ -643,10 +643,10 @@ if usable_cores() < 8:
 # Eight network cards work at once, and the slow links see $2(n/8-1)$ steps instead of the $2(n-1)$
 # of one long ring. This is a **two-level** (or hierarchical) all-reduce. (Eight rings side by side,
 # one for each card, as NCCL builds them, also leave an eighth of the bytes to each. What two levels
-# save beside it is slow steps.)
+# save in addition is slow steps.)
 #
 # Large runs often take these sums in 32 bits even if the weights have 16. A bfloat16 keeps eight
-# significant bits, and in a ring a part collects one rank's numbers after another:
+# significant bits, and in a ring a part adds up the ranks' numbers one after another:
 
 # %%
 total = torch.zeros((), dtype=torch.bfloat16)
@@ -663,9 +663,9 @@ _ = claim("1,024 ranks each add a 1, in bfloat16", total.item(), 256, within=1e-
 #
 # ## When does sending cost more than computing?
 #
-# **If many ranks average gradients of 2 bytes, it can hide behind backward only if each replica
-# reads at least $F/B$ tokens in the last micro-batch of a step**, where $F$ is the FLOP/s of a
-# device and $B$ the bytes per second of its link. To begin with, a step has one micro-batch.
+# **If many ranks average gradients of 2 bytes, the averaging can hide behind backward only if each
+# replica reads at least $F/B$ tokens in the last micro-batch of a step**, where $F$ is the FLOP/s
+# of a device and $B$ the bytes per second of its link. To begin with, a step has one micro-batch.
 #
 # Here is why. Backward multiplies and adds each of the $P$ weights twice for each token, once for
 # the gradient of the layer's input and once for the weight's own: $4Pt$ FLOPs for $t$ tokens. A
@@ -676,12 +676,12 @@ _ = claim("1,024 ranks each add a 1, in bfloat16", total.item(), 256, within=1e-
 # $$\frac{4Pt}{F} \;\ge\; \frac{4P}{B} \qquad\Longleftrightarrow\qquad t \;\ge\; \frac{F}{B}.$$
 #
 # The size of the model has canceled: a larger one computes longer and sends longer, in the same
-# proportion. For $n$ ranks the bound is $(n-1)/n$ of this, so once there are many replicas, their
-# number hardly matters either. All that counts is how many tokens a replica reads, and the ratio of
-# two numbers on data sheets. (Halve what these say: NVLink's 900 GB/s are the sum of both
-# directions, and 1,979 TFLOP/s need sparse matrices.) An H100 computes 989 TFLOP/s at its peak in
-# 16 bits, and about 400 in a whole training step. It sends 450 GB/s over NVLink, and 50 GB/s over a
-# network card of 400 Gbit/s:
+# proportion. For $n$ ranks the bound is $(n-1)/n$ of this, so once there are many replicas, and as
+# long as the latency is small, their number hardly matters either. All that counts is how many
+# tokens a replica reads, and the ratio of two numbers on data sheets. (Halve the data-sheet
+# figures: NVLink's 900 GB/s are the sum of both directions, and 1,979 TFLOP/s need sparse
+# matrices.) An H100 computes 989 TFLOP/s at its peak in 16 bits, and about 400 in a whole training
+# step. It sends 450 GB/s over NVLink, and 50 GB/s over a network card of 400 Gbit/s:
 
 # %%
 any_model = gpt(4096, 32, 32)
@@ -694,7 +694,7 @@ predict(
     "data_parallel_gradients-7",
     "Llama 3 405B trained on 16,384 H100s with 16.8 million tokens a step. Suppose each GPU were a "
     "replica of its own and averaged gradients of 2 bytes in one ring through its network card. At "
-    "the peak, how long does averaging take, next to backward?",
+    "the peak and without latency, how long does averaging take, next to backward?",
     "less: 405 billion parameters give backward a lot to compute",
     "about as long",
     "nearly 20 times as long",
@@ -807,10 +807,11 @@ show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy
 # \text{last backward: } \frac{4 \cdot 3.2 \cdot 10^9 \cdot 8{,}192}{400 \cdot 10^{12}} =
 # 0.26\text{ s}.$$
 #
-# On the first stage, which ends its backward last, 0.25 s of averaging stick out of a step that
-# computes for more than six seconds. If the ranks also share the optimizer's state, they only
-# reduce-scatter gradients, which takes 0.25 s and nearly hides, all but the last layer's; the other
-# half of the all-reduce then carries new weights and can hide behind the next forward (lesson 12).
+# On the first stage, which ends its backward last, 0.25 s of averaging remain exposed in a step
+# that computes for more than six seconds. But Llama 3's ranks also share the optimizer's state, so
+# they only reduce-scatter gradients, which takes 0.25 s and nearly hides, all but the last layer's;
+# the other half of the all-reduce then carries new weights and can hide behind the next forward
+# (lesson 12).
 #
 # So much for paced ranks. Here are three steps of the real script on two ranks of your machine,
 # with your `average_gradients()`: all of the communication comes after all of forward and backward.
@@ -834,8 +835,8 @@ answer("data_parallel_gradients-8", mine)
 
 # %% [markdown]
 # A B200 computes 2,250 TFLOP/s. Say it still sends 50 GB/s between nodes. Gradients have 4 bytes
-# and are all-reduced over many nodes, and a step has one micro-batch. From how many tokens per
-# replica can averaging hide behind backward, at the peak?
+# and are all-reduced over many nodes, in one ring through its card, and a step has one micro-batch.
+# From how many tokens per replica can averaging hide behind backward, at the peak?
 
 # %%
 mine = None

@@ -137,11 +137,11 @@ gaps = {name: both_ways(make, quick(20, 3)) for name, make in OPTIMIZERS.items()
 # %%
 claim.below("SGD and momentum: the largest gap", max(gaps["SGD"] + gaps["momentum"]), 1e-11)
 claim.below(
-    "a tenth, and the part of the way that Adam's gap is after one step", 0.1, gaps["Adam"][0]
+    "a tenth, and Adam's gap after one step, as a share of the distance", 0.1, gaps["Adam"][0]
 )
 
 # %%
-title = "SGD and momentum agree to the last digits; Adam goes another way from the first step"
+title = "SGD and momentum agree up to rounding; Adam ends elsewhere from the first step"
 show(curves(gaps, title, y="gap / distance from the start", log="y"))
 reveal("data_parallel_weights-1")
 
@@ -388,21 +388,22 @@ reveal("data_parallel_weights-4", fair=fair)
 # %% [markdown]
 # The figure explains the headline. At the left edge the rate is too small for every method, and
 # most of all for averaged weights, whose steps are short: from there to their best rate they gain
-# 0.59 nats, averaged gradients 0.35. So the best rate of averaged weights lies to the right of that
-# of averaged gradients. (0.008 against 0.006. On a grid of six rates that's consistent with a
-# factor of $\sqrt 3$. A gap of 0.13 nats remains, probably because no single rate suits all
-# tensors.) DiLoCo's lies to the left, because its outer momentum makes steps *longer*. In the long
-# run, a change that keeps its direction is multiplied by $\eta/(1-\mu) = 0.7/0.4 = 1.75$. A rate
-# 1.5 times as large for plain averaging is enough to turn the headline around: after every step at
-# 0.003, it's ahead of DiLoCo at 0.002 with every seed. (With the same rate for both, DiLoCo leads
-# on average up to 0.004, and at 0.006 it's behind with every seed.)
+# 0.59 nats, averaged gradients 0.35. So the best rate of averaged weights lies, on average, to the
+# right of that of averaged gradients. (0.008 against 0.006. On a grid of six rates that's
+# consistent with a factor of $\sqrt 3$. A gap of 0.13 nats remains, probably because no single rate
+# suits all tensors.) DiLoCo's lies to the left of plain averaging's with as many local steps (0.004
+# against 0.006), because its outer momentum makes steps *longer*. In the long run, a change that
+# keeps its direction is multiplied by $\eta/(1-\mu) = 0.7/0.4 = 1.75$. A rate 1.5 times as large
+# for plain averaging is enough to turn the headline around: after every step at 0.003, it's ahead
+# of DiLoCo at 0.002 with every seed. (With the same rate for both, DiLoCo leads on average up to
+# 0.004, and at 0.006 it's behind with every seed.)
 #
 # (Each rate was chosen on the text on which it's then judged, which flatters all methods a little.
 # DiLoCo's $\eta$ and $\mu$ weren't tuned.)
 #
 # What is left when each has its own rate? Averaging less often costs loss, as the ranks drift
-# apart, and DiLoCo gives a part of it back. (With 64 local steps instead of 16, it sends a quarter
-# of the bytes and loses another 0.15 nats.)
+# apart, and DiLoCo recovers part of it. (With 64 local steps instead of 16, it sends a quarter of
+# the bytes and loses another 0.15 nats.)
 
 # %%
 predict(
@@ -448,12 +449,12 @@ for name, losses in tuned.items():
 cost = mean(tuned["DiLoCo, every 16 steps"]) - mean(tuned["gradients, every step"])
 
 # %%
-title = f"DiLoCo sends a sixteenth of the bytes and ends {cost:.2f} nats above averaged gradients"
+title = f"DiLoCo every 16 steps: a sixteenth of the bytes, {cost:.2f} nats above averaged gradients"
 show(points(found, title, x="MB that a rank sends", y="nats above averaged gradients"))
 
 # %% [markdown]
 # Against ordinary data parallelism, which averages gradients, every one of these methods *loses*
-# per step. Averaging Adam's weights after every step gets nothing in return. Those that average
+# per step. Averaging Adam's weights after every step buys nothing in return. Those that average
 # less often win time per step, and time is what you pay for. So ask how many steps averaged
 # gradients need to reach the loss that DiLoCo has after 256:
 
@@ -474,17 +475,18 @@ print(f"DiLoCo is faster if an average takes more than {ratio:.2f} of a step's c
 #
 # $$\frac{a}{c} \;>\; \frac{256 - k}{k - 16}.$$
 #
-# That was one seed, and we looked only every 8 steps, so $k$ lies between 177 and 184 and the ratio
-# between 0.43 and 0.49. With `SEED` 1 and 2 we found ratios of 0.50 and 0.43.
+# That was one seed, and we looked only every 8 steps, so $k$ may be up to 7 smaller and the ratio
+# some 0.06 larger. Other seeds, and the same seed on another machine, gave ratios from 0.36 to
+# 0.50: take it as about half a step.
 #
 # Inside a cluster, most of $a$ hides behind the backward (lesson 10), what is left is a few percent
 # of $c$, and averaging gradients wins. Between data centers $a$ is many times $c$: the four minutes
 # from the top of this page against half a second, if 1,024 H100s share 4 million tokens. Then the
 # hundreds of steps between two averages are the point, and even with $H = 500$ the link takes as
 # long as the computing. Besides, machines stall or fail, and between two averages they hold nobody
-# up ([lesson 21](21_training_never_stops.ipynb) lets a replica be late, and merges it all the
-# same). But the average needn't stall anyone: Streaming DiLoCo sends it while the next local steps
-# compute ([2501.18512](https://arxiv.org/abs/2501.18512)).
+# up ([lesson 21](21_training_never_stops.ipynb) lets a replica be late, and still merges it). But
+# the average needn't stall anyone: Streaming DiLoCo sends it while the next local steps compute
+# ([2501.18512](https://arxiv.org/abs/2501.18512)).
 #
 # And a caution. Our runs are short: at most 16 outer steps, where the paper has 128. What carries
 # over to other models is the way of comparing, not the numbers.
@@ -494,8 +496,8 @@ print(f"DiLoCo is faster if an average takes more than {ratio:.2f} of a step's c
 # Now find something better. `DP/weight_aggr/slow_link.py` has three replicas and a simulated clock:
 # forward and backward together take one second, and an all-reduce takes as long as its bytes need
 # at 1 Mbit/s, plus four latencies of 0.1 s. For the whole model that's 6.9 s, so $a/c$ is far above
-# 0.43. After five minutes the method is stopped, and the loss on new stories counts. Here is the
-# baseline, ordinary data parallelism, and Local SGD. Both start from random weights, with Adam
+# that ratio. After five minutes the method is stopped, and the loss on new stories counts. Here is
+# the baseline, ordinary data parallelism, and Local SGD. Both start from random weights, with Adam
 # inside and at 0.006, the best rate of both above:
 
 # %%
@@ -546,7 +548,7 @@ check("DP-8")
 # - Averaging gradients doesn't remove an initial difference between the ranks; averaging weights
 #   removes it at once.
 # - Local steps save messages and cost loss, because the ranks drift apart. DiLoCo, an outer
-#   optimizer with momentum on the averaged change, gives a part of it back.
+#   optimizer with momentum on the averaged change, recovers part of it.
 # - It pays where averaging takes long compared with computing, $a/c > (256 - k)/(k - 256/H)$ if
 #   averaged gradients need $k$ steps instead of 256: between data centers, not in one.
 # - One run is an anecdote. Compare seed by seed, on new text.

@@ -212,9 +212,9 @@ claim("size of the entries of the embedding at the start", entries, 0.02)
 
 # %% [markdown]
 # The twins end 1.3e-6 apart, less than the 3.1e-5 above, because we rounded only the gradients,
-# while float32 rounds every product and every sum. But the pattern is there: two steps made the
-# difference, 8 and 9, in which the gradient of the embedding is largest, and the worst row is first
-# that of "A", then that of "in". A row is trained by its own token alone, so it can drift by
+# while float32 rounds every product and every sum. But we can see where it happens: two steps made
+# the difference, 8 and 9, in which the gradient of the embedding is largest, and the worst row is
+# first that of "A", then that of "in". A row is trained by its own token alone, so it can drift by
 # itself. And the embedding is the one matrix that is divided by its own size: the first RMSNorm
 # behind it scales a row to entries of about 1. The rows begin with entries of 0.02, so a difference
 # in a row comes out fifty times as large, and so does the gradient that comes back to it. If that's
@@ -225,8 +225,9 @@ after, of_one = drifted[-1][0], [*drift(scale=50)][-1][0]
 claim.below("with entries of 1, the largest difference after the last step", of_one, after / 1000)
 
 # %% [markdown]
-# Keep the test in mind. When a parallel trainer is "almost" right, run both sides in float64 before
-# you believe either explanation. It takes a minute, and it ends the discussion.
+# (A factor of 50 comes from gradients that are 50 times smaller now; the rest, because the rows no
+# longer amplify.) Keep the test in mind. When a parallel trainer is "almost" right, run both sides
+# in float64 before you believe either explanation. It takes a minute, and it ends the discussion.
 #
 # ## What no stage can do alone
 #
@@ -311,7 +312,7 @@ print(tokenizer.decode([i for i in story if i != end]))
 predict(
     "dp_x_pp-4",
     "Every column needs 4 s for its all-reduce, and each starts when its rank has done its last "
-    "backward. Of the three columns, which one makes the step longer?",
+    "backward. Whose all-reduce ends up on the critical path of the step?",
     "all three: the step grows by 12 s",
     "the last stage's, which has the loss to compute as well",
     "the first stage's alone; the others' all-reduces cost nothing",
@@ -332,8 +333,8 @@ reveal("dp_x_pp-4")
 
 # %% [markdown]
 # The last stage finishes its backwards first, and while the gradients still ripple back to stage 0,
-# its column has time to average. Stage $r$ ends $r\,t_B$ before stage 0, so an all-reduce of $a$
-# seconds adds only
+# its column has time for the all-reduce. Stage $r$ ends $r\,t_B$ before stage 0, so an all-reduce
+# of $a$ seconds adds only
 #
 # $$\max_r\,(a_r - r\,t_B)$$
 #
@@ -383,7 +384,7 @@ answer("dp_x_pp-5", mine)
 # %% [markdown]
 # So which load is larger depends on the tokens of a pipeline. BLOOM 176B, with 12 stages, had each
 # pipeline read 256 sequences of 2,048 tokens and width 14,336 in a step, with 2 bytes for each
-# number:
+# number (it accumulated its gradients in 4, which doubles the second figure):
 
 # %%
 activations, gradients = 256 * 2048 * 14336 * 2, 176e9 / 12 * 2
@@ -391,8 +392,8 @@ print(f"{2 * activations / 1e9:.0f} GB of activations there and back, "
       f"{gradients / 1e9:.0f} GB of gradients in a stage")  # fmt: skip
 
 # %% [markdown]
-# They hold equally many. But an all-reduce among 8 pipelines sends 2 · 7/8 times its gradients, 51
-# GB: even with 4 million tokens a step, BLOOM's columns send more than its rows.
+# The two are equally large. But an all-reduce among 8 pipelines sends 2 · 7/8 times its gradients,
+# 51 GB: even with 4 million tokens a step, BLOOM's columns send more than its rows.
 #
 # Bytes aren't the whole difference. Activations are on the critical path: one that arrives late
 # makes the next stage stall. Gradients are needed once a step, and can travel while something else
@@ -521,7 +522,7 @@ found = {
 ends = {name: list(row.values())[-1] for name, row in found.items()}
 
 # %%
-title = "Columns need a million tokens and more; eager pipelines lead throughout"
+title = "Columns pass plain 1F1B at 1.7 million tokens; eager pipelines lead throughout"
 show(curves(found, title, x="sequences of a step", y="computing (% of the step)", log="x"))
 claim.below("computing (%): 1F1B, and columns that cross", ends["pipelines cross, 1F1B"],
             ends["columns cross"])  # fmt: skip
@@ -531,12 +532,12 @@ reveal("dp_x_pp-7", share=ends["columns cross"])
 # With few tokens in a step, only pipelines may cross the slow links. With many, columns may cross
 # too, and even pass plain 1F1B. With eager 1F1B, the pipelines hide their messages for the memory
 # of two more micro-batches, and lead throughout. The columns hide nothing, and do well only once
-# their 15 s are spread over a long step: with 1,536 sequences, 3 million tokens, they're 17 % of
+# their 15 s are spread over a long step: with 1,536 sequences, 3 million tokens, they take 17 % of
 # it. Could they hide? With four chunks in breadth-first order, each chunk is averaged while the
 # next one computes. But that order keeps *all* micro-batches, 2.3 GB each (34 $s\,d$ bytes a layer
 # with fused attention, eight layers), and a GPU of 80 GB has room for 22 of them beside the 28 GB
-# of weights and optimizer. So it has a single point, at 48 sequences, where there's so little to
-# compute that only 1.5 of the 15 s hide.
+# of weights and optimizer. So its curve is a single point, at 48 sequences, where there's so little
+# to compute that only 1.1 of the 15 s hide.
 #
 # Both orders exist, and now you can read them:
 #
@@ -545,7 +546,7 @@ reveal("dp_x_pp-7", share=ends["columns cross"])
 #   which fetches weights and reduces gradients while the GPU computes, and so tolerates the slowest
 #   links ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). `Grid` has this order:
 #   neighbors in a row have neighboring rank numbers. For our three machines it loses at every size
-#   here, by 16 points still at 3 million tokens. It pays where the averages hide, as Llama 3's do.
+#   here, by 17 points still at 3 million tokens. It pays where the averages hide, as Llama 3's do.
 #
 # How well does it hide? Llama 3 fills each machine with tensor parallelism (lesson 13), so both
 # other groups leave it. Here is what our model of a cluster says about its 16,384 GPUs and 16

@@ -3,7 +3,7 @@
 #
 # *Reading 40 minutes · tasks 110 (homework 75) · machine 2*
 #
-# *With twenty minutes: read up to the picture of the MLP, do TP-5, and look at the timelines.*
+# *With twenty minutes: read to the MLP's picture, then "Backward, and two operators" with TP-5.*
 #
 # A pipeline assigns some of the layers to each device, and ZeRO-3 gathers a layer's weights before
 # it computes. Either way, one device computes a whole layer, and that fails twice. A layer may not
@@ -363,9 +363,9 @@ show(in_one_step(traces[0].merged(traces[1])))
 # %% [markdown]
 # Every all-reduce in this step is **on the critical path**, because our script waits for it before
 # it goes on. (The link needs only 0.8 ms for each of them. The rest of a bar is what our processes
-# take to begin and end a message.) Forward it has no choice: the next product needs the sum. This
-# is what sets tensor parallelism apart from data parallelism, whose averages can hide behind the
-# backward pass.
+# take to begin and end a message and to wait for each other.) Forward it has no choice: the next
+# product needs the sum. This is what sets tensor parallelism apart from data parallelism, whose
+# averages can hide behind the backward pass.
 #
 # The all-reduces of the backward pass could hide too, though. There a layer computes two things,
 # the gradient of its input and the gradient of its weights, and only the first must be summed. So
@@ -408,10 +408,11 @@ ways = {
 show(compare(ways, "The all-reduce runs beside the gradient of the weights"))
 
 # %% [markdown]
-# Beside a product a message takes longer than alone, so part of it still shows. Forward has no such
-# second product: each pair of products needs the sum before it. There one cuts the product itself
-# into chunks, and sends one while computing the next. That's **async tensor parallelism**, and
-# lesson 17 builds it.
+# Only part of it hides: our process takes some milliseconds to start the message, and beside it the
+# product is slower. (The bar ends when the rank asks for the sum, not when it arrives.) Forward has
+# no such second product: each pair of products needs the sum before it. There one cuts the product
+# itself into chunks, and sends one while computing the next. That's **async tensor parallelism**,
+# and lesson 17 builds it.
 #
 # ## The vocabulary
 #
@@ -430,9 +431,9 @@ predict(
     "tensor_parallel-7",
     "A batch of 3 sequences of 128 tokens, a vocabulary of 4,096, two ranks. How many numbers does "
     "a rank put into all-reduces for the loss?",
-    "3 x 128 x 4,096: all logits",
-    "3 x 128 x 3: three for each position",
-    "4,096: one for each token of the vocabulary",
+    "1,572,864",
+    "1,152",
+    "4,096",
 )
 
 
@@ -630,9 +631,10 @@ reveal("tensor_parallel-8")
 # model affords more.
 #
 # Now four ranks run the real collectives of sequence parallelism on a slowed link, and sleep for
-# the time of the products. We choose the rate so that $n^* = 4$ at width 64: both should take
-# equally long. Twice the tokens should change nothing about that, and at twice the width sending
-# should take half as long as computing.
+# the time of the products. (Link and products are only slept for, so this checks our count of
+# collectives and bytes, not a machine.) We choose the rate so that $n^* = 4$ at width 64: both
+# should take equally long. Twice the tokens should change nothing about that, and at twice the
+# width sending should take half as long as computing.
 
 
 # %%
@@ -664,12 +666,13 @@ for d, tokens in ((64, 512), (64, 1024), (128, 512)):
     print(f"   {measured / computing:.2f} times its computing")
 
 # %% [markdown]
-# (Eight collectives take some milliseconds more than on paper, which shows most in the shortest
-# layer.) Each further GPU gains less, and over a network much less. So tensor parallelism is mostly
-# used inside an **NVLink domain**, the group of GPUs that the fast links connect, and pipelines and
-# data parallelism go between domains. For years that domain was one machine with 8 GPUs. In a GB200
-# NVL72 it's a rack of 72, so larger degrees have become affordable. In `helpers.grid` the
-# tensor-parallel ranks are neighbors, which puts them in one domain.
+# (Each of the eight collectives takes some 12 ms more than on paper, which shows most in the
+# shortest layer.) Each further GPU gains less, and over a network much less. So tensor parallelism
+# is mostly used inside an **NVLink domain**, the group of GPUs that the fast links connect, and
+# pipelines and data parallelism go between domains. For years that domain was one machine with 8
+# GPUs. In a GB200 NVL72 it's a rack of 72, so more than 8 ranks have become affordable, though
+# $B/F$ is no higher there, and neither is the bound. In `helpers.grid` the tensor-parallel ranks
+# are neighbors, which puts them in one domain.
 #
 # ## What to remember
 #

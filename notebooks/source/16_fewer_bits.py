@@ -13,7 +13,7 @@
 #
 # It does notice, in ways that are easy to miss. Small gradients turn into zeros, small updates
 # disappear, a long sum ignores what is added to it. Each of these has a cure, and the recipes in
-# which models like DeepSeek-V3 were trained are these cures put together.
+# which models like DeepSeek-V3 were trained combine most of these cures.
 #
 # **Question.** How few bits can a number have before training notices, and what do they save?
 
@@ -99,12 +99,12 @@ for f in FORMATS:
 reveal("fewer_bits-1")
 
 # %% [markdown]
-# (E4M3 says 448 for both, its largest number: it has no infinity.) How large is the mistake on
-# average? A number $x = s\,2^e$ with $1 \le s < 2$ has a neighbor at a distance of $u = 2^{e-m}$,
-# and rounding to the nearest is off by anything up to $u/2$, so its variance is $u^2/12$. Relative
-# to $x$ that's $2^{-2m}/(12 s^2)$. Numbers of many sizes have significands spread like $1/s$
-# (Benford's law, in base 2), for which $1/s^2$ has the mean $3/(8 \ln 2)$. So rounding changes a
-# number by
+# (E4M3 returns 448 for both, its largest number: like a GPU's cast, ours saturates.) How large is
+# the mistake on average? A number $x = s\,2^e$ with $1 \le s < 2$ has a neighbor at a distance of
+# $u = 2^{e-m}$, and rounding to the nearest is off by anything up to $u/2$, so its variance is
+# $u^2/12$. Relative to $x$ that's $2^{-2m}/(12 s^2)$. Numbers of many sizes have significands
+# spread like $1/s$ (Benford's law, in base 2), for which $1/s^2$ has the mean $3/(8 \ln 2)$. So
+# rounding changes a number by
 #
 # $$c = 2^{-m} \sqrt{\frac{1}{12} \cdot \frac{3}{8 \ln 2}} \approx 0.212 \times 2^{-m}$$
 #
@@ -131,8 +131,8 @@ for f in (BF16, FP16, E4M3, E5M2):
 # small. The loss is a mean over all tokens that a replica reads in a step, so the gradient of each
 # single activation has the factor one over their number. (The division by the number of replicas
 # usually comes after backward.) Let's look at what flows back through the layers of our trained
-# model, if its batch is one of many that together have 131,072 tokens. (Each loss is divided by
-# their number, as you know from lesson 06.)
+# model, if its batch is one of many that together have 131,072 tokens. (Each batch's loss is
+# divided by the number of batches, 256, as in lesson 06.)
 
 # %%
 tokenizer, net = pretrained("best")
@@ -189,7 +189,7 @@ reveal("fewer_bits-2", zeros=zeros)
 # ([1710.03740](https://arxiv.org/abs/1710.03740)).
 #
 # By how much? Too small a scale leaves zeros, and too large a one makes infinities. Infinities have
-# a virtue: you can't miss them. So let the scale find itself. Double it from time to time; if a
+# a virtue: you can't miss them. So let the scale tune itself. Double it from time to time; if a
 # gradient becomes infinite, throw that step away and halve it.
 #
 # ### Your turn: FB-2 · 15 minutes · 10 points
@@ -253,11 +253,11 @@ def torchs_scales(start, steps):
 claim.same("torch's scale goes the same way", torchs_scales(2.0**45, len(scales)) == scales)
 
 # %% [markdown]
-# Two mistakes are common. Whoever clips gradients must call `scaler.unscale_(optimizer)` first, or
-# the norm is that of the scaled ones. And the scale belongs in the checkpoint: it has a
-# `state_dict()`, and without it a run that starts again has the scale of its first step: one that's
-# too high skips steps, which you can see, and with one that's too low gradients vanish until it has
-# doubled often enough, which you can't.
+# Two mistakes are common. If you clip gradients, call `scaler.unscale_(optimizer)` first, or the
+# norm is that of the scaled ones. And the scale belongs in the checkpoint: it has a `state_dict()`,
+# and without it a run that starts again has the scale of its first step: one that's too high skips
+# steps, which you can see, and with one that's too low gradients vanish until it has doubled often
+# enough, which you can't.
 #
 # bf16 ended all this. It has the range of fp32, so nothing has to be scaled, and it pays with three
 # bits of precision. Training turned out not to miss them, and that's a remarkable fact: a gradient
@@ -266,8 +266,8 @@ claim.same("torch's scale goes the same way", torchs_scales(2.0**45, len(scales)
 #
 # ## Updates that vanish
 #
-# There's one place where precision is missed. Around 1, bf16 has the numbers 1, 1.0078, 1.0156 and
-# so on, $2^{-7}$ apart. An update changes a weight by perhaps a thousandth.
+# There's one place where training does miss the precision. Around 1, bf16 has the numbers 1,
+# 1.0078, 1.0156 and so on, $2^{-7}$ apart. An update changes a weight by perhaps a thousandth.
 
 # %%
 predict(
@@ -321,8 +321,8 @@ for step, size in enumerate((1.0, 1.0, 50.0, 1.0)):
           f"delayed {errors[1]:.1%}")  # fmt: skip
 
 # %% [markdown]
-# One scale for a whole tensor has an enemy: the **outlier**. Activations of large models have
-# single features up to 20 times larger than the rest
+# One scale for a whole tensor has an enemy, above all in integers: the **outlier**. Activations of
+# large models have single features up to 20 times larger than the rest
 # ([2208.07339](https://arxiv.org/abs/2208.07339)), and gradients have rows that matter far more
 # than others. The scale follows the largest number, and all others are pushed down toward the end
 # of the range. So give each **block** of the matrix a scale of its own. DeepSeek-V3 uses 1 x 128
@@ -383,10 +383,10 @@ show(curves(found, "Only an outlier beyond 10,000 hurts, and only what shares it
 reveal("fewer_bits-4", error=found["one scale"][1000.0])
 
 # %% [markdown]
-# E4M3 is more patient than its eight bits suggest, because it's a *floating*-point format: 1,000
+# E4M3 is more forgiving than its eight bits suggest, because it's a *floating*-point format: 1,000
 # times smaller than the largest is still above its subnormals, with all three bits of its mantissa.
-# (With eight-bit integers nearly everybody else would be zero by now.) The smallest number it can
-# represent is $2^{-9}$, and half of that rounds to zero. So if the outlier is $A$, a number
+# (With eight-bit integers nearly every other number would be zero by now.) The smallest number it
+# can represent is $2^{-9}$, and half of that rounds to zero. So if the outlier is $A$, a number
 # vanishes below
 #
 # $$\frac{A}{448} \times 2^{-10} = \frac{A}{458{,}752}.$$
@@ -414,10 +414,10 @@ claim.same("zeros beside an outlier of 10^8", list(lost.values()), [131_071, 16_
 # whole idea. What does it cost? A float32 scale for 128 numbers adds a quarter of a bit to each,
 # and so does an E8M0 for 32.
 #
-# But if E4M3 survives an outlier of 1,000, who needs blocks? Large models do, most of all for
-# gradients: they spread over more powers of two than it has. Below $2^{-6}$, that's 28,672 times
-# smaller than the largest, E4M3 has only subnormal numbers, which lose one bit of precision after
-# the other. With one scale for a tensor:
+# But if E4M3 survives an outlier of 1,000, who needs blocks? Gradients first: they spread over more
+# powers of two than it has. (Runs with one scale for a tensor exist, as we'll see; blocks buy a
+# margin.) Below $2^{-6}$, that's 28,672 times smaller than the largest, E4M3 has only subnormal
+# numbers, which lose one bit of precision after the other. With one scale for a tensor:
 
 # %%
 below = [(f != 0) & (f.abs() < f.abs().max() / 28_672) for f in flowing]
@@ -587,10 +587,11 @@ claim.below("blocks of 128, E4M3 as well", mean["FP8, blocks of 128"], mean["eve
 
 # %% [markdown]
 # Backward starts at the last layer, so errors grow toward the first one, but slowly. (Smaller
-# blocks don't make MXFP8 better: its scales are powers of two, so a block's largest number is
-# rounded too, where an exact scale makes it 448.) A gradient that is 13 % off sounds like a broken
-# one. But what if we take another batch of stories, and no rounding at all? If two gradients are
-# equally long and have nothing in common, their distance is $\sqrt 2$ of either, by Pythagoras:
+# blocks don't make MXFP8 better. One reason may be that its scales are powers of two, so a block's
+# largest number is rounded too, where an exact scale makes it 448.) A gradient that is 13 % off
+# sounds broken. But what if we take another batch of stories, and no rounding at all? If two
+# gradients are equally long and have nothing in common, their distance is $\sqrt 2$ of either, by
+# Pythagoras:
 
 # %%
 another = of_layers(moved(0).double(), others)
@@ -598,12 +599,12 @@ off = sum(map(away, another, oracles[0])) / len(another)
 claim("another batch's gradient is away by", off, math.sqrt(2))
 
 # %% [markdown]
-# So beside the noise of a batch this small, that of eight bits is smaller still. (A larger batch
-# averages its own noise away. The rounding of the weights is the same in all micro-batches, and
-# stays.) Does training notice it? We trained a LLaMA of two layers and width 128 in each format for
-# 120 steps, from the same weights on the same stories, with three seeds. A step reads 128 tokens,
-# and its gradients are as small as if these were one of 1,024 parts of a step of 131,072. The score
-# is the distance to the entropy of the text, in nats per token.
+# So for a batch this small, its own noise is ten times that of eight bits. (A larger batch averages
+# its own noise away. The rounding of the weights is the same in all micro-batches, and stays.) Does
+# training notice it? We trained a LLaMA of two layers and width 128 in each format for 120 steps,
+# from the same weights on the same stories, with three seeds. A step reads 128 tokens, and its
+# gradients are as small as if these were one of 1,024 parts of a step of 131,072. The score is the
+# distance to the entropy of the text, in nats per token.
 
 # %%
 predict(
@@ -638,9 +639,10 @@ for name in ("bf16", "fp16, loss scaled", "FP8, blocks of 128", "MXFP8"):
 # something *zero*. With the loss scaled, the same fp16 ends where float32 does. Noise, on the other
 # hand, does little: in eight bits with scales, the mean of three seeds is within about one percent
 # of float32. Four bits, with a scale for each 16 numbers, cost a little. (These scales are in
-# float32, so it's 6 bits in all; NVFP4 rounds them to eight bits, which makes 4.5.) With delayed
-# scaling one seed lost as much. And one scale for a tensor did as well as blocks: this model is too
-# small, or the run too short, to need them.
+# float32, so it's 6 bits in all; NVFP4 rounds them to eight bits, which makes 4.5.) In four bits a
+# third of the gradients become zero too, but only those that are small beside their 15 neighbors.
+# With delayed scaling one seed lost 0.15. And one scale for a tensor did as well as blocks: this
+# model is too small, or the run too short, to need them.
 #
 # Read this with care. It's a small model, at the beginning of its training, where gradients are
 # large and all point the same way. Later batches agree less: their mean becomes small beside each
@@ -676,7 +678,7 @@ _ = claim(
 # %%
 predict(
     "fewer_bits-7",
-    "1,024 ranks add up gradients in bf16 around a ring. How far off is the result?",
+    "1,024 ranks add up random numbers in bf16 around a ring. How far off is the result?",
     "about 0.2 %, like any number in bf16",
     "about 4 %: as bad as a single number in E4M3, or worse",
     "more than 100 %: nothing is left",
@@ -738,7 +740,7 @@ reveal("fewer_bits-7", error=lines["around a ring"][1024])
 # ### Your turn: FB-4 · 15 minutes · 10 points
 #
 # Write `all_reduce()` in `primer/few_bits/eight_bits.py`. It sends as many numbers as a ring does,
-# each in about half of the bytes. It has four lines, and one trap: after it, all ranks must have
+# each in about half of bf16's bytes. It has four lines, and one trap: after it, all ranks must have
 # *exactly* the same numbers.
 
 # %%
@@ -931,8 +933,8 @@ answer("fewer_bits-9", mine)
 #   1.28 times
 #   ([PyTorch](https://pytorch.org/blog/accelerating-2k-scale-pre-training-up-to-1-28x-with-torchao-mxfp8-and-torchtitan-on-crusoe-b200-cluster)).
 #
-# And our CPU? It has no circuits for eight-bit floating-point numbers, so torch turns each into a
-# larger one first. A product takes longer by that (each line is the fastest of five):
+# And our CPU? It has no circuits for eight-bit floating-point numbers, so a product is slower there
+# (each line is the fastest of five):
 
 # %% tags=["time"]
 from torch.utils.benchmark import Timer
@@ -953,8 +955,8 @@ for name, line in (
 #
 # - Bits of the exponent buy range, bits of the mantissa precision. Rounding changes a number by
 #   $0.21 \times 2^{-m}$ of itself.
-# - Training hardly notices noise, but it notices zeros. fp16 loses small gradients, and loss
-#   scaling brings them back; bf16 doesn't lose them.
+# - Training hardly notices noise, but it notices when most gradients become zero. fp16 loses small
+#   gradients, and loss scaling brings them back; bf16 doesn't lose them.
 # - Updates are added to master weights in float32: a bf16 weight ignores a change below $2^{-9}$ of
 #   itself, and just above a power of two one of up to $2^{-8}$.
 # - Eight bits need scales. The smaller the block that shares one, the less an outlier can break.

@@ -49,8 +49,8 @@ keep_warm(4)  # ranks get ready while you read
 # %% [markdown]
 # ## Which message leaves a rank idle
 #
-# Here is one rank in five kinds of training. Every message is awaited before anything else happens,
-# and wherever the upper row is empty, the rank is idle: that message is **exposed**.
+# Here is one rank in five kinds of training. It waits for every message before it goes on, and
+# wherever the upper row is empty, the rank is idle: that message is **exposed**.
 
 # %%
 PLANS = {
@@ -174,9 +174,9 @@ _ = held("a ring of keys and values", partial(known.ring_attention, seconds=PACE
 #
 # ## Tensor parallelism: send other rows
 #
-# Lesson 13 left tensor parallelism with all of its messages on the critical path: a product needs
-# the gathered rows. But it doesn't need all of them at once. A row of $XW$ takes one row of $X$, so
-# a rank can begin with the rows it has:
+# Lesson 13 left tensor parallelism with the messages of its forward pass on the critical path: a
+# product needs the gathered rows. But it doesn't need all of them at once. A row of $XW$ takes one
+# row of $X$, so a rank can begin with the rows it has:
 #
 # $$XW = \begin{bmatrix} X_0 W \\ X_1 W \\ X_2 W \\ X_3 W \end{bmatrix}.$$
 #
@@ -276,13 +276,13 @@ reveal("hiding_messages-1")
 
 # %% [markdown]
 # (Here $c$ and $m$ are seconds of one piece. Each real message takes some 4 to 20 milliseconds more
-# than on paper, because a process has to wake up for it.)
+# than on paper, because the waiting process has to be woken.)
 #
 # As long as a product takes longer than a message, a whole collective has disappeared. So each
-# product has a bound of its own on the ranks of tensor parallelism, $m \le c$: with fewer ranks
-# all of its messages can hide, and with more only a part of them, $c/m$. (Lesson 13's bound is the
-# mean of all products, forward and backward, so below it the messages of the narrowest ones still
-# stick out.)
+# product has a bound of its own on the ranks of tensor parallelism, $m \le c$: with fewer ranks all
+# of its messages can hide, and with more only a part of them, $c/m$. (Lesson 13's bound also counts
+# the gradients of the weights, so it's higher. Here each product stands alone: on H100s a 7B layer
+# hides all messages of gate and up at 8 ranks, but only 1.9/8 of those of the output projection.)
 #
 # Cutting a product has a price that our sleeping ranks don't see. A GPU needs large products to be
 # fast, and a quarter of one takes more than a quarter of the time. What's left of the gain after
@@ -366,7 +366,7 @@ for ahead in (0, 1, 2):
 
 # %% tags=["time"]
 show(compare({name: early[name] for name in ("0 ahead", "1 ahead")},
-             "One unit ahead, and only the first gather is left"))  # fmt: skip
+             "One unit ahead: on paper only the first gather is left"))  # fmt: skip
 reveal("hiding_messages-2")
 
 # %% [markdown]
@@ -377,8 +377,9 @@ reveal("hiding_messages-2")
 # weights, $2m$ travel beside $2c$ in backward, and the last of them has nothing beside it.)
 #
 # So when does it pay to be two ahead? When units are unequal, such as an embedding with many
-# weights and little to compute. Here the third unit has four matrices and computes no longer than
-# the others: its gather takes two and a half times as long as a unit's forward pass. On paper:
+# weights and little to compute. Here the third unit has four matrices and takes no longer to
+# compute than the others: its gather takes two and a half times as long as a unit's forward pass.
+# On paper:
 
 # %%
 UNEQUAL = (1, 1, 4, 1, 1)
@@ -567,8 +568,9 @@ show(compare(pairs, "Each of a pair hides what the other one sends"))
 # %%
 predict(
     "hiding_messages-5",
-    "A product of 40 ms and messages of 20 ms + 5 ms of latency. Now the batch has an eighth of "
-    "the rows, and everything but the latency an eighth of its time. What share is hidden?",
+    "Each piece's product takes 40 ms, and each message 20 ms + 5 ms of latency. Now the batch has "
+    "an eighth of the rows, and everything but the latency an eighth of its time. What share is "
+    "hidden?",
     "still all of it: both became shorter",
     "about two thirds",
     "nothing",
@@ -654,8 +656,8 @@ for words, *given in ("a link of 800 Mbit/s", 5, Link(800)), ("this machine's me
 # $$f \ge \frac{8}{18}\,\frac FB.$$
 #
 # This run multiplies in eight bits, at a peak of 1,979 TFLOP/s, and with messages in 16 bits and a
-# card of 50 GB/s $f$ would have to be 17,600, almost nine times what it is. Three things bring it
-# closer. Tokens travel to experts in **eight bits** (lesson 16). A token is sent to at most
+# card of 50 GB/s $f$ would have to be 17,600, 8.6 times what it is. Three things bring it closer.
+# Tokens travel to experts in **eight bits** (lesson 16). A token is sent to at most
 # **four nodes**, once to each, and passed on there, however many of its eight experts that node
 # has. And the messages hide not only behind the experts but behind **all** that a pair of
 # micro-batches computes: attention and the shared expert too.
@@ -720,18 +722,18 @@ reveal("hiding_messages-6", peak=1e3 * peak)
 # %% [markdown]
 # At peak even a perfect overlap would leave a third of the message exposed. At 800 TFLOP/s
 # everything can hide, and without overlap a layer would take 1.6 times as long. The paper speaks of
-# about 1:1 for computing and communication (section 3.2.1), which is between our two columns. At
-# 1:1 no part of the computing may be without a message beside it, and that's why DualPipe pairs a
-# whole forward with a whole backward.
+# about 1:1 for computing and communication (section 3.2.1), which is between our two columns,
+# though it doesn't say at which rate or for how many copies. At 1:1 no part of the computing may be
+# without a message beside it, and a whole forward with a whole backward leaves none.
 #
 # The 800 are near what our model of a cluster reaches with products and the kernels between them,
-# and nobody has measured them in a run. A whole step reaches 385 TFLOP/s
-# ([2505.09343](https://arxiv.org/abs/2505.09343), table 4), with all that isn't a product.
-# [DeepGEMM](https://github.com/deepseek-ai/DeepGEMM), DeepSeek's own products in 8 bits, was
-# published in February 2025 with 990 to 1,358 TFLOP/s for most of this model's shapes on an H800
-# (its page no longer has the table), and on 112 of its 132 multiprocessors most would have 840 to
-# 1,150. Little hangs on it: messages hide up to the rate at which computing takes as long as they
-# do.
+# and no published run reports them. A whole step reaches 385 TFLOP/s
+# ([2505.09343](https://arxiv.org/abs/2505.09343), table 4), everything that isn't a matrix product
+# included. [DeepGEMM](https://github.com/deepseek-ai/DeepGEMM), DeepSeek's own products in 8 bits,
+# was published in February 2025 with 990 to 1,358 TFLOP/s for most of this model's shapes on an
+# H800 (its page no longer has the table), and on 112 of its 132 multiprocessors most would have 840
+# to 1,150. Little hangs on it: messages hide up to the rate at which computing takes as long as
+# they do.
 
 # %%
 even = RATES["peak"] * computing(RATES["peak"], "all") / message(4, 1)
@@ -741,9 +743,10 @@ print(f"everything can hide up to {even / 1e12:,.0f} TFLOP/s in eight bits")
 # What does our model of a cluster say? It takes the rate of each product from its size, and it
 # counts messages on their way: a token's experts lie on 3.6 of 8 nodes on average, one of which may
 # be its own (`dedup=True`), and a card reaches 88 % of its 50 GB/s. On computing the two agree
-# because the 800 by hand were chosen so; on messages they differ mostly by these 3.6, for which any
-# eight experts on four nodes are equally likely. Lesson 15, which chooses nodes as DeepSeek does,
-# counts 4.0.
+# because the 800 by hand were chosen so; on messages three things differ: 3.6 nodes for 4 (9 %
+# less; any eight experts on four nodes are equally likely), an eighth of the copies that stays at
+# home (12 % less), and the 88 % (14 % more); the last two happen to cancel. Lesson 15, which
+# chooses nodes as DeepSeek does, counts 4.0.
 
 # %%
 sizes = {"batch": 15360, "sequence": TOKENS, "dp": 128, "pp": 16, "ep": 64, "zero": 1}
@@ -757,17 +760,18 @@ by_hand = 1e3 * message(4, 1)
 _ = claim("messages, by hand and by the model", sent, by_hand, unit=" ms", how="modeled")
 
 # %% [markdown]
-# That's well within the error of this model, whose step for DeepSeek is 19 % too short
-# ([cluster_model.md](../docs/cluster_model.md)). It also knows something that our two queues don't.
-# Steps of Qwen3 235B were timed on 256 H100s with the messages to experts beside computing, and
-# without: 17.6 and 19.7 s ([Megatron's models](https://github.com/yanring/Megatron-MoE-ModelZoo),
-# `best_practice/Qwen3`). The overlap saved 2.1 s. By our model, whose share of hidden messages is
-# set by just these two runs, a third of what was possible was saved. The rest was probably lost
-# while the pipeline filled and drained, and because computing becomes slower beside messages.
-# Hiding is worth a lot, and less than it looks on paper.
+# The model also knows something that our two queues don't
+# ([cluster_model.md](../docs/cluster_model.md)). Steps of Qwen3 235B were timed on 256 H100s with
+# the messages to experts beside computing, and without: 17.6 and 19.7 s ([Megatron's
+# models](https://github.com/yanring/Megatron-MoE-ModelZoo), `best_practice/Qwen3`). The overlap
+# saved 2.1 s. By our model, whose share of hidden messages is set by just these two runs, a third
+# of what was possible was saved. The rest was probably lost while the pipeline filled and drained,
+# and because computing becomes slower beside messages. Hiding is worth a lot, and less than it
+# looks on paper.
 #
-# A run has layers with 9 ms of computing and 6 ms of messages, forward and backward. Hidden by a
-# pair, messages make computing 1.18 times as long. How many milliseconds does a layer take?
+# A run has layers with 9 ms of computing and 6 ms of messages, forward and backward. A pair hides
+# the messages, and the multiprocessors for them are set aside for good, so all computing takes 1.18
+# times as long. How many milliseconds does a layer take?
 
 # %%
 mine = None
@@ -790,7 +794,7 @@ answer("hiding_messages-7", mine)
 # | activations | the same product for other rows | $m \le c$ | nothing; backward, two gathers |
 # | keys and values | another block | $m \le c$ | nothing; backward, the last message home |
 # | tokens | the other half of the batch | $m \le c$ | the last combine, 1 of $4L$ |
-# | tokens | a backward beside a forward | $m \le c$ | nothing |
+# | tokens | a backward beside a forward | $m \le c$ | nothing, once the pipeline is full |
 #
 # - Async tensor parallelism hides all of a gather if a piece's product takes longer than its
 #   message.

@@ -89,6 +89,7 @@ NUMBERS = {
         because="backward takes 4Pt / 2,250e12 seconds, and sending 2 x 4P / 50e9: t = 2 F/B.",
         slips={
             2250e12 / 50e9: "That's F/B, the bound for gradients of 2 bytes; here they have 4.",
+            2250e12 / 50e9 / 4: "That's with eight cards of a node at once; here it's one ring.",
             2250e12 / 50e9 / 2: "More bytes take longer to send: they need more tokens, not fewer.",
             4 * 2250e12 / 50e9: "An all-reduce sends each gradient twice, 8 bytes for each weight; "
             "set that equal to the 4t FLOPs that backward computes for it.",

@@ -16,7 +16,8 @@ PREDICTIONS = {
         "A",
         A="In float64 the difference all but vanishes, and a wrong factor or a race would be as "
         "large as before. The rounding errors of one step enter the next one through the weights, "
-        "and where the loss is steep they grow from step to step.",
+        "and where the loss is strongly curved they grow from step "
+        "to step.",
         B="A wrong factor would be as large in float64 as in float32, and after the first step "
         "already.",
         C="A missing micro-batch would change the gradient by a third, in every precision, and the "

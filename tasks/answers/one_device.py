@@ -18,21 +18,22 @@ PREDICTIONS = {
         "rate, more is worse.",
         B="Adam makes the steps of all weights alike in size, and the learning rate is that size: "
         "ten times the rate is ten times the step.",
-        C="The gradient describes the loss close to where the weights are now. A step that is ten "
-        "times as long leaves that neighborhood, and lands where the loss is higher.",
+        C="Adam divides by the size of the gradient, so the rate itself says how far each weight "
+        "moves: 0.1 in the first step, five times the typical size of a fresh weight. The loss "
+        "jumps up, and after 40 steps it hasn't made up for that.",
     ),
     "one_device-5": Prediction(
         "B",
         A="It would be so if the model had learned each rule of the grammar a little less well "
         "than it could.",
-        B="there it doesn't know in what story it is, and who the child is. After some tens of "
+        B="there it doesn't know which story it's in or who the child is. After some tens of "
         "tokens it has read all it needs.",
         C="It has 127 tokens to look back to, and attention reaches all of them alike.",
     ),
     "one_device-6": Prediction(
         "A",
-        A="Most tokens follow from those before, and only now and then the grammar makes a choice. "
-        "Perplexity 1.3 is a mean over many that are certain and a few that are not.",
+        A="Most tokens follow from those before, and only now and then does the grammar make a "
+        "choice. Perplexity 1.3 is a mean over many that are certain and a few that are not.",
         B="Even where the grammar chooses a name or a color, it has six to choose from at most, "
         "and such places are rare.",
         C="With 130 it would hardly know more than which pieces are frequent.",

@@ -32,9 +32,9 @@ PREDICTIONS = {
     ),
     "tensor_parallel-7": Prediction(
         "B",
-        A="Gathering all logits would work too, but the tensor is 1,365 times as large, and a rank "
-        "would send 683 times as much.",
-        B="a maximum, a sum of exponentials and the target's logit for each position.",
+        A="That's all logits. Gathering them would work too, but the tensor is 1,365 times as "
+        "large, and a rank would send 683 times as much.",
+        B="3 x 128 x 3: a maximum, a sum of exponentials and the target's logit for each position.",
         C="The loss is computed for each position, so what is exchanged grows with the positions "
         "and not with the vocabulary.",
     ),
