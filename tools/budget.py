@@ -33,7 +33,7 @@ LIMITS = {
     "tests/tasks": 2_270,
     "tests/grade": 3_256,
     "tests": 32_645,
-    "notebooks": 17_080,
+    "notebooks": 17_125,
     "simplellm": 3_700,
     "puzzles": 3_675,
     "gpt2": 2_225,

@@ -30,12 +30,14 @@ class Evidence:
     Attributes:
         ranks: under one device's names (`aligned`); raw: as they came.
         shares: for each rank the numbers of its micro-batches; None where nobody knows.
+        previous: the gradients of the step before.
     """
 
     expected: Step
     ranks: tuple[Step, ...]
     raw: tuple[Step, ...]
     shares: tuple[tuple[int, ...], ...] | None = None
+    previous: Tensors | None = None
 
     @property
     def n_ranks(self) -> int:
@@ -117,7 +119,8 @@ class Evidence:
         parts = tuple(Part(p.tokens, pick(p.gradients)) for p in self.expected.parts)
         expected = Step({}, pick(self.expected.gradients), {}, parts=parts)
         ranks = tuple(Step({}, pick(g), {}) for g in self.gradients)
-        return Evidence(expected, ranks, ranks, self.shares)
+        previous = None if self.previous is None else pick(self.previous)
+        return Evidence(expected, ranks, ranks, self.shares, previous)
 
     # --- what one device's micro-batches lead to -------------------------------------------------
 

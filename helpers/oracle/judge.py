@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from helpers.draw.style import BLUE, VERMILLION
-from helpers.oracle.compare import TOLERANCES, distance
+from helpers.oracle.compare import TOLERANCES, Tensors, distance
 from helpers.oracle.evidence import Evidence, aligned
 from helpers.oracle.mistakes import name_mistakes
 from helpers.oracle.step import Step
@@ -116,7 +116,9 @@ class Judgment:
         return f'<pre style="{style}">{escape(str(self))}</pre>'
 
 
-def judge(one_device: Step, ranks: Step | Sequence[Step]) -> Judgment:
+def judge(
+    one_device: Step, ranks: Step | Sequence[Step], previous: Step | Tensors | None = None
+) -> Judgment:
     """Compare the step of each rank with one device's, and name the mistake.
 
     Each tensor may be off by `TOLERANCES` of its dtype, relative to its largest entry.
@@ -126,6 +128,7 @@ def judge(one_device: Step, ranks: Step | Sequence[Step]) -> Judgment:
         ranks: one Step for each rank that holds the whole model, or the one Step that `gather`
             made of the stages of a pipeline. All ranks have as many micro-batches, and rank 0 has
             the first ones.
+        previous: the gradients of the step before, where a stale buffer may be found.
 
     Raises:
         ValueError: the facts don't fit together.
@@ -138,6 +141,7 @@ def judge(one_device: Step, ranks: Step | Sequence[Step]) -> Judgment:
         ranks=tuple(aligned(one_device, rank) for rank in raw),
         raw=raw,
         shares=_shares(len(one_device.parts), len(raw)),
+        previous=previous.gradients if isinstance(previous, Step) else previous,
     )
     sentences = name_mistakes(evidence)
     mistake, also = (sentences[0], tuple(sentences[1:])) if sentences else (None, ())

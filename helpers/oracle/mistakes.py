@@ -156,6 +156,21 @@ def one_micro_batch(e: Evidence) -> Iterator[str]:
             return
 
 
+def step_before(e: Evidence) -> Iterator[str]:
+    if e.previous is None:
+        return
+    if e.everywhere([combine([e.previous, e.expected.gradients], [1.0, 1.0])]):
+        yield (
+            "every gradient is the sum of this step's and the step's before: zero_grad() was "
+            "forgotten; call it once for each step, before the first backward()"
+        )
+    if e.everywhere([e.previous]):
+        yield (
+            "the gradients are those of the step before: a buffer is stale; wait for the message "
+            "(work.wait()) and fill the buffer again before it is read"
+        )
+
+
 def token_counts_ignored(e: Evidence) -> Iterator[str]:
     if not e.shares:
         return
@@ -232,6 +247,7 @@ GRADIENTS = (
     divided_twice,
     communication,
     one_micro_batch,
+    step_before,
     token_counts_ignored,
     tied,
     layer_without_gradient,

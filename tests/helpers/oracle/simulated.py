@@ -119,5 +119,5 @@ class Lab:
         for optimizer in self.optimizers:
             optimizer.step()
 
-    def judge(self, **spoiled):
-        return judge(self.right, self.train(**spoiled))
+    def judge(self, previous=None, **spoiled):
+        return judge(self.right, self.train(**spoiled), previous=previous)

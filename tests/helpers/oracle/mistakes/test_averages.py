@@ -1,9 +1,11 @@
 """Averages that were not taken, or over the wrong things, or too early or too late."""
 
+import copy
+
 import pytest
 import torch
 
-from ..simulated import UNEQUAL, Lab, adam, backward, sgd
+from ..simulated import UNEQUAL, Lab, adam, backward, make_batches, mean_over_ranks, sgd
 
 
 def test_never_written_back():
@@ -69,6 +71,38 @@ def test_only_one_micro_batch_counts(which, lengths):
     way = {"last": zero_grad_inside, "first": ends_early}[which]
     mistake = Lab(3, lengths).judge(backward=way).mistake
     assert f"only the {which} micro-batch of each rank counts" in mistake
+
+
+def test_zero_grad_forgotten():
+    here = Lab()
+    earlier = make_batches(here.lengths, seed=9)
+    previous = {n: p.grad for n, p in _all_backward(here, earlier).named_parameters()}
+    for rank, model in enumerate(here.models):
+        backward(earlier[2 * rank : 2 * rank + 2], model, here.weight)
+    mistake = here.judge(previous=previous).mistake
+    assert "the sum of this step's and the step's before: zero_grad() was forgotten" in mistake
+
+
+def test_stale_buffer():
+    here = Lab()
+    previous = _all_backward(here, make_batches(here.lengths, seed=9))
+    buffer = {n: p.grad.clone() for n, p in previous.named_parameters() if p.grad is not None}
+
+    def average(models):
+        mean_over_ranks(models)
+        for model in models:  # the buffer has not been filled yet
+            for name, p in model.named_parameters():
+                if name in buffer:
+                    p.grad.copy_(buffer[name])
+
+    verdict = here.judge(average=average, previous=buffer)
+    assert "the gradients are those of the step before: a buffer is stale" in verdict.mistake
+
+
+def _all_backward(here, batches):
+    model = copy.deepcopy(here.model)
+    backward(batches, model, lambda tokens: tokens / sum(here.lengths))
+    return model
 
 
 def test_one_parameter_averaged_and_the_others_left():
