@@ -36,6 +36,7 @@ from helpers.hang.operation import Operation
 
 LOOK_S = 0.0005  # how often the thread looks for the notes of the others; it backs off up to
 LOOK_MOST_S = 0.005  # this, because ranks that share a core slow each other down by looking
+END_S = 5.0  # how long a process that ends waits for the thread
 ANY_S = 0.02  # how often a sender looks whether its receiver takes from any rank
 
 
@@ -58,6 +59,15 @@ class PreflightCheck:
         self._later: list[_Pending] = []
         self._change = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._ended = False
+
+    def end(self) -> None:
+        """Start nothing more, and wait until the thread has ended."""
+        with self._change:
+            self._ended = True
+            self._change.notify_all()
+        if self._thread:
+            self._thread.join(END_S)
 
     def before(self, operation: Operation) -> None:
         """Wait for the others' notes, and return if everything fits.
@@ -186,9 +196,9 @@ class PreflightCheck:
     def _work(self) -> None:
         """Run in a thread: start what waits for the notes of others, in order on each channel."""
         pause = LOOK_S
-        while True:
+        while not self._ended:
             with self._change:
-                while not self._later:
+                while not self._later and not self._ended:
                     self._change.wait()
                     pause = LOOK_S
                 first = {p.operation.channel: p for p in reversed(self._later)}

@@ -126,6 +126,11 @@ class Monitor:
         """
         self._to_check = store.clone(), timeout  # torch itself uses the other one, and waits in it
 
+    def end(self) -> None:
+        """End checked mode's thread: Python must not end while it's inside torch."""
+        if self._preflight:
+            self._preflight.end()
+
     @property
     def preflight(self) -> Any:
         """Checked mode's `PreflightCheck`, loaded for the first operation; or None."""

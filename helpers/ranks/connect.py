@@ -8,6 +8,7 @@ It also chooses the backend and with it what a rank computes on: NCCL moves mess
 gloo between processors. (Gloo can add up and broadcast a GPU's tensors, but not send them.)
 """
 
+import atexit
 import os
 from dataclasses import dataclass
 from datetime import timedelta
@@ -113,6 +114,7 @@ def connect(
 
         if _alone():
             the_monitor().begin(place.rank)
+            atexit.register(the_monitor().end)
         the_monitor().check(dist.PrefixStore("checked", store), timeout)
     if _alone() and place.world_size > 1:
         from helpers.ranks.broken import tell_broken_messages

@@ -7,6 +7,7 @@ second: a wait of ten seconds is told once, on stderr. What the rank does stays 
 costs a microsecond more: what it waits for is found out only when it is told.
 """
 
+import atexit
 import functools
 import os
 import sys
@@ -26,6 +27,7 @@ from helpers.words import names
 
 SAY_AFTER_S = 10.0  # after this long a rank says for whom it waits
 LOOK_S = 1.0  # how often the thread looks
+END_S = 5.0  # how long a rank that ends waits for the thread, which may be asking the store
 WAIT = "wait"  # the name of a call of work.wait()
 
 
@@ -78,7 +80,7 @@ class Watch:
         self._calls: dict[int, Call] = {}  # by thread
         self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self._least: dict[Frame, float] = {}  # by place: how long a wait there must last to be told
-        self._end: threading.Event | None = None
+        self._end, self._thread = threading.Event(), None
         self._wrapped = False
 
     def begin(
@@ -100,15 +102,21 @@ class Watch:
             self._wrapped = True
             self._wrap()
         self._end = threading.Event()
-        look = threading.Thread(
+        self._thread = threading.Thread(
             target=self._look, args=(self._end, native), daemon=True, name="watch of waits"
         )
-        look.start()
+        self._thread.start()
+        atexit.register(self.end)  # for a program that doesn't disconnect
 
     def end(self) -> None:
-        """Say nothing any more."""
-        if self._end:
-            self._end.set()
+        """Say nothing any more.
+
+        The thread must have ended before Python does: where it then lets go of a tensor, or comes
+        back from the store, Python would end it inside C++, and that aborts the process.
+        """
+        self._end.set()
+        if self._thread:
+            self._thread.join(END_S)
 
     # --- in the program's own threads ------------------------------------------------------------
 
@@ -165,30 +173,33 @@ class Watch:
     def _look(self, end: threading.Event, native: bool) -> None:
         inside, checked = Still(), Still()
         while not end.wait(min(LOOK_S, SAY_AFTER_S / 4)):
-            for call in list(self._calls.values()):
-                seconds = time.monotonic() - call.begun
-                if seconds >= SAY_AFTER_S and not call.reported:
-                    call.reported = True
-                    place = caller(call.frame)
-                    try:
-                        self._tell(seconds, call.operation(self.rank), place)
-                    except calls.NoSuchRank as error:
-                        say(f"{error}{locate([place]).phrase}")
-            main = threading.main_thread().ident
-            if self.log and (waiting := self.log.thread(main, "", [])).waiting:
-                if seconds := checked.since((waiting.waiting, waiting.since)):
-                    self._tell(seconds, waiting.waiting, waiting.since)
-                if checked.reported:
-                    self._meet()
-                    if checked.lasts > self._limit and self._reads_notes(main):
-                        self._give_up(checked.lasts, waiting.waiting, waiting.since)
-            elif native and main not in self._calls:
-                frame = sys._current_frames().get(main)
-                used, frames = threads.time_used(main), threads.stack(frame)
-                state = (used, frames) if used and threads.inside_torch(frames) else None
-                if seconds := inside.since(state):
-                    self._tell(seconds, None, caller(frame))
-                del frame
+            self._look_once(inside, checked, native)
+
+    def _look_once(self, inside: "Still", checked: "Still", native: bool) -> None:
+        """Tell what has waited for long; no frame, and so no tensor, is held after that."""
+        for call in list(self._calls.values()):
+            seconds = time.monotonic() - call.begun
+            if seconds >= SAY_AFTER_S and not call.reported:
+                call.reported = True
+                place = caller(call.frame)
+                try:
+                    self._tell(seconds, call.operation(self.rank), place)
+                except calls.NoSuchRank as error:
+                    say(f"{error}{locate([place]).phrase}")
+        main = threading.main_thread().ident
+        if self.log and (waiting := self.log.thread(main, "", [])).waiting:
+            if seconds := checked.since((waiting.waiting, waiting.since)):
+                self._tell(seconds, waiting.waiting, waiting.since)
+            if checked.reported:
+                self._meet()
+                if checked.lasts > self._limit and self._reads_notes(main):
+                    self._give_up(checked.lasts, waiting.waiting, waiting.since)
+        elif native and main not in self._calls:
+            frame = sys._current_frames().get(main)
+            used, frames = threads.time_used(main), threads.stack(frame)
+            state = (used, frames) if used and threads.inside_torch(frames) else None
+            if seconds := inside.since(state):
+                self._tell(seconds, None, caller(frame))
 
     def _meet(self) -> None:
         """Tell the deadlock that this rank and all others are in, once."""

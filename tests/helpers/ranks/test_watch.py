@@ -52,6 +52,24 @@ PROGRAM = textwrap.dedent("""
             late(rank)
             dist.barrier()  # twice
 
+    class Slow(bytearray):
+        def __del__(self):
+            time.sleep(1)
+
+    def lets_go(rank, other, x):
+        held = torch.frombuffer(Slow(4), dtype=torch.uint8)
+        late(rank)
+        dist.barrier()
+
+    def leaves_a_send(rank, other, x):
+        from helpers.hang import checked_mode
+
+        checked_mode.LOOK_S = checked_mode.LOOK_MOST_S = 0.0  # the thread is always in the store
+        dist.barrier()
+        if rank == 1:
+            dist.isend(x, other)
+        time.sleep(1 - rank)
+
     def deadlock(rank, other, x):
         dist.recv(x, src=other)  # deadlock
 
@@ -173,6 +191,12 @@ def test_a_long_wait_is_told_once_and_the_program_goes_on(started):
     # At the same line again: only what lasts twice as long.
     assert told[2:] == [f"rank 1: it calls barrier {at('twice', 'legal')}"]
     assert len(err.splitlines()) == 4
+
+
+def test_python_ends_while_no_thread_of_ours_lets_go_of_a_tensor(started):
+    """Python would end such a thread inside C++, and that aborts the process."""
+    assert [code for code, _ in started("lets_go")] == [0, 0]
+    assert [code for code, _ in started("leaves_a_send", LAB_CHECKED="1")] == [0, 0]
 
 
 @pytest.mark.parametrize("checked", ["0", "1"])
