@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all test-long demo notebooks claims budget figures constraints site slides bench stress mutations elsewhere gpu student tasks handin progress clean
+.PHONY: help setup lab test test-all test-long demo notebooks budget figures constraints site bench stress mutations elsewhere gpu student tasks handin progress
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -25,12 +25,10 @@ help:
 	@echo "make test-long  the further cases that test-all leaves out"
 	@echo "make demo       train the small model on one device, then on three ranks, and compare"
 	@echo "make notebooks  write the notebooks whose source has changed, and execute them if need be"
-	@echo "make claims     what the lessons claim, with the numbers of the last build"
 	@echo "make budget     how many lines each part of the project has, and may have"
 	@echo "make constraints write the versions that set-up installs: those that are in .venv now"
 	@echo "make figures    draw imgs/ again, from the schedules themselves"
 	@echo "make site       write the lab as static pages to build/site"
-	@echo "make slides     slides of all lessons, or of LESSON=06, from the lessons themselves, in build/slides"
 	@echo "make bench      measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)"
 	@echo "make stress     repeat what must leave nothing behind, and try random cases by the thousand"
 	@echo "make mutations break the code in 300 places, one at a time: which do the tests miss? Hours"
@@ -41,7 +39,6 @@ help:
 	@echo "make progress   show the way through the lessons, and what is done of it"
 	@echo "make tasks      write docs/tasks.md from the tasks"
 	@echo "make setup      set everything up, no more"
-	@echo "make clean      remove what was built; .venv stays (python3 tools/clean.py --all: that too)"
 
 setup:
 	@"$(PYTHON)" tools/install.py $(CHOSEN)
@@ -64,9 +61,6 @@ demo: setup
 notebooks: setup
 	@$(VENV) tools/notebooks.py
 
-claims: setup
-	@$(VENV) tools/claims.py
-
 budget: setup
 	@$(VENV) tools/budget.py
 
@@ -79,10 +73,6 @@ constraints: setup
 site:
 	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras site
 	@$(VENV) tools/make_site.py
-
-slides:
-	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras site
-	@$(VENV) tools/slides.py $(LESSON)
 
 bench: setup
 	@OMP_NUM_THREADS=1 $(VENV) -m bench $(ONLY)
@@ -112,6 +102,3 @@ progress: setup
 
 tasks: setup
 	@$(VENV) -m helpers.grade.page
-
-clean:
-	@"$(PYTHON)" tools/clean.py

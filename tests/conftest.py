@@ -134,7 +134,6 @@ SLOW = (
     "tests/tools/test_pages.py::test_without_a_repository",
     "tests/tools/test_run_tests.py::test_the_closing_line",
     "tests/tools/test_run_tests.py::test_what_fails_once",
-    "tests/tools/test_slides.py::test_every_lesson",
     "tests/tools/test_strict.py",
     "tests/walk/",
 )

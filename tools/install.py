@@ -63,7 +63,7 @@ CURES = {  # what a failed step wrote, and what to do about it
         "The package index cannot be reached: check the network, then run this again."
     ),
     'File "<string>", line .* in <module>': (
-        "What is installed cannot be imported: start anew with `python tools/clean.py --all`"
+        "What is installed cannot be imported: remove the folder .venv, then run this again"
         f"{' (or install the Visual C++ Redistributable)' if os.name == 'nt' else ''}."
     ),
     "": "The last lines above say why: put right what they name, then run this again.",

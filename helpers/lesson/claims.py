@@ -15,7 +15,7 @@ from typing import Any
 
 WIDEST = 0.15  # of a claim that gives no reason
 TRIES = 3  # of a measurement that can be repeated: the machine may do something else meanwhile
-FACTS = "application/vnd.distributed-ml-lab.claim+json"  # beside each line, for `make claims`
+FACTS = "application/vnd.distributed-ml-lab.claim+json"  # beside each line
 
 
 def in_a_hurry() -> bool:

@@ -136,7 +136,7 @@ def test_too_little_room_is_said_before_anything_is_fetched(lab, capsys, monkeyp
         ("retrying after NewConnectionError", "check the network"),
         ("NewConnectionError … No matching distribution found for torch==2.13.0+cpu", "LAB_TORCH"),
         ("ERROR: No matching distribution found for torch==2.13.0", "not Intel"),
-        ('File "<string>", line 4, in <module>\nOSError: a library is missing', "clean.py --all"),
+        ('File "<string>", line 4, in <module>\nOSError: a library is missing', "the folder .venv"),
         ("something else", "put right what they name"),
     ],
 )

@@ -205,13 +205,9 @@ def test_the_glossary_and_what_was_measured_are_pages_whose_links_lead_to_pages(
     assert 'href="../glossary.html"' in first and "docs/glossary.md, in the lab" not in first
 
 
-def test_the_names_of_files_are_links_once_the_repository_has_an_address(tmp_path):
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    known = re.sub(
-        '^repository = ".*"', 'repository = "https://git.example/lab/"', text, flags=re.M
-    )
-    (tmp_path / "pyproject.toml").write_text(known, encoding="utf-8")
-    link = linker(tmp_path)
+def test_the_names_of_files_are_links_once_the_repository_has_an_address(monkeypatch):
+    monkeypatch.setattr(write, "HOME", "https://git.example/lab")
+    link = linker()
     assert link("DP/x.py") == "https://git.example/lab/blob/main/DP/x.py"
     for path in LESSONS:
         assert 'class="file"' not in lesson_page(path, link).article
@@ -320,7 +316,7 @@ def test_without_a_repository_a_visitor_takes_the_lab_from_the_site(monkeypatch)
     files = zipfile.ZipFile(io.BytesIO(data)).namelist()
     assert f"{write.COPY}/Makefile" in files and not any("tests/tasks/" in file for file in files)
     assert f'href="{name}"' in front([], {name: len(data)}) and ".zip" not in front([])
-    monkeypatch.setattr(write, "address", lambda root: "https://github.com/OWNER/NAME")
+    monkeypatch.setattr(write, "HOME", "https://github.com/OWNER/NAME")
     assert write.lab_to_take(ROOT) == {}
 
 

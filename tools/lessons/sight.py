@@ -8,8 +8,8 @@ Each line of code is one of three kinds:
 - idea: all else, and a print of a bare value, as in `print(gpipe(4, 3))`.
 
 A statement that holds others, such as a loop or a function, is of the best kind in it. A cell
-without an idea is folded: JupyterLab hides its source (`jupyter.source_hidden`), the site and the
-slides put it under "Show the code". A cell in which the reader writes stays open.
+without an idea is folded: JupyterLab hides its source (`jupyter.source_hidden`), the site puts
+it under "Show the code". A cell in which the reader writes stays open.
 """
 
 import ast

@@ -10,7 +10,6 @@ from html import escape, unescape
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from address import address
 from helpers.draw.style import painted
 from helpers.grade.folder import zip_of
 from helpers.grade.student import student_edition
@@ -25,7 +24,7 @@ from pages.front import front
 from pages.lesson import HEADING, Lesson, lesson_page
 from pages.links import DOCUMENTS, links_of, page_of
 from pages.markdown import FORMATTER, html_of
-from pages.shell import SITE, framed
+from pages.shell import HOME, SITE, framed
 from pages.vendored import MATH, only_used, vendored
 
 MOVED = (
@@ -68,7 +67,7 @@ def write_site(root: Path, out: Path) -> list[str]:
 def everything(root: Path) -> dict[str, bytes]:
     """Return all files of the site by name."""
     files: dict[str, bytes] = {}
-    link = linker(root)
+    link = linker()
     lessons = [lesson_page(p, link) for p in sorted((root / "notebooks").glob("*.ipynb"))]
     for number, lesson in enumerate(lessons):
         around = lessons[max(0, number - 1) : number], lessons[number + 1 : number + 2]
@@ -115,7 +114,7 @@ def everything(root: Path) -> dict[str, bytes]:
 
 def lab_to_take(root: Path) -> dict[str, bytes]:
     """Return the student edition, packed, for visitors who can't be told where to clone the lab."""
-    if address(root) or (root / STUDENT).exists():
+    if HOME or (root / STUDENT).exists():
         return {}
     edition = student_edition(root).files
     return {f"{COPY}.zip": zip_of({f"{COPY}/{name}": content for name, content in edition.items()})}
@@ -161,10 +160,9 @@ def addresses(pages: dict[str, bytes]) -> dict[str, bytes]:
     }
 
 
-def linker(root: Path) -> Callable[[str], str | None]:
+def linker() -> Callable[[str], str | None]:
     """Return what gives the address of a repository's file, where the repository's is known."""
-    home = address(root)
-    return lambda name: f"{home}/blob/main/{name}" if home else None
+    return lambda name: f"{HOME}/blob/main/{name}" if HOME else None
 
 
 def document(path: Path, name: str, file_link: Callable[[str], str | None]) -> str:
