@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all test-long demo notebooks budget figures constraints site bench stress mutations elsewhere gpu student tasks handin progress
+.PHONY: help setup lab test test-all test-long demo notebooks budget figures constraints site bench stress mutations gpu student tasks handin progress
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -32,7 +32,6 @@ help:
 	@echo "make bench      measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)"
 	@echo "make stress     repeat what must leave nothing behind, and try random cases by the thousand"
 	@echo "make mutations break the code in 300 places, one at a time: which do the tests miss? Hours"
-	@echo "make elsewhere  run the tests on another system: sudo make elsewhere PLACE=trixie"
 	@echo "make gpu        on a machine with GPUs: compare each script with the CPU, and measure"
 	@echo "make student    write the student edition to build/student (REFERENCE=no: no skipping)"
 	@echo "make handin     pack a lab's work: make handin LAB=DP NAME=ada (a lab, a lesson or a task)"
@@ -84,9 +83,6 @@ stress:
 mutations:
 	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras test
 	@OMP_NUM_THREADS=1 $(VENV) tools/mutate.py
-
-elsewhere:
-	@sh tools/elsewhere.sh $(PLACE)
 
 gpu: setup
 	@$(VENV) tools/gpu.py
