@@ -159,7 +159,6 @@ LONG = (
     "tests/browser/test_site_kept.py::test_a_run_belongs",
     "tests/browser/test_site_kept.py::test_predictions_and_levels",
     "tests/browser/test_site_reading.py::test_nothing_of_a_page",
-    "tests/browser/test_three_browsers.py",
     "tests/browser/test_timeline.py::test_a_profile_of_torch",
     "tests/browser/test_together.py::test_forty_laptops_fit_and_are_readable[old-light",
     "tests/browser/test_together.py::test_forty_laptops_fit_and_are_readable[projector-dark",
