@@ -1,16 +1,12 @@
-"""What a visitor of the site has done stays done: in two tabs, after a reload, after an update."""
+"""What a visitor of the site has done stays done: in two tabs, and after a reload."""
 
-import os
 import re
-from pathlib import Path
 
 import pytest
 
 from helpers.lesson.asked import Number, asked
 from tests.browser.playing import choose
-from tests.browser.serving import Files, Server
 
-ASSETS = Path(__file__).resolve().parents[2] / "tools/pages/assets"
 WRONG = "async def basic(model):\n    model.load_weights(7)\n    return model\n"
 SAID = "document.querySelector('pre[role=status]').textContent"
 BOXES = "document.querySelectorAll('.play-box').length === {}"
@@ -147,7 +143,6 @@ def test_predictions_and_levels_of_two_tabs_are_both_kept(site, page):
 
 
 def test_a_returning_player_waits_for_python_and_is_told_so(site, page):
-    page.add_init_script("delete Navigator.prototype.serviceWorker")  # it would answer by itself
     page.goto(f"{site[0]}play.html#level=cap&plan=F0-F1_F0_F0")
     page.wait_for_function(BOXES.format(4))
     held = []
@@ -172,85 +167,3 @@ def test_a_first_press_is_answered_while_python_loads(site, page):
     held[0].continue_()
     page.wait_for_function(BOXES.format(1))
     assert "Python is" not in page.locator(".play-said").inner_text()
-
-
-def test_a_phone_keeps_what_it_has_seen(site, page):
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{site[0]}lessons/05_naive_pipeline.html")
-    kept = """async (name) => {
-        const soon = () => new Promise((done) => setTimeout(done, 100));
-        while (!(await caches.match(name))) await soon();
-        return (await (await caches.open((await caches.keys())[0])).keys()).map((one) => one.url);
-    }"""
-    names = page.evaluate(kept, f"{site[0]}lessons/05_naive_pipeline.html")
-    assert sum("/lessons/0" in name and name.endswith(".html") for name in names) == 1
-    assert not any("/img/06" in name or "/engine/" in name for name in names)
-    page.goto(f"{site[0]}lessons/06_micro_batches.html")
-    page.evaluate(kept, f"{site[0]}lessons/06_micro_batches.html")
-    page.evaluate(  # it sees all pictures, of which a browser loads more or fewer ahead
-        """async () => {
-            const pictures = [...document.images];
-            for (const one of pictures) one.loading = "eager";
-            await Promise.all(pictures.map((one) => one.decode()));
-            for (const { name } of performance.getEntriesByType("resource"))
-                while (name.startsWith(location.origin) && !(await caches.match(name)))
-                    await new Promise((done) => setTimeout(done, 50));
-        }"""
-    )
-    page.context.set_offline(True)
-    page.reload()
-    page.locator("h1").wait_for()
-    page.context.set_offline(False)
-
-
-class Cached(Files):
-    """A server whose pages a browser may keep for ten minutes."""
-
-    def end_headers(self):
-        self.send_header("cache-control", "max-age=600")
-        super().end_headers()
-
-
-def test_an_update_is_seen_at_the_next_visit(page, tmp_path):
-    from pages.write import service_worker
-
-    def publish(words, day):
-        site = "<!doctype html><title>x</title><script type=module src=site.js></script>"
-        pages = {"index.html": f"<link rel=icon href='data:,'>{site}<body data-up=''>{words}"}
-        pages["site.js"] = (ASSETS / "site.js").read_text(encoding="utf-8")
-        files = {name: text.encode() for name, text in pages.items()}
-        files["sw.js"] = service_worker(files).encode()
-        for name, data in files.items():
-            (tmp_path / name).write_bytes(data)
-            os.utime(tmp_path / name, (day, day))  # a server tells versions apart by it
-
-    publish("before", 1e9)
-    until = """async (old) => {
-        const soon = () => new Promise((done) => setTimeout(done, 100));
-        while ((await caches.keys()).includes(old) || !(await caches.match("./"))) await soon();
-        return caches.keys();
-    }"""
-    with Server(tmp_path, Cached) as server:
-        page.goto(server.address)
-        names = page.evaluate(until, "")
-        publish("after", 1.1e9)
-        page.goto(server.address)  # the browser sees that there's another version, and fetches it
-        page.evaluate(until, names[0])
-        stored = page.evaluate("async () => (await caches.match('./')).text()")
-        assert stored.endswith("after")  # under the new version, and so at every later visit
-        (tmp_path / "site.js").write_text("// half of a version that is being published")
-        half = (tmp_path / "sw.js").read_text().replace('VERSION = "', 'VERSION = "x')
-        (tmp_path / "sw.js").write_text(half)
-        os.utime(tmp_path / "sw.js", (1.2e9, 1.2e9))
-        refused = page.evaluate("""async () => {
-            const worker = await new Promise((done) => navigator.serviceWorker.ready.then((one) => {
-                one.onupdatefound = () => done(one.installing);
-                one.update();
-            }));
-            if (worker.state !== "redundant") await new Promise((done) => {
-                worker.onstatechange = () => { if (/redundant|activ/.test(worker.state)) done(); };
-            });
-            return worker.state;
-        }""")
-        assert refused == "redundant"  # what is kept is still the whole version before
-        assert page.evaluate("async () => (await caches.match('./')).text()").endswith("after")

@@ -29,7 +29,7 @@ from pages.lesson import TOUCHED, lesson_page, touched
 from pages.links import DOCUMENTS
 from pages.markdown import html_of
 from pages.vendored import NotHad
-from pages.write import document, found, linker, puzzles, reading, service_worker, write_site
+from pages.write import document, found, linker, puzzles, reading, write_site
 
 ROOT = Path(__file__).resolve().parents[2]
 # The header of a PNG of 600 by 401 pixels, which is shown with half of them.
@@ -280,12 +280,11 @@ def test_a_wrong_step_is_told_its_own_line(body, problem, where, printed, monkey
     assert len(said["printed"]) <= printed
 
 
-def test_the_worker_of_another_site_is_another(notebook):
+def test_a_lesson_has_its_neighbors_and_its_place_on_the_first_page(notebook):
     lesson = lesson_page(notebook, lambda name: None)
     page = reading(lesson, [], [lesson])
     assert 'rel="next" href="06_micro_batches.html"' in page and "../lesson.js" in page
     assert "lessons/06_micro_batches.html" in front([lesson])
-    assert service_worker({"a": b"1"}) != service_worker({"a": b"2"})
 
 
 def test_pyodide_must_have_its_hash(tmp_path, monkeypatch):

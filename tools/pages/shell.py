@@ -71,7 +71,7 @@ def framed(
 {card(whole, about, name)}<link rel="icon" type="image/svg+xml" href="{up}favicon.svg">
 {early}<link rel="stylesheet" href="{up}site.css">
 </head>
-<body data-up="{up}">
+<body>
 <a class="skip" href="#main">To the text</a>
 <header><a class="lab" href="{up}index.html"><img src="{up}favicon.svg" width="26" height="26"
 alt="">{LAB}</a><nav aria-label="pages">{links}</nav><form role="search" action="{up}search.html">
@@ -82,8 +82,7 @@ alt="">{LAB}</a><nav aria-label="pages">{links}</nav><form role="search" action=
 {body}
 </main>
 <footer><p>{credits(up)}</p>
-<p>After the first visit this site works offline (on a phone, the pages that were seen),
-and so does its Python once it has run. The lessons themselves run on your machine.</p></footer>
+<p>The lessons themselves run on your machine.</p></footer>
 <script type="module" src="{up}site.js"></script>{loads}
 </body>
 </html>

@@ -109,7 +109,7 @@ def everything(root: Path) -> dict[str, bytes]:
     engine["engine/lab.zip"] = archive(root)
     files["worker.js"] = worker(engine).encode()
     files = {name: without(data, others) for name, data in files.items()} | engine
-    return files | copy | {"sw.js": service_worker(files).encode()}
+    return files | copy
 
 
 def lab_to_take(root: Path) -> dict[str, bytes]:
@@ -257,12 +257,3 @@ def worker(engine: dict[str, bytes]) -> str:
     return f'const SIZE = {size}, LAB = "{lab}";\n' + (ASSETS / "worker.js").read_text(
         encoding="utf-8"
     )
-
-
-def service_worker(files: dict[str, bytes]) -> str:
-    """Return the worker that keeps the site for a visit without a network."""
-    names = {**files, "./": files.get("index.html", b"")}
-    parts = {name: sha256(data).hexdigest()[:16] for name, data in sorted(names.items())}
-    version = sha256(json.dumps(parts).encode()).hexdigest()[:16]
-    text = (ASSETS / "sw.js").read_text(encoding="utf-8")
-    return f'const VERSION = "{version}";\nconst FILES = {json.dumps(parts)};\n{text}'

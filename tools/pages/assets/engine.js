@@ -45,8 +45,6 @@ class Engine {
       this.worker.onerror = (event) => fail(notStarted(event.message || "its files are missing"));
     });
     this.ready.catch(sorry);
-    this.ready.then(() => navigator.serviceWorker?.ready).then((one) => one?.active?.postMessage("keep the engine"))
-      .catch(() => { /* a browser that forbids it: the page works, but only online */ });
     return this.ready;
   }
 
@@ -103,9 +101,7 @@ class Engine {
 }
 
 function notStarted(why) {
-  const next = navigator.onLine ? "Load this page again, please."
-    : "You're offline, and this browser hasn't kept Python yet: open this page once with a network.";
-  return new Error(`Python did not start: ${why}. ${next}`);
+  return new Error(`Python did not start: ${why}. Load this page again, please.`);
 }
 
 export const engine = new Engine();

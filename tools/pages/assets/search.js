@@ -32,4 +32,4 @@ function shown({ title, lesson, text, where, terms }) {
 }
 
 if (!wanted) field.focus();
-if (wanted) look().catch(() => { said.textContent = "The search could not be loaded: it needs a network once."; });
+if (wanted) look().catch(() => { said.textContent = "The search could not be loaded."; });
