@@ -33,11 +33,7 @@ def races() -> list[Race]:
         return []
     there = "() => document.querySelector('{}') && performance.now()"
     rows = [("first paint of a lesson", lambda: seen(LESSON, PAINTED), 1000)]
-    for name, drawn in (
-        ("play", ".play-lane"),
-        ("explore", "#view canvas"),
-        ("design", "#view svg"),
-    ):
+    for name, drawn in (("play", ".play-lane"), ("explore", "#view canvas")):
         for words, what, most in (("is drawn", drawn, 1000), ("has Python", ".wait.over", 5000)):
             ask = functools.partial(seen, f"{name}.html", there.format(what))
             rows.append((f"the page {name} {words}", ask, most))

@@ -154,7 +154,6 @@ LONG = (
     "tests/browser/test_folds.py::test_a_passed_check",
     "tests/browser/test_pictures.py::test_a_picture_from_elsewhere",
     "tests/browser/test_site.py::test_the_picture_of_a_puzzle",
-    "tests/browser/test_site.py::test_what_failures_cost",
     "tests/browser/test_site_kept.py::test_a_returning_player",
     "tests/browser/test_site_kept.py::test_a_run_belongs",
     "tests/browser/test_site_kept.py::test_predictions_and_levels",

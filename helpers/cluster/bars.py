@@ -40,19 +40,16 @@ class Group:
         return max([*(sum(row.values()) for row in self.rows.values()), self.limit or 0.0])
 
 
-def bars(
-    groups: Sequence[Group], title: str = "", note: str = "", theme: str = "light", width: int = 0
-) -> Picture:
+def bars(groups: Sequence[Group], title: str = "", note: str = "", theme: str = "light") -> Picture:
     """A picture of one group or several, each with its own scale and legend.
 
-    title: what was found. note: facts below it. theme: "light" or "dark". width: in pixels, for a
-    page that writes title and note itself; 0: that of other pictures.
+    title: what was found. note: facts below it. theme: "light" or "dark".
     Raises ValueError without a row.
     """
     if not any(group.rows for group in groups):
         raise ValueError("bars() needs at least one row: Group({'name': {'part': size}})")
-    canvas = Canvas(width, theme=theme) if width else Canvas(theme=theme)
-    y = 0 if width else canvas.note(note, canvas.heading(title))
+    canvas = Canvas(theme=theme)
+    y = canvas.note(note, canvas.heading(title))
     said = []
     for group in groups:
         y = _bars(canvas, group, y + 10)

@@ -1,7 +1,4 @@
-"""A model, a machine and a layout as controls show them, and the picture of any setting.
-
-Nothing here needs a notebook: a page in a browser asks the same questions.
-"""
+"""A model, a machine and a layout as controls show them, and the picture of any setting."""
 
 from helpers.cluster.bars import bars, memory_group, time_group
 from helpers.cluster.estimate import Estimate, estimate
@@ -60,8 +57,8 @@ def made(settings: dict) -> Estimate:
     return estimate(model, Layout(batch, model.positions, **rest), machine)
 
 
-def picture_of(done: Estimate, theme: str = "light", width: int = 0) -> Picture:
-    """Memory and time of one estimate; width as in `bars`."""
+def picture_of(done: Estimate, theme: str = "light") -> Picture:
+    """Memory and time of one estimate."""
     layout, memory = done.layout, bytes_text(done.memory.total)
     note = f"{layout.gpus} x {done.machine.name}, batch {layout.batch}: {memory} a device, "
     groups = [memory_group({"memory": done})]
@@ -71,4 +68,4 @@ def picture_of(done: Estimate, theme: str = "light", width: int = 0) -> Picture:
         note += f"it fits; a step takes {time_text(done.seconds)}, "
         note += f"MFU {percent(done.utilisation.mfu)}"
         groups.append(time_group({"time": done}))
-    return bars(groups, note=note, theme=theme, width=width)
+    return bars(groups, note=note, theme=theme)

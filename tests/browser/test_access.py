@@ -11,8 +11,6 @@ READY = {
     "index": "h1",
     "play": ".play-chip",
     "explore": "#view canvas",
-    "design": "#view svg",
-    "failures": "#view svg",
     "puzzles": "textarea",
     "lessons/06_micro_batches": ".predict button",
     "lessons/07_beyond_1f1b": ".predict button",

@@ -77,10 +77,10 @@ def test_nothing_of_a_page_is_against_its_policy(site, browser):
     page = context.new_page()
     page.set_default_timeout(120_000)
     page.on("console", lambda said: bad.append(said.text) if said.type == "error" else None)
-    for name in ("index.html", "lessons/07_beyond_1f1b.html", "search.html?q=ring", "design.html"):
+    for name in ("index.html", "lessons/07_beyond_1f1b.html", "search.html?q=ring", "explore.html"):
         page.goto(site[0] + name)
         page.locator("h1").wait_for()
-    page.locator("#view svg").wait_for()
+    page.locator("#view canvas").first.wait_for()
     page.goto(f"{site[0]}puzzles.html")
     page.locator("textarea").fill("async def basic(model):\n    model.load_weights(7)\n")
     page.get_by_text("Run it", exact=True).click()  # by Python, in a worker

@@ -25,11 +25,10 @@ def test_packages_import_alone():
 def test_what_sliders_ask_is_answered_alone():
     code = """
 sys.path.insert(0, ".")
-from helpers.cluster.settings import START, made, picture_of
 from helpers.timeline.settings import Settings, answer
-print(picture_of(made(START)).svg()[:4], len(answer(Settings(latency=1).simulated())["body"]) > 999)
+print(len(answer(Settings(latency=1).simulated())["body"]) > 999)
 """
-    assert run(code).split() == ["<svg", "True"]
+    assert run(code).strip() == "True"
 
 
 def test_puzzles_import_alone():

@@ -24,7 +24,7 @@ from pages import shell, vendored, write
 from pages.engine import archive
 from pages.front import front
 from pages.hero import KEPT, plans
-from pages.in_browser import failures, puzzle
+from pages.in_browser import puzzle
 from pages.lesson import TOUCHED, lesson_page, touched
 from pages.links import DOCUMENTS
 from pages.markdown import html_of
@@ -65,14 +65,6 @@ def test_a_mentioned_lesson_is_a_link():
     several = "Lessons <a 05.ipynb>05</a>, 07 and <a 12.ipynb>12</a>"
     assert several in seen("Lessons 05, 07 and 12")
     assert "<p><a x>see lesson 12</a></p>" in seen("[see lesson 12](x)")
-
-
-def test_what_failures_cost_is_simulated_with_other_settings():
-    first = failures({})
-    assert "elastic replicas keep most" in first["title"] and first["svg"].startswith("<svg")
-    assert first["title"] in first["alt"] and f'bold">{first["title"]}' not in first["svg"]
-    slow = failures({"settings": first["settings"] | {"stall": 180, "learners": 128}})
-    assert "128 learners keep most" in slow["title"] and not slow["problem"]
 
 
 @pytest.fixture
@@ -214,11 +206,10 @@ def test_the_names_of_files_are_links_once_the_repository_has_an_address(monkeyp
 
 
 def test_a_cell_that_is_played_in_the_lab_leads_to_the_page_on_which_it_is_played():
-    values = {}
-    assert touched('start = {"dp": 8, "flash": True}', values) == touched("%%ranks 3", values) == ""
-    link = touched('x = design(model="GPT-3, 175B", **start)', values)
-    assert 'href="../design.html#model=GPT-3%2C+175B&amp;dp=8&amp;flash=on"' in link
-    assert 'href="../play.html#level=cap">Play this level<' in touched('game = play("cap")', {})
+    assert touched('start = {"dp": 8, "flash": True}') == touched("%%ranks 3") == ""
+    link = touched('x = explore(schedule="ZB-H1", ranks=4)')
+    assert 'href="../explore.html#schedule=ZB-H1&amp;ranks=4"' in link
+    assert 'href="../play.html#level=cap">Play this level<' in touched('game = play("cap")')
     lessons = [lesson_of(path).article for path in LESSONS]
     assert sum("../play.html#" in article for article in lessons) == 3
     assert sum("../explore.html#" in article for article in lessons) == 2

@@ -16,12 +16,6 @@ QUESTIONS = {
         *({**OPEN, "level": level.id, "costs": {}, "plan": ""} for level in LEVELS),
     ],
     "explore": [{"page": "explore", "first": True}],
-    "design": [
-        {"page": "design", "theme": theme, "width": width}  # as assets/design.js asks
-        for theme in ("light", "dark")
-        for width in (360, 760)
-    ],
-    "failures": [{"page": "failures", "theme": theme} for theme in ("light", "dark")],
 }
 
 

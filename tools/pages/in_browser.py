@@ -18,7 +18,7 @@ MOST = 20_000  # characters of what a step prints: a page that shows more of the
 def answered(text: str) -> tuple[str, bytes]:
     """Answer one question; never raises for what a page may ask."""
     question = json.loads(text)
-    pages = {"explore": explore, "design": design, "failures": failures, "puzzle": puzzle}
+    pages = {"explore": explore, "puzzle": puzzle}
     found = pages.get(question["page"], play)
     said = found(question)
     body = said.pop("body", b"")
@@ -43,24 +43,6 @@ def explore(question: dict) -> dict:
     except (ValueError, TypeError) as error:
         said = {"problem": str(error)}
     return said if "settings" in question else said | {"controls": controls(Settings(**settings))}
-
-
-def design(question: dict) -> dict:
-    from helpers.cluster.settings import CHECKS, LISTS, START, STEPS, made, picture_of, with_batch
-
-    settings = question.get("settings", START)
-    said = {"lists": LISTS, "steps": STEPS, "checks": CHECKS, "settings": settings}
-    try:
-        settings = settings_of(question.get("hash", ""), settings, LISTS | STEPS)
-        if question.get("changed") in ("dp", "micro_batch"):
-            settings = with_batch(settings, question["batch"])
-        said |= {"settings": settings}
-        done = made(settings)
-    except ValueError as error:
-        return said | {"problem": str(error)}
-    picture = picture_of(done, question.get("theme", "light"), question.get("width", 0))
-    facts = {"problem": "", "batch": done.layout.batch, "title": picture.title, "alt": picture.alt}
-    return said | facts | {"svg": picture.svg(), "hash": hash_of(settings, START)}
 
 
 def hash_of(settings: dict, start: dict) -> str:
@@ -90,36 +72,6 @@ def settings_of(text: str, start: dict, values: dict) -> dict:
             raise ValueError(words)
         found[name] = known[word]
     return found
-
-
-def failures(question: dict) -> dict:
-    """Draw goodput over devices for three ways to live with failures, as in lesson 21."""
-    from helpers.cost.goodput import three_ways
-    from helpers.draw import curves
-
-    lists = {
-        "years": [1, 3, 5.8, 10, 20],
-        "save": [1, 5, 30, 120, 600],
-        "restart": [10, 60, 300, 900],
-        "stall": [0, 1, 5, 20, 60, 180],
-        "back": [10, 60, 300, 900],
-        "lost": [0, 10, 60, 300],
-        "replica": [8, 32, 128, 1024],
-        "learners": [2, 4, 8, 32, 128],
-    }
-    start = {"years": 5.8, "save": 30, "restart": 300, "stall": 20, "back": 300, "lost": 60}
-    settings = question.get("settings", start | {"replica": 128, "learners": 8})
-    sizes = [10 * 10 ** (n / 2) for n in range(11)]
-    ways = three_ways(sizes, **settings, failures=1000)
-    shown = {way: {n: 100 * g for n, g in each.items()} for way, each in ways.items()}
-    best = max(ways, key=lambda way: ways[way][sizes[-1]])
-    title = f"With a million devices, {best} keep most: {ways[best][sizes[-1]]:.0%} of the time"
-    title = title.replace("restart keep", "restarting keeps")
-    theme = question.get("theme", "light")
-    picture = curves(shown, x="devices", y="goodput (%)", log="x", theme=theme)
-    picture.title, picture.alt = title, picture.alt.replace(picture.title, title)
-    said = {"lists": {}, "steps": lists, "checks": [], "settings": settings, "problem": ""}
-    return said | {"title": picture.title, "alt": picture.alt, "svg": picture.svg()}
 
 
 def puzzle(question: dict) -> dict:

@@ -2,7 +2,6 @@
 
 import ast
 import base64
-import contextlib
 import inspect
 import itertools
 import json
@@ -33,15 +32,14 @@ ANSWER = re.compile(rf'^answer\("({ID.pattern})", mine\)', re.MULTILINE)
 TITLE = re.compile(r"# (?P<title>.+)\n+\*Reading (?P<reading>\d+) .*?tasks (?P<tasks>\d+).*\*\n")
 HEADING = re.compile(r'<h([23]) id="([^"]+)">(.*?)</h')
 TAG_OR_POINTS = re.compile(r"<.*?>|Your turn: | · \d+ points")
-TOUCHED = {"play": "Play this level", "explore": "Move these sliders", "design": "Design this"}
+TOUCHED = {"play": "Play this level", "explore": "Move these sliders"}
 
 
 @dataclass
 class Lesson:
     """A lesson as it stands on the site.
 
-    times: the minutes it takes, in words. files: what its page loads, by name. values: the
-    dictionaries that its cells name.
+    times: the minutes it takes, in words. files: what its page loads, by name.
     """
 
     name: str
@@ -49,7 +47,6 @@ class Lesson:
     article: str = ""
     times: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
-    values: dict[str, dict] = field(default_factory=dict)
 
     @property
     def number(self) -> str:
@@ -124,34 +121,22 @@ def _code_cell(cell, lesson: Lesson, numbers: dict[str, Number]) -> str:
     code = f'<pre class="code">{colored(source)}</pre>' if source else ""
     if code and cell.metadata.get("jupyter") == FOLDED:
         code = _folded(source)
-    return f'<div class="cell">{code}{"".join(outputs)}{touched(source, lesson.values)}</div>'
+    return f'<div class="cell">{code}{"".join(outputs)}{touched(source)}</div>'
 
 
-def touched(source: str, values: dict[str, dict]) -> str:
-    """Return the link to the page on which a reader of the site does what a cell lets one do.
-
-    values: the dictionaries that cells have named so far; those of this one are added.
-    """
+def touched(source: str) -> str:
+    """Return the link to the page on which a reader of the site does what a cell lets one do."""
     try:
         body = ast.parse(source).body
     except SyntaxError:  # a magic
         return ""
     for each in body:
         made = getattr(each, "value", None)
-        if isinstance(each, ast.Assign) and isinstance(made, ast.Dict):
-            with contextlib.suppress(ValueError):
-                values[each.targets[0].id] = ast.literal_eval(made)
         page = made.func.id if isinstance(made, ast.Call) and hasattr(made.func, "id") else ""
         if isinstance(each, ast.Assign) and page in TOUCHED:
             state = dict(zip(["level"], map(ast.literal_eval, made.args), strict=False))
-            for key in made.keywords:
-                more = {key.arg: key.value} if key.arg else values[key.value.id]
-                state |= {k: ast.literal_eval(v) if key.arg else v for k, v in more.items()}
-            words = {None: "none", True: "on", False: "off"}  # as the page's own addresses say it
-            said = {
-                k: words.get(v, v) if isinstance(v, bool | None) else v for k, v in state.items()
-            }
-            link = f"../{page}.html#{escape(urlencode(said))}"
+            state |= {key.arg: ast.literal_eval(key.value) for key in made.keywords}
+            link = f"../{page}.html#{escape(urlencode(state))}"
             return f'<p><a class="button go" href="{link}">{TOUCHED[page]}</a></p>'
     return ""
 

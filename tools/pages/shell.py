@@ -26,8 +26,6 @@ PAGES = (
     ("index.html", "Lessons"),
     ("play.html", "Play"),
     ("explore.html", "Explore"),
-    ("design.html", "Design"),
-    ("failures.html", "Failures"),
     ("puzzles.html", "Puzzles"),
 )
 # Styles may stand in the page, as in pictures; scripts may not. A worker brings its own policy.

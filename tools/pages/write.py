@@ -33,7 +33,7 @@ MOVED = (
     '<a href="{0}.html">This page has moved.</a>\n'
 )
 ASSETS = Path(__file__).parent / "assets"
-SCRIPTS = "site front lesson search engine explore design puzzles".split()
+SCRIPTS = "site front lesson search engine explore puzzles".split()
 NOT_HERE = """<h1>There's no page here</h1><p>Perhaps it has moved: the
 <a href="index.html">first page</a> has all lessons, and the field above searches them.</p>"""
 SEARCH = """<h1>Search</h1><p role="status">Write a word into the field at the top.</p>
@@ -83,14 +83,12 @@ def everything(root: Path) -> dict[str, bytes]:
     for name, title in (
         ("play", "The schedule you can touch"),
         ("explore", "A schedule under sliders"),
-        ("design", "Design your cluster"),
-        ("failures", "What failures cost"),
         ("puzzles", "Training puzzles"),
     ):
         body = (ASSETS / f"{name}.html").read_text(encoding="utf-8") + first_answers(name)
         body = body.replace("@@CALLS@@", calls(root)) + NO_SCRIPT
-        script = {"failures": "design.js"}.get(name, f"{name}.js")
-        files[f"{name}.html"] = framed(title, body, f"{name}.html", scripts=(script,)).encode()
+        page = f"{name}.html"
+        files[page] = framed(title, body, page, scripts=(f"{name}.js",)).encode()
     others = vendored(root)
     if MATH in others:
         others[MATH] = only_used(others[MATH], [files[n] for n in files if n.endswith(".html")])
