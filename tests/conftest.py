@@ -189,7 +189,6 @@ LONG = (
     "tests/helpers/together/test_class.py::test_one_that_closes",
     "tests/helpers/together/test_hosts.py",
     "tests/jobs/test_jobs.py::test_torchrun_starts_again",
-    "tests/puzzles/test_scripts.py::test_places_ties",
     "tests/tasks/test_programs.py::test_right_work_passes_and_wrong_work_is_named[CK-1]",
     "tests/tasks/test_programs.py::test_right_work_passes_and_wrong_work_is_named[CO-1]",
     "tests/tasks/test_programs.py::test_right_work_passes_and_wrong_work_is_named[DP-2]",

@@ -42,8 +42,7 @@ def record(step: Callable, case: dict, seconds: float, path: Path) -> dict[str, 
 
     Args:
         step: the training step.
-        case: ranks, layers, samples; more: the step's own arguments; profile; if it isn't the
-            profile's own, machine.
+        case: ranks, layers, samples; more: the step's own arguments; profile.
         seconds: after which the step is stopped.
         path: the file of the step; an error says on which line of it it arose.
     """
@@ -53,7 +52,6 @@ def record(step: Callable, case: dict, seconds: float, path: Path) -> dict[str, 
             *sizes(case),
             *case["more"],
             profile=case["profile"],
-            machine=case.get("machine"),
             keep_tape=True,
             seconds=seconds,
         )
@@ -70,8 +68,7 @@ def outcome_of(recorded: object, case: dict, seconds: float) -> Outcome:
     """
     match recorded:
         case {"tape": str(tape)}:
-            settings = {"profile": case["profile"], "machine": case.get("machine")}
-            return outcome(replay(tape, sizes(case), seconds=seconds, **settings))
+            return outcome(replay(tape, sizes(case), seconds=seconds, profile=case["profile"]))
         case {"error": str(sentence)}:
             raise PuzzleError(sentence)
     raise PuzzleError(f"what came back is no tape: {CHANGED}")
