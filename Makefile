@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all test-long demo notebooks budget figures constraints site bench stress mutations gpu student tasks handin progress
+.PHONY: help setup lab test test-all test-long demo notebooks budget figures constraints site bench stress mutations gpu student tasks progress
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -34,7 +34,6 @@ help:
 	@echo "make mutations break the code in 300 places, one at a time: which do the tests miss? Hours"
 	@echo "make gpu        on a machine with GPUs: compare each script with the CPU, and measure"
 	@echo "make student    write the student edition to build/student (REFERENCE=no: no skipping)"
-	@echo "make handin     pack a lab's work: make handin LAB=DP NAME=ada (a lab, a lesson or a task)"
 	@echo "make progress   show the way through the lessons, and what is done of it"
 	@echo "make tasks      write docs/tasks.md from the tasks"
 	@echo "make setup      set everything up, no more"
@@ -89,9 +88,6 @@ gpu: setup
 
 student: setup
 	@$(VENV) -m helpers.grade.student $(if $(filter no,$(REFERENCE)),--no-reference)
-
-handin: setup
-	@$(VENV) -m helpers.grade.handin $(LAB) $(if $(NAME),--name "$(NAME)")
 
 progress: setup
 	@$(VENV) -m helpers.grade.progress

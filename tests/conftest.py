@@ -56,7 +56,7 @@ SLOW = (
     "tests/gpt2/test_processes.py",
     "tests/gpt2/test_scripts.py",
     "tests/gpt2/test_training.py",
-    "tests/grade/test_board.py::test_a_score",
+    "tests/grade/test_score.py",
     "tests/grade/test_hostile.py",
     "tests/grade/test_many.py::test_an_interrupt",
     "tests/grade/test_many.py::test_every_submission",

@@ -3,14 +3,11 @@
     check("DP-1")                          in a notebook
     python -m helpers.grade DP-1           in a terminal; DP: a lab; 03: a lesson; nothing: all
     python -m helpers.grade --root FOLDER  another repository or a zip, with the checks of this one
-    python -m helpers.grade --all FOLDER   a class: one table, with names if there is a roster
+    python -m helpers.grade --all FOLDER   a class: one table
     python -m helpers.grade … --json       the same as one document, for a container or a program
     python -m helpers.grade --limits       which limits hold on this system
     python -m helpers.grade.student        write the student edition
-    python -m helpers.grade.handin LAB     pack what is to be handed in
-    python -m helpers.grade.gradescope     an autograder for Gradescope
     python -m helpers.grade.progress       the way through the lessons, and what is done
-    python -m helpers.grade.predictions    what a class predicted, and how long tasks took it
     python -m helpers.grade.page           write docs/tasks.md
 
 A task is one file, tasks/x.py (tasks/README.md has the contract); `shown` is the part that the
@@ -24,12 +21,10 @@ submission, on Linux inside a `sandbox`; `payload` carries plain data between th
 Before anything runs: `marks` finds solutions in code, `task` says what a task is and which belong
 together; `look` reads a file without running it, and `copy` takes the work to a place of its own.
 For a student: `missing` tells a cell which task it lacks, `record` is what is remembered,
-`progress` shows it, `handin` packs it. For a class: `submitted` opens folders and zips, `many`
-grades them, `roster` says whose each is, `tables` shows that, `board` who has the best score;
-`predictions` shows what hand-ins tell of the class, `gradescope` wraps it all for that program.
-`page` writes the lists of tasks, and one task as text. The student edition: `tracked` lists the
-files, `shown` leaves out what only the judge sees, `leaks` recognizes a solution, `folder` writes
-safely, `student` does it. `words` cleans text.
+`progress` shows it. For a class: `submitted` opens folders and zips, `many` grades them, `tables`
+shows that. `page` writes the lists of tasks, and one task as text. The student edition:
+`tracked` lists the files, `shown` leaves out what only the judge sees, `leaks` recognizes a
+solution, `folder` writes safely, `student` does it. `words` cleans text.
 
 What is held: the work runs where the judgement isn't made; a crash, a hang, an early exit or
 anything printed is never a pass; nothing keeps running. On Linux with bubblewrap the work sees and

@@ -1,20 +1,17 @@
 """`python -m helpers.grade [TASK …] [--root FOLDER] [--json]`, or `--all FOLDER`."""
 
 import argparse
-import csv
 import sys
 import time
 from pathlib import Path
 
 from helpers.files import write_whole
 from helpers.grade import sandbox
-from helpers.grade.board import boards_of, in_html, in_text
 from helpers.grade.judge import prepare
 from helpers.grade.limits import Limits
 from helpers.grade.many import Graded, Grades, grade_all, grade_one, json_of
 from helpers.grade.notebook import find_root
 from helpers.grade.record import holds_solution, remember
-from helpers.grade.roster import read_roster
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import submissions
 from helpers.grade.tables import csv_of, struggles_of, text_of
@@ -41,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.all is not None:
             return _grade_all(options, ids)
         return _grade_one(options, ids)
-    except (ValueError, OSError, WorkFailed, csv.Error) as error:
+    except (ValueError, OSError, WorkFailed) as error:
         print(why_not(error), file=sys.stderr)
         return 2
 
@@ -56,7 +53,6 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--root", type=Path, help="the repository or zip to grade; this one by default")
     add("--all", type=Path, metavar="FOLDER", help="grade each folder and zip in FOLDER")
     add("--out", type=Path, help="where the table of --all goes (default: build/grades)")
-    add("--roster", type=Path, metavar="FILE", help="with --all: a table of the class's people")
     add("--jobs", type=int, help="with --all: checks at once (default: half of the cores)")
     add("--seconds", type=float, help="time limit for each task")
     add("--memory", type=float, default=Limits.gigabytes, help="gigabytes for each task")
@@ -76,8 +72,6 @@ def _refuse(options: argparse.Namespace) -> None:
         raise ValueError(f"--jobs must be at least 1, not {options.jobs}")
     if options.seconds is not None and not options.seconds > 0:
         raise ValueError(f"--seconds must be above 0, not {options.seconds:g}")
-    if not options.all and (options.roster):
-        raise ValueError("--roster needs --all")
     Limits(Limits.seconds if options.seconds is None else options.seconds, options.memory)
 
 
@@ -129,18 +123,14 @@ def _show(options: argparse.Namespace, grades: Grades, text: str) -> None:
 
 def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
     paths = submissions(options.all)
-    people = read_roster(options.roster) if options.roster else []
     out = options.out or Path("build", "grades")
     out.mkdir(parents=True, exist_ok=True)  # before hours of grading that nobody could see
     begun = time.monotonic()
 
     def save(grades: Grades, one: Graded | None = None) -> None:
         grades.seconds = time.monotonic() - begun
-        # The mark by which Excel knows UTF-8; Canvas and Moodle skip it.
-        write_whole(out / "grades.csv", "\ufeff" + csv_of(grades, people))
-        write_whole(out / "grades.json", json_of(grades))
-        if boards := boards_of(grades):
-            write_whole(out / "board.html", in_html(boards))
+        # The mark by which Excel knows UTF-8.
+        write_whole(out / "grades.csv", "\ufeff" + csv_of(grades))
         if one:
             left = sum(not other.verdicts for other in grades.graded)
             print(f"{one.name}: {one.points} of {grades.of} points ({left} to go)", file=sys.stderr)
@@ -150,11 +140,9 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
         seconds=options.seconds, gigabytes=options.memory,
     )  # fmt: skip
     save(grades)
-    boards = [f"{title}\n{in_text(found)}" for title, found in boards_of(grades).items()]
     done = f"{len(paths)} submissions in {grades.seconds:.0f} s; see {out}/grades.csv"
     done = f"stopped by hand: {done}" if grades.interrupted else done
-    parts = [text_of(grades, people), struggles_of(grades), *boards, done]
-    _show(options, grades, "\n\n".join(parts))
+    _show(options, grades, "\n\n".join([text_of(grades), struggles_of(grades), done]))
     return 130 if grades.interrupted else 0
 
 

@@ -92,13 +92,13 @@ def _may_replace(out: Path, force: bool) -> None:
             )
 
 
-def zip_of(files: Mapping[str, Content], compressed: bool = True) -> bytes:
-    """A zip of `files`, by name. Uncompressed, it's the same on every system, to the byte."""
+def zip_of(files: Mapping[str, Content]) -> bytes:
+    """A zip of `files`, by name."""
     out = BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for name, content in sorted(files.items()):
             entry = zipfile.ZipInfo(name, WHEN)
-            entry.compress_type = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+            entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3  # Unix, wherever it's packed
             entry.external_attr = (0o100755 if content.executable else 0o100644) << 16
             archive.writestr(entry, content.data)

@@ -55,22 +55,6 @@ def look_at(path: Path, task: Task) -> None:
         raise WorkFailed("not done", f"not done yet: {message}")
 
 
-def has_stub(path: Path, task: Task) -> bool:
-    """Whether the stub of the task stands anywhere in the file, reached or not."""
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    raised = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise)]
-    return any(
-        isinstance(exc, ast.Call)
-        and exc.args
-        and isinstance(exc.args[0], ast.Constant)
-        and str(exc.args[0].value).startswith(f"Task {task.id}:")
-        for exc in raised
-    )
-
-
 def _of_skipping(tree: ast.Module) -> str:
     """What in a file belongs to `skip`, by which a notebook runs a reference; '' for nothing."""
     for node in ast.walk(tree):

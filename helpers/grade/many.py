@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from helpers.grade.handin import claims_in
 from helpers.grade.judge import drawn, judge
 from helpers.grade.limits import Limits
 from helpers.grade.submission import Submission
@@ -24,16 +23,12 @@ from helpers.grade.words import in_one_line, why_not
 class Graded:
     """One submission: its name, and a verdict for each task that has been graded.
 
-    handed_in: not so where it's a folder without a file in it. says, minutes: the name and the
-    {task: minutes} that stand in the hand-in, as its sender or the sender's own record wrote them.
-    trouble: why it could not be read.
+    handed_in: not so where it's a folder without a file in it. trouble: why it could not be read.
     """
 
     name: str
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     handed_in: bool = True
-    says: str = ""
-    minutes: dict[str, int] = field(default_factory=dict)
     trouble: str = ""
 
     def __post_init__(self) -> None:
@@ -68,8 +63,6 @@ class Grades:
                 {
                     "name": one.name,
                     "handed in": one.handed_in,
-                    "says": one.says,
-                    "minutes": one.minutes,
                     "points": one.points,
                     "of": self.of,
                     "verdicts": [one.verdicts[t.id].as_dict() for t in self.tasks
@@ -121,7 +114,6 @@ def grade_all(
                     if reason := refused(path) or ("" if one.handed_in else "handed in nothing"):
                         raise SubmissionError(reason)
                     root = stack.enter_context(opened(path, [task.file for task in tasks]))
-                    one.says, one.minutes = claims_in(root)
                     submission = stack.enter_context(Submission(root, folder))
                     running.add(submission)
                     with contextlib.suppress(WorkFailed):  # the first check tries again, says why
@@ -165,7 +157,6 @@ def grade_one(
     done: Callable[[Verdict], None] = lambda verdict: None,
     seconds: float | None = None,
     gigabytes: float = Limits.gigabytes,
-    user: str = "",
 ) -> Grades:
     """Grade the tasks `ids` of one folder or zip, one after the other.
 
@@ -174,7 +165,6 @@ def grade_one(
     Args:
         seed, seconds, gigabytes: as of `grade_all`.
         done: called with each verdict.
-        user: as whom the work runs where there is no sandbox.
     """
     found = [load_task(task_id) for task_id in ids]
     grades = _begun(found, [path.absolute()], seed)
@@ -182,8 +172,7 @@ def grade_one(
     one.handed_in = not is_empty(path)
     files = [task.file for task in grades.tasks]
     try:
-        with opened(path, files) as root, Submission(root, user=user) as submission:
-            one.says, one.minutes = claims_in(root)
+        with opened(path, files) as root, Submission(root) as submission:
             for each in found:
                 task_id = each.task.id
                 verdict = judge(each, submission, grades.seeds[task_id], seconds, gigabytes)

@@ -19,7 +19,6 @@ from random import Random
 from helpers.draw.code import code_html
 from helpers.files import print_pdf, write_whole
 from helpers.grade.copy import MOST_SOURCE, read_plain
-from helpers.grade.handin import claims_in
 from helpers.grade.look import look_at
 from helpers.grade.submitted import SubmissionError, names, opened, refused, submissions
 from helpers.grade.task import ROOT, Task, WorkFailed, all_tasks
@@ -103,7 +102,6 @@ def main(arguments: list[str] | None = None) -> int:
             if refused(path):
                 continue
             with opened(path, [task.file for task in tasks]) as root:
-                name = claims_in(root)[0] or name
                 pages.append(sheet(name, done_in(root, tasks), tasks, options.each, secret))
     except (SubmissionError, OSError, ValueError) as error:
         print(error, file=sys.stderr)

@@ -41,7 +41,6 @@ def page() -> str:
         "```sh",
         "python -m helpers.grade DP-1        # one task; DP: all of that lab; 03: all of a lesson",
         "make progress                       # what is done, and what comes next",
-        "make handin LAB=DP                  # pack what is to be handed in",
         "```",
         "",
         'In a notebook: `check("DP-1")`; `check("DP-1", hint=3)` gives the third of three hints, '
@@ -109,7 +108,7 @@ def with_minutes(text: str) -> str:
     """Return `text` with minutes and evidence of its homework in each row of a term's plan."""
 
     def row(match: re.Match) -> str:
-        tasks = named(match[2].partition("For the board")[0])
+        tasks = named(match[2].partition("By choice")[0])
         evidence = ", ".join(task.id for task in tasks if task.kind == "evidence")
         return f"{match[1]}{match[2]}| {sum(t.minutes for t in tasks)} | {evidence} |{match[3]}|"
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from helpers.grade.task import Task
 from helpers.grade.verdict import Verdict
 from helpers.record import note, noted, progress_file, read_all, write
-from helpers.syllabus import named
 
 LONGEST = 240  # minutes: what took longer wasn't one sitting
 
@@ -21,27 +20,6 @@ def read_record(path: Path | None) -> dict[str, dict]:
         }
     except Exception:
         return {}
-
-
-def minutes_of(record: object) -> dict[str, int]:
-    """Return {task: minutes} of a record that somebody else has written: those of one sitting."""
-    found = {key: _fact(facts, "minutes") for key, facts in _kind(record, "times").items()}
-    return {key: most for key, most in found.items() if type(most) is int and 0 < most <= LONGEST}
-
-
-def chosen_in(record: object) -> dict[str, str]:
-    """Return {question: what was chosen} of a record that somebody else has written."""
-    found = {key: _fact(facts, "chosen") for key, facts in _kind(record, "predictions").items()}
-    return {named(key): letter for key, letter in found.items() if isinstance(letter, str)}
-
-
-def _kind(record: object, kind: str) -> dict:
-    found = record.get(kind) if isinstance(record, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def _fact(facts: object, name: str) -> object:
-    return facts.get(name) if isinstance(facts, dict) else None
 
 
 def note_prediction(question: str, chosen: str, right: bool | None = None) -> None:

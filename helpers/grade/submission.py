@@ -58,13 +58,10 @@ class Submission(contextlib.AbstractContextManager):
         root: the folder; nothing in it is changed, since the work is a copy of its files.
         tasks: the folder of the tasks.
         confined: whether to use the sandbox where there is one.
-        user: as whom the process runs where there is none; only root can choose.
     """
 
-    def __init__(
-        self, root: Path, tasks: Path = ROOT / "tasks", confined: bool = True, user: str = ""
-    ):
-        self.root, self.tasks, self._user = root.resolve(), tasks.resolve(), user
+    def __init__(self, root: Path, tasks: Path = ROOT / "tasks", confined: bool = True):
+        self.root, self.tasks = root.resolve(), tasks.resolve()
         self._confined = confined and not sandbox.why_not()
         self._workshop: _Workshop | None = None
         self._closed = False
@@ -76,7 +73,7 @@ class Submission(contextlib.AbstractContextManager):
         """Start the process now; otherwise the first job does. Raises WorkFailed."""
         if self._workshop is not None:
             return
-        self._workshop = _Workshop(self._place, self._confined, self._user)
+        self._workshop = _Workshop(self._place, self._confined)
         try:
             if self._closed:
                 raise WorkFailed("crash", "the submission was closed while it was graded")
@@ -106,8 +103,7 @@ class Submission(contextlib.AbstractContextManager):
         held = {"time": f"{limits.seconds:g} s", "memory": f"{limits.gigabytes:g} GB"}
         held["processes"] = str(limits.processes)
         if not self._confined:
-            user = {"user": self._user} if self._user else {}
-            return Held(held | user, ["files", "network"] + ["user"] * (not user))
+            return Held(held, ["files", "network", "user"])
         user = self._workshop.user if self._workshop else ""
         return Held(held | sandbox.HELD | ({"user": user} if user else {}), [])
 
@@ -159,17 +155,10 @@ class Submission(contextlib.AbstractContextManager):
 class _Workshop:
     """The judge's side of the process."""
 
-    def __init__(self, place: Path, confined: bool, user: str = ""):
+    def __init__(self, place: Path, confined: bool):
         program = [sys.executable, "-P", "-m", "helpers.grade.workshop"]
         if confined:
             program = [*sandbox.command(place), *program, "--confined"]
-            user = ""  # it gets one of its own there
-        as_user = {}
-        if user:
-            import pwd  # not on Windows, where nobody asks
-
-            group = pwd.getpwnam(user).pw_gid
-            as_user = {"user": user, "group": group, "extra_groups": []}
         self._printed = open(place / "printed", "w+b")  # noqa: SIM115 (closed in `close`)
         self._process = subprocess.Popen(
             program,
@@ -179,7 +168,6 @@ class _Workshop:
             cwd=place,
             env=_environment() | ({} if confined else {"TMPDIR": str(place)}),  # ends with it
             start_new_session=os.name == "posix",
-            **as_user,
         )
         # Few answers for one order: work that sends more wants to fill this process's memory.
         self._answers: queue.Queue[bytes | str | None] = queue.Queue(maxsize=4)

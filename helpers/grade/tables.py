@@ -1,51 +1,42 @@
-"""The grades of a class: one table for a spreadsheet or a gradebook, and text for a terminal."""
+"""The grades of a class: one table for a spreadsheet, and text for a terminal."""
 
 import csv
 import io
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
-from html import escape
 
 from helpers.grade.many import Graded, Grades
-from helpers.grade.roster import Person, rows_of
 from helpers.grade.verdict import EMPTY, not_held
 from helpers.grade.words import cut, in_one_line
 
 MOST_WORDS = 300  # characters of a reason
-WHO = ("name", "id", "login", "email")
 OWN = ("mistake", "not done", "pass")  # kinds of verdicts whose words are the check's alone
 
 
-def csv_of(grades: Grades, people: Sequence[Person] = ()) -> str:
-    """Return a row for each submission, or with a roster for each person and what is nobody's.
+def csv_of(grades: Grades) -> str:
+    """Return a row for each submission.
 
     A task that was not graded, because somebody stopped the grading, has an empty field, and so has
-    everything of a person who handed in nothing: a gradebook changes nothing there.
+    everything of an empty folder.
     """
     found = dict.fromkeys(head for one in grades.graded for head in _cells(one))
     heads = []
     for task in grades.tasks:
         heads += [task.id, *(head for head in found if head.startswith(f"{task.id} "))]
-    who = WHO if people else ()
     out = io.StringIO()
-    fields = [*who, "submission", "points", "of", *heads, "feedback", "limits", "note"]
+    fields = ["submission", "points", "of", *heads, "feedback", "limits", "note"]
     table = csv.DictWriter(out, fields, lineterminator="\n")
     table.writeheader()
-    for row in rows_of(grades.graded, people):
-        facts: dict[str, object] = {"note": row.note}
-        if row.person:
-            facts |= {what: row.person.get(what) for what in WHO} | {"name": row.person.name}
-        if row.one:
-            facts["submission"] = row.one.name
-        if row.one and row.one.handed_in:
+    for one in grades.graded:
+        facts: dict[str, object] = {"submission": one.name, "note": "handed in nothing"}
+        if one.handed_in:
             # Of a check for which the work wasn't run, nothing was or wasn't held.
-            limits = (v.limits for v in row.one.verdicts.values())
+            limits = (v.limits for v in one.verdicts.values())
             limits = dict.fromkeys(str(each) for each in limits if each.held or each.open)
-            facts |= {"points": row.one.points, "of": grades.of, **_cells(row.one)}
-            facts |= {"feedback": _feedback(row.one), "limits": "; ".join(limits)}
-            facts["note"] = "; ".join(filter(None, [row.note, *_troubles(row.one)]))
+            facts |= {"points": one.points, "of": grades.of, **_cells(one)}
+            facts |= {"feedback": _feedback(one), "limits": "; ".join(limits)}
+            facts["note"] = "; ".join(filter(None, _troubles(one)))
         table.writerow({head: safe(fact) for head, fact in facts.items()})
     return out.getvalue()
 
@@ -57,18 +48,16 @@ def _cells(one: Graded) -> dict[str, float]:
         cells[task_id] = v.points
         if v.score:
             cells[f"{task_id} score ({v.score.unit})"] = v.score.number
-        if task_id in one.minutes:
-            cells[f"{task_id} minutes"] = one.minutes[task_id]
     return cells
 
 
 def _feedback(one: Graded) -> str:
     """Points of each task, and its score or what was wrong: the check's sentence, or where the work
-    itself has chosen words of it (an error's), only its kind. Moodle shows it as HTML."""
+    itself has chosen words of it (an error's), only its kind."""
     parts = []
     for v in one.verdicts.values():
         word = cut(v.kind in OWN and v.reason or v.kind, MOST_WORDS)
-        said = "" if word == "pass" else f" ({escape(word)})"
+        said = "" if word == "pass" else f" ({word})"
         parts.append(f"{v.task.id}: {v.points} of {v.task.points}{said}")
     return "; ".join(parts)
 
@@ -86,8 +75,8 @@ def safe(cell: object) -> object:
     return re.sub(r"(^|[;,\t\r\n])(?=[=+@\t\r-])", r"\1'", cell)
 
 
-def text_of(grades: Grades, people: Sequence[Person] = ()) -> str:
-    """A line for each submission: its points, and the tasks that failed; then who is missing."""
+def text_of(grades: Grades) -> str:
+    """A line for each submission: its points, and the tasks that failed."""
     wide = max([len("submission"), *(len(one.name) for one in grades.graded)])
     lines = [f"{'submission':{wide}}  points  not passed"]
     for one in grades.graded:
@@ -98,13 +87,6 @@ def text_of(grades: Grades, people: Sequence[Person] = ()) -> str:
         lines.append(f"{one.name:{wide}}  {one.points:3d}/{grades.of:<3d} {words}".rstrip())
     all_verdicts = [v for one in grades.graded for v in one.verdicts.values()]
     lines += [text] if (text := not_held(all_verdicts)) else []
-    if people:
-        rows = rows_of(grades.graded, people)
-        absent = [row.person.called for row in rows if row.person and not row.one]
-        strange = [row.one.name for row in rows if not row.person]
-        lines += [f"{len(people) - len(absent)} of {len(people)} people handed in"]
-        lines += [f"handed in nothing: {', '.join(absent)}"] if absent else []
-        lines += [f"from nobody on the roster: {', '.join(strange)}"] if strange else []
     return "\n".join(lines)
 
 

@@ -24,7 +24,7 @@ KINDS = {
     "practice": "a function to write, to have understood it",
     "evidence": "passing it shows that every rank sent what it should, or that many devices equal "
     "one: a task to hear a student explain, and to mark",
-    "prize": "scored too, so that a board can show who is ahead",
+    "prize": "scored too, so that two passes can be compared",
 }
 PACKED = "whole.zip"  # beside the tasks in the student edition: the whole tasks, and the next two
 ANSWERS = "answers"  # to what the lessons ask

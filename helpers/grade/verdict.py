@@ -18,7 +18,7 @@ EMPTY = ("not done", "no file")  # kinds of a task that nobody has begun, which 
 
 @dataclass(frozen=True)
 class Score:
-    """How good a pass is, by which a class is ranked.
+    """How good a pass is.
 
     words: what the student reads. number: with as many digits as a table shows. best: "highest" or
     "lowest".
@@ -28,11 +28,6 @@ class Score:
     number: float
     unit: str
     best: str = "highest"
-
-    @property
-    def key(self) -> float:
-        """The least is best."""
-        return -self.number if self.best == "highest" else self.number
 
 
 @dataclass(frozen=True, repr=False)

@@ -54,7 +54,7 @@ def test_points_follow_minutes_and_a_task_is_of_a_kind():
     with pytest.raises(TaskError, match="kind 'hard' is none of practice, evidence, prize"):
         replace(TASKS[0], kind="hard")
     scored = {t.id for t in TASKS if hasattr(load_whole(load_task(t.id)), "passed")}
-    contest = {task_id for task_id in IDS if task_id.startswith("PZ-P")}  # its own board has scores
+    contest = {task_id for task_id in IDS if task_id.startswith("PZ-P")}  # an MFU is their score
     assert scored | contest == {task.id for task in TASKS if task.kind == "prize"}
 
 
@@ -139,7 +139,7 @@ def times_of(lesson: str) -> list[int]:
 
 
 def test_the_minutes_of_a_term_are_those_of_its_tasks():
-    homework = [row[2].partition("For the board")[0] for row in rows_of("A term")]
+    homework = [row[2].partition("By choice")[0] for row in rows_of("A term")]
     minutes = [minutes_of(named(text)) for text in homework]
     assert [int(row[3]) for row in rows_of("A term")] == minutes
     assert round(sum(minutes) / len(minutes) / 60) == 2 and max(minutes) <= 4 * 60

@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from helpers.grade import handin, predictions, progress, record
+from helpers.grade import progress, record
 from helpers.grade.many import grade_all
-from helpers.grade.submitted import opened
-from helpers.grade.task import TaskFile, all_tasks
+from helpers.grade.task import all_tasks
 from helpers.grade.verdict import Verdict
 
 # As every edition so far has written it.
@@ -97,10 +96,7 @@ def test_minutes_from_the_first_look_to_the_pass(path, task, tmp_path, monkeypat
     path.write_text(json.dumps(facts))
     for kind in ("mistake", "pass", "pass"):
         record.remember(Verdict(task, kind), tmp_path)
-    found = [record.read_all(path), {"times": {"T-1": {"minutes": "<b>"}}}, {"times": {"T-1": 3}}]
-    assert found[0]["times"]["T-1"]["minutes"] == 25
-    said = predictions.minutes(found, [task])
-    assert said == "T-1        25 minutes, the median of 1; estimated 1"
+    assert record.read_all(path)["times"]["T-1"]["minutes"] == 25
     facts["times"]["T-1"]["met"] = "2026-01-01T10:00:00"  # another day
     path.write_text(json.dumps(facts))
     record.remember(Verdict(task, "pass"), tmp_path)
@@ -138,57 +134,6 @@ def test_predictions_numbers_and_skipped_tasks_show(path):
     assert "skipped" not in progress.overview([first], done, record.read_all(path))
 
 
-def test_a_class_sees_what_it_predicted(tmp_path, capsys):
-    """From progress files and hand-ins; which choice is right comes from the lesson."""
-    for name, letter, right in (("ada", "A", True), ("bob", "B", False), ("cy", "Z", True)):
-        chosen = {"micro_batches-1": {"chosen": letter, "right": right}, "L99-1": 3, "../x": 1}
-        (tmp_path / f"{name}.json").write_text(json.dumps({"predictions": chosen}))
-    (tmp_path / "odd.json").write_text("[")
-    (tmp_path / "empty").mkdir()
-    chosen = {"micro_batches-1": {"chosen": "B", "right": False}, "welcome-1": {"chosen": "A"}}
-    times = {"DP-1": {"minutes": 40}, "DP-2": {"minutes": "all"}, "RC-1": {"minutes": -2}}
-    facts = {"predictions": chosen, "times": times}
-    (tmp_path / "gus" / "inside").mkdir(parents=True)
-    for number in (1, 2):  # two hand-ins of one person
-        data, _ = handin.pack(tmp_path, [], "Dee", facts)
-        (tmp_path / f"dee_{number}.zip").write_bytes(data)
-    (tmp_path / "gus" / "inside" / "handin.json").write_text(json.dumps({"record": facts}))
-    assert predictions.main([str(tmp_path)]) == 0
-    out = capsys.readouterr().out
-    assert "micro_batches-1  4 answers" in out and "without a record: empty, odd.json" in out
-    assert f"  A  {'#' * 8:30}   1" in out and f"  B* {'#' * 22:30}   3" in out
-    assert "welcome-1  2 answers; each machine measures which is right" in out and "L99" not in out
-    assert "DP-1       40 minutes, the median of 2; estimated " in out
-    assert "DP-2" not in out and "RC-1" not in out
-    assert predictions.main([str(tmp_path / "none")]) == 1
-    assert "there is no folder" in capsys.readouterr().err
-
-
-def test_a_hand_in_carries_predictions_and_minutes_and_nothing_that_would_be_believed(
-    path, tmp_path, capsys, small, task, monkeypatch
-):
-    record.note_prediction("micro_batches-1", "B", True)
-    record.note_skipped("T-1")
-    facts = record.read_all(path) | {"times": {"T-1": {"met": "2026-01-01", "minutes": 25}}}
-    facts["times"]["T-2"] = {"met": "2026-01-01", "minutes": None}
-    path.write_text(json.dumps(facts | {"tasks": {"T-1": {"tries": 1, "passed": "2026-01-01"}}}))
-    monkeypatch.setattr(handin, "load_task", lambda _: TaskFile(task, path))
-    out = tmp_path / "x.zip"
-    assert handin.main(["DP-1", "--name", "Ada", "--out", str(out)]) == 0
-    said = capsys.readouterr().out
-    assert "packed of your record: predictions (1), minutes of tasks (1)" in said
-    with opened(out, ["handin.json"]) as root:
-        assert handin.facts_in(root)["record"] == {
-            "predictions": {"micro_batches-1": {"chosen": "B"}}, "times": {"T-1": {"minutes": 25}},
-        }  # fmt: skip
-        assert handin.claims_in(root) == ("Ada", {"T-1": 25})
-        odd = '{"T-1": {"minutes": true}, "T-2": {"minutes": 1e9}}'
-        odd = [f'{{"record": {{"times": {each}}}}}' for each in (odd, "[1]")]
-        for text in ("[]", '{"name": 3, "record": [1]}', "[" * 90_000, *odd):
-            (root / "handin.json").write_text(text)
-            assert handin.claims_in(root) == ("", {})
-
-
 def test_a_forged_record_earns_nothing(small, tmp_path):
     facts = {"tasks": {"T-1": {"passed": "2026-01-01"}}, "times": {"T-1": {"minutes": 3}}}
     folder = tmp_path / "class" / "eve"
@@ -198,4 +143,3 @@ def test_a_forged_record_earns_nothing(small, tmp_path):
     (folder / "handin.json").write_text(json.dumps(claims))
     (one,) = grade_all([folder], ["T-1"], folder=small.tasks).graded
     assert one.points == 0 and one.verdicts["T-1"].kind == "mistake"
-    assert (one.says, one.minutes) == ("Eve", {"T-1": 3})

@@ -1,22 +1,19 @@
 """A submission's file, before it runs: what a task is, what the file says, and what is taken."""
 
-import json
 import os
 import subprocess
 import sys
-import zipfile
 from contextlib import nullcontext
 from dataclasses import replace
 
 import psutil
 import pytest
 
-from helpers.grade import copy, handin
+from helpers.grade import copy
 from helpers.grade.copy import MOST_FILES, CopyError, copy_lab, copy_work
-from helpers.grade.look import has_stub, look_at
+from helpers.grade.look import look_at
 from helpers.grade.marks import find_regions
 from helpers.grade.processes import end_below, memory_of, tree
-from helpers.grade.submitted import opened
 from helpers.grade.task import (
     ROOT,
     Task,
@@ -146,13 +143,6 @@ def test_what_nobody_has_begun_is_known_without_running_it(small, task, function
         look_at(small.work, task)
 
 
-def test_a_stub_anywhere(small, task):
-    there = [f"class A:\n    {ADD}    {STUB}\n", f"{ADD}return n + 1\n    {STUB}\n"]
-    other = f"{ADD}raise NotImplementedError('Task T-2: x')\n"
-    for text in [*there, other, "raise ValueError\n", "def broken(:\n"]:
-        assert has_stub(small.write("lab/work.py", text), task) == (text in there)
-
-
 # --- what is taken, and what is handed in --------------------------------------------------------
 
 
@@ -182,8 +172,6 @@ def test_follows_no_link(small, task, tmp_path, where):
     small.root.joinpath(where).symlink_to(tmp_path / "real")
     with pytest.raises(CopyError, match=f"^{where} is a link, and links are not followed"):
         copy_work(small.root, task, tmp_path / "to")
-    with pytest.raises(CopyError, match=f"^{where} is a link, and links are not followed"):
-        handin.pack(small.root, [task])
 
 
 def test_the_lab_around_a_task_is_shown_without_its_solutions(tmp_path):
@@ -204,43 +192,10 @@ def test_the_lab_around_a_task_is_shown_without_its_solutions(tmp_path):
     assert not (tmp_path / "DP-1").exists()
 
 
-def test_packs_what_will_be_graded_and_nothing_else(small, task, tmp_path):
-    small.write("lab/notes.txt", "private")
-    small.write("lab/deep/mine.py", "def plus_one(number):\n    return number + 1\n")
-    data, undone = handin.pack(small.root, [task])
-    (tmp_path / "ada.zip").write_bytes(data)
-    with zipfile.ZipFile(tmp_path / "ada.zip") as archive:
-        assert archive.namelist() == ["handin.json", "lab/deep/mine.py", "lab/work.py"]
-        facts = json.loads(archive.read("handin.json"))
-    assert undone == {} and facts["tasks"] == ["T-1"] and len(facts["files"]) == 2
-    copy_work(small.root, task, tmp_path / "home")
-    with opened(tmp_path / "ada.zip", [task.file]) as root:
-        copy_work(root, task, tmp_path / "collected")
-    assert contents(tmp_path / "home") == contents(tmp_path / "collected")
-    small.work.touch()
-    small.work.chmod(0o600)
-    assert handin.pack(small.root, [task])[0] == data  # the same work, the same zip
-
-
-def test_says_what_is_not_done_and_refuses_what_is_too_large(small, task, monkeypatch):
-    small.write("lab/work.py", f"{ADD}{task.stub()}\n")
-    assert handin.pack(small.root, [task])[1] == {"T-1": f"not done yet: {task.not_done}"}
-    small.work.unlink()
-    data, undone = handin.pack(small.root, [task])
-    assert undone == {"T-1": "there is no file lab/work.py in the graded folder"} and data
-    small.write("lab/work.py", "# too large")
+def test_refuses_what_is_too_large(small, task, tmp_path, monkeypatch):
     monkeypatch.setattr(copy, "MOST_SOURCE", 10)
     with pytest.raises(CopyError, match="lab/work.py has 0 kB, .* hand in the file that the task"):
-        handin.pack(small.root, [task])
-
-
-def test_the_program_that_packs(capsys, tmp_path):
-    out, count = tmp_path / "DP.zip", len(tasks_of(["DP"]))
-    assert handin.main(["DP", "--out", str(out)]) == 0 and zipfile.is_zipfile(out)
-    assert f"packed the work on {count} of {count} tasks in {out}" in capsys.readouterr().out
-    for arguments, words in {(): "which lab? Name one", ("QQ",): "there is no task 'QQ'"}.items():
-        assert handin.main(list(arguments)) == 2
-        assert words in capsys.readouterr().err
+        copy_work(small.root, task, tmp_path / "to")
 
 
 # --- its processes -------------------------------------------------------------------------------
