@@ -27,8 +27,9 @@ def test_the_pages_are_what_the_tasks_say(capsys, tmp_path):
     (tmp_path / page.WELCOME).parent.mkdir(parents=True)
     (tmp_path / page.WELCOME).write_text(f"# {page.BEGIN}# old\n# {page.END}")
     assert page.main(["--check"], tmp_path) == 1
-    assert "docs/tasks.md is not what tasks and syllabus say: make tasks" in capsys.readouterr().err
+    assert "README.md is not what tasks and syllabus say: make tasks" in capsys.readouterr().err
     assert page.main([], tmp_path) == page.main(["--check"], tmp_path) == 0
+    assert (tmp_path / page.PAGE).read_text(encoding="utf-8") == page.page()
     text = (tmp_path / "TEACHING.md").read_text()
     assert text.startswith("before\n") and "old" not in text
     assert "# | 03 | [Averaging gradients](03_" in (tmp_path / page.WELCOME).read_text()
