@@ -14,8 +14,8 @@ class Files(SimpleHTTPRequestHandler):
 class Server(ThreadingHTTPServer):
     """Serves a folder at `address`, until the block ends that begins with it."""
 
-    def __init__(self, folder: Path, handler: type[Files] = Files):
-        super().__init__(("127.0.0.1", 0), functools.partial(handler, directory=folder))
+    def __init__(self, folder: Path):
+        super().__init__(("127.0.0.1", 0), functools.partial(Files, directory=folder))
         self.address = f"http://127.0.0.1:{self.server_address[1]}/"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
