@@ -9,9 +9,15 @@ import re
 
 from helpers.trace.events import COLLECTIVES, MESSAGES, Event, Trace, lane_of
 
-# "gloo:all_reduce", "nccl:all_reduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)". torch also
-# writes "c10d::allreduce_" for the call that started it: counting it too would count twice.
-_BACKEND = re.compile(r"^(?:gloo|nccl|mpi|ucc|xccl):_?(\w+)|^nccl(?:Dev)?Kernel_([A-Za-z]+)")
+# A transfer, of torch's annotations ("gloo:all_reduce", "nccl:send 0->1", "xccl:...") and of the
+# kernels: "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", RCCL's of the same names, older
+# "ncclKernel_..." and "ncclAllReduceRingLLKernel_...", oneCCL's; and copies from GPU to GPU. torch
+# also writes "c10d::allreduce_" for the call that started it: counting it too would count twice.
+_BACKEND = re.compile(
+    r"(?:gloo|mpi|ucc|\w*ccl):_?(\w+)|oneccl_|Memcpy PtoP"
+    r"|(?:void )?(?:nccl|rccl|msccl)(?:Symk?)?(?:Dev)?(?:Kernel_)?(\w*)"
+)
+_ON_PROCESSOR = re.compile(r"(?:gloo|mpi):")  # back ends that start no kernels
 _WORDS = {
     "forward": "F", "fwd": "F", "f": "F", "backward": "B", "bwd": "B", "b": "B",
     "optimizer": "update", "update": "update", "input": "input", "dataloader": "input",
@@ -54,8 +60,9 @@ def kind_of(name: str) -> str:
     """The kind that an event of another program has, by its name; the name itself if unknown."""
     match = _BACKEND.match(name)
     if match:
-        word = (match[1] or match[2]).replace("_", "").lower()
-        return _COLLECTIVE.get(word, name)
+        word = (match[1] or match[2] or "").replace("_", "").lower()
+        known = [w for w in _COLLECTIVE if word.startswith(w) and not word.startswith("sendrecv")]
+        return _COLLECTIVE[max(known, key=len)] if known else name
     if name.startswith("Optimizer.zero_grad"):
         return name  # torch marks it like a step, and it updates nothing
     word = re.split(r"[^a-z]", name.lower().removeprefix("enumerate("))[0]
@@ -81,19 +88,24 @@ def _event(row: dict, rank: int, lane: str) -> Event:
     kind = kind_of(name) or "unnamed"
     start = row["ts"] / 1e6
     end = start + max(row.get("dur", 0), 0) / 1e6
-    lane = lane_of(kind) if lane_of(kind) != "compute" else lane
+    if _BACKEND.match(name):
+        lane = "communication"
+    elif lane_of(kind) != "compute":
+        lane = lane_of(kind)
     return Event(rank, kind, start, end, lane, "" if kind == name else name, row.get("args", {}))
 
 
 def _from_torch(spans: list[dict], content: dict) -> list[Event]:
     rank = (content.get("distributedInfo") or {}).get("rank", 0)
     spans = [row for row in spans if row.get("cat") not in (None, "Trace")]
+    spans = [row | {"cat": _category(row)} for row in spans]
     kernels = [r for r in spans if r["cat"] == "kernel" and _BACKEND.match(r["name"])]
     computing = next((c for c in _COMPUTING if _has_work(spans, c)), None)
     events = []
     for row in spans:
         category = row["cat"]
-        if category != "kernel" and _BACKEND.match(row["name"]) and kernels:
+        seen_twice = category in _COMPUTING and category != "kernel" and kernels
+        if seen_twice and _BACKEND.match(row["name"]) and not _ON_PROCESSOR.match(row["name"]):
             continue  # the same transfer as its kernel, seen from the processor
         works = category == computing and _stands_for_work(row)
         lane = "compute" if works else _LANES.get(category, category)
@@ -101,9 +113,17 @@ def _from_torch(spans: list[dict], content: dict) -> list[Event]:
     return events
 
 
+def _category(row: dict) -> str:
+    """Return torch's category; its older files write "Kernel", and "Operator" for marks, too."""
+    if row["cat"] == "Operator":
+        return "user_annotation" if kind_of(row["name"]) in _WORK | {"step"} else "cpu_op"
+    return "kernel" if row["cat"] == "Kernel" else row["cat"]
+
+
 def _has_work(spans: list[dict], category: str) -> bool:
-    """Return whether the category can stand for computing."""
-    return any(_stands_for_work(row) for row in spans if row["cat"] == category)
+    """Return whether the category can stand for computing: torch itself marks "Optimizer.step"."""
+    rows = [row for row in spans if row["cat"] == category and _stands_for_work(row)]
+    return any("annotation" not in category or kind_of(row["name"]) != "update" for row in rows)
 
 
 def _stands_for_work(row: dict) -> bool:

@@ -84,6 +84,63 @@ def test_a_step_on_a_gpu_is_what_its_kernels_did(tmp_path):
     assert (0.30, 0.20, 0.20, 0.30) == parts(without_marks)
 
 
+@pytest.mark.parametrize("name", [
+    "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)",
+    "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_Generic_4(x)",
+    "ncclSendRecvKernel_copy_i8(ncclColl)", "ncclSymkDevKernel_AllGather_STMC(x)",
+    "mscclKernel_Sum_half_Simple_false(x)", "nccl_of_tomorrow", "void ncclBroadcastKernel",
+    "oneccl_reduce_base<float, 2, 16, 1, 1, 2>", "Memcpy PtoP (Device -> Device)",
+    "nccl:send 0->1", "nccl:recv 0<-1", "nccl:coalesced", "nccl:all_reduce", "xccl:coalesced",
+    "gloo:all_reduce", "gloo:sparse_all_reduce", "mpi:all_to_all", "ucc:recv",
+    "oneccl_bindings_for_pytorch::allreduce",
+])  # fmt: skip
+def test_whatever_a_back_end_calls_a_transfer_it_is_communication(name, tmp_path):
+    step = x("ProfilerStep#2", "user_annotation", 0, 100)
+    for cat in ("kernel", "gpu_memcpy", "user_annotation", "gpu_user_annotation", "cpu_op"):
+        for work in ("kernel", "cpu_op"):  # 0 to 40 is computing, 40 to 70 is communication alone
+            rows = [step, x("gemm", work, 0, 40), x(name, cat, 30, 70, tid=9)]
+            assert (0.40, 0.30, 0, 0.30) == parts(load(rows, tmp_path)), (cat, work)
+        mark = x("forward", "gpu_user_annotation", 0, 75)
+        rows = [step, mark, x("gemm", "kernel", 0, 40), x(name, cat, 30, 70, tid=9)]
+        assert (0.40, 0.30, 0, 0.30) == parts(load(rows, tmp_path)), cat
+
+
+def test_messages_of_the_processor_count_beside_kernels_of_nccl(tmp_path):
+    rows = [
+        x("gemm", "kernel", 0, 40),
+        x("ncclDevKernel_SendRecv(x)", "kernel", 40, 60),
+        x("nccl:send 0->1", "user_annotation", 0, 100),  # the kernel's call: it counts as nothing
+        x("gloo:barrier", "user_annotation", 60, 70),
+        x("Memcpy PtoP (Device -> Device)", "gpu_memcpy", 70, 75),
+        x("cudaStreamSynchronize", "cuda_runtime", 0, 100),
+    ]
+    assert (0.40, 0.35, 0, 0.25) == parts(load(rows, tmp_path))
+
+
+def test_files_of_an_older_torch(tmp_path):
+    rows = [
+        x("ProfilerStep#2", "Operator", 0, 100),
+        x("aten::mm", "Operator", 0, 90),
+        x("gemm", "Kernel", 0, 40),
+        x("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", "Kernel", 30, 70),
+    ]
+    assert (0.40, 0.30, 0, 0.30) == parts(load(rows, tmp_path))
+
+
+def test_a_trace_without_steps_in_which_a_gpu_does_little(tmp_path):
+    rows = [
+        x("gemm", "kernel", 0, 4),
+        x("Optimizer.step#SGD.step", "gpu_user_annotation", 1, 2),  # torch's own: no mark of work
+        x("cudaDeviceSynchronize", "cuda_runtime", 0, 10_000),
+    ]
+    lines = table(load(rows, tmp_path)).splitlines()
+    assert lines[0] == "3 events on 1 rank in 0.01 s"
+    assert lines[2].split()[:2] == ["0", "0.04%"]
+    assert table(Trace([Event(0, "F", 1, 1)])) == "1 event, no time between them."
+    steps = [x("ProfilerStep#2", "user_annotation", 0, 10_000), *rows]
+    assert table(load(steps, tmp_path)).split()[-4] == "0.04%"
+
+
 def test_our_own_trace_without_steps_counts_from_its_first_event_to_its_last():
     trace = Trace(
         [
