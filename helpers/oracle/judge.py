@@ -10,6 +10,7 @@ from helpers.oracle.compare import TOLERANCES, Tensors, distance
 from helpers.oracle.evidence import Evidence, aligned
 from helpers.oracle.mistakes import name_mistakes
 from helpers.oracle.step import Step
+from helpers.words import many
 
 KINDS = {"gradients": "gradient", "after": "weight"}
 HEADS = ("", "what", "tensor", "rank", "difference", "allowed")
@@ -85,7 +86,8 @@ class Judgment:
         ranks = f" on {self.ranks} ranks" if self.ranks > 1 else ""
         if self.ok:
             worst = f"; the largest difference is {self.worst.relative:.1e}" if self.rows else ""
-            return f"RIGHT: {len(self.rows)} tensors{ranks} are those of one device{worst}"
+            right = "is that" if len(self.rows) == 1 else "are those"
+            return f"RIGHT: {many(len(self.rows), 'tensor')}{ranks} {right} of one device{worst}"
         if not wrong:
             return f"WRONG: the tensors{ranks} are not those of one device's model"
         return f"WRONG: {wrong} of {len(self.rows)} tensors{ranks} are not those of one device"
@@ -99,7 +101,7 @@ class Judgment:
         if rest := rows[most:]:
             wrong = sum(not row.ok for row in rest)
             words = f"{wrong} wrong" if wrong else "all right"
-            text.append(f"… and {len(rest)} more tensors, {words}")
+            text.append(f"… and {many(len(rest), 'more tensor')}, {words}")
         return "\n".join(text)
 
     def __str__(self) -> str:

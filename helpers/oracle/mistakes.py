@@ -97,16 +97,22 @@ def sums(e: Evidence) -> Iterator[str]:
 
 def divided_twice(e: Evidence) -> Iterator[str]:
     ranks, micro = e.n_ranks, e.n_micro
-    causes = {
-        ranks: f"the {ranks} ranks: divide by world_size once, before the all_reduce or after it",
-        micro: f"the {micro} micro-batches: divide the loss of each by their number, and the "
-        "gradient no more",
-        ranks * micro: f"the {ranks} ranks and the {micro} micro-batches: divide once for each",
-    }
-    for count, words in causes.items():
-        if count > 1 and e.is_times(1 / count):
-            yield f"every gradient is {count} times too small: it was divided twice for {words}"
-            return
+    found = []
+    if ranks > 1 and e.is_times(1 / ranks):
+        found.append(
+            f"the {ranks} ranks: divide by world_size once, before the all_reduce or after it, and "
+            "never where the loss is divided by the tokens of all ranks"
+        )
+    if micro > 1 and e.is_times(1 / micro):
+        found.append(
+            f"the {micro} micro-batches: divide the loss of each by their number, and the gradient "
+            "no more"
+        )
+    if min(ranks, micro) > 1 and e.is_times(1 / ranks / micro):
+        found.append(f"the {ranks} ranks and the {micro} micro-batches: divide once for each")
+    if found:
+        small = f"every gradient is {round(1 / e.times)} times too small"
+        yield f"{small}: it was divided twice for {'; or for '.join(found)}"
 
 
 def communication(e: Evidence) -> Iterator[str]:
@@ -175,16 +181,20 @@ def token_counts_ignored(e: Evidence) -> Iterator[str]:
     if not e.shares:
         return
     micro = [mean_of([p.gradients for p in e.expected.parts]), *e.over_ranks(e.own_unweighted)]
-    if e.everywhere(e.over_ranks(e.own)[1:]):
-        what, counts = "ranks", [sum(e.tokens_of(rank)) for rank in range(e.n_ranks)]
-    elif e.everywhere(micro):
-        what, counts = "micro-batches", e.tokens
-    else:
+    counts = [sum(e.tokens_of(rank)) for rank in range(e.n_ranks)]
+    found = [("ranks", counts)] if e.everywhere(e.over_ranks(e.own)[1:]) else []
+    if counts != e.tokens and e.everywhere(micro):
+        found.append(("micro-batches", e.tokens))
+    if not found:
         return
-    shown = ", ".join(map(str, counts[:6])) + (", …" if len(counts) > 6 else "")
+    alike = ", or ".join(
+        f"the {what} count alike, though they have {', '.join(map(str, counts[:6]))}"
+        f"{', …' if len(counts) > 6 else ''} tokens"
+        for what, counts in found
+    )
     yield (
-        f"a mean of means: the {what} count alike, though they have {shown} tokens; weight each by "
-        "its tokens: add up the losses of all tokens, and divide by the number of all tokens"
+        f"a mean of means: {alike}; weight each by its tokens: add up the losses of all tokens, "
+        "and divide by the number of all tokens"
     )
 
 

@@ -26,6 +26,7 @@ from torch.optim.optimizer import (
 from helpers.oracle.compare import Tensors, common_factor
 from helpers.oracle.step import Part, Step, copied, ties_of
 from helpers.private import FLAT
+from helpers.words import many
 
 WRAPPERS = ("module.", "_orig_mod.", "_checkpoint_wrapped_module.", "_fsdp_wrapped_module.")
 
@@ -62,9 +63,9 @@ class Recording:
         """
         if not self.before:
             raise CannotRecord(
-                f"the training ended after {self._count} calls of optimizer.step(), and step "
-                f"{self.at}, counted from 0, was to be compared: let it run longer, or take an "
-                "earlier step"
+                f"the training ended after {many(self._count, 'call')} of optimizer.step(), and "
+                f"step {self.at}, counted from 0, was to be compared: let it run longer, or take "
+                "an earlier step"
             )
         kind, settings = self.optimizer
         fresh = self.at == 0 and bool(settings)

@@ -18,6 +18,7 @@ from helpers.oracle.compare import (
 )
 from helpers.oracle.evidence import Evidence
 from helpers.oracle.step import KINDS, Step
+from helpers.words import many
 
 SHORTER = {torch.float64: (torch.float32,), torch.float32: (torch.bfloat16, torch.float16)}
 
@@ -39,8 +40,8 @@ def other_names(e: Evidence) -> str | None:
             )
         if missing:
             return (
-                f"{missing[0]!r} is nowhere{e.on(rank)} ({len(missing)} of {len(right)} names are "
-                "missing): gather the parts of a model before they are judged"
+                f"{missing[0]!r} is nowhere{e.on(rank)} (missing: {len(missing)} of "
+                f"{len(right)}): gather the parts of a model before they are judged"
             )
         if extra:
             return (
@@ -118,10 +119,10 @@ def some_ranks(e: Evidence) -> str | None:
 def any_factor(e: Evidence) -> str | None:
     if e.times is None:
         return None
-    ranks = f"{e.n_ranks} rank{'' if e.n_ranks == 1 else 's'}"
+    ranks, micro = many(e.n_ranks, "rank"), many(e.n_micro, "micro-batch", "es")
     return (
-        f"every gradient is {e.times:.4g} times what it should be, with {ranks} and {e.n_micro} "
-        "micro-batches each: look at every number that the loss and the gradients are divided by"
+        f"every gradient is {e.times:.4g} times what it should be, with {ranks} and {micro} each: "
+        "look at every number that the loss and the gradients are divided by"
     )
 
 
@@ -240,8 +241,9 @@ def unknown(e: Evidence) -> str | None:
             wrong = {difference.name for _, difference in found}
             where = f"; all are in {span(names, wrong)}" if len(wrong) < len(names) else ""
             return (
-                f"no known mistake explains it: {len(wrong)} of {len(names)} {words} differ, most "
-                f"of all {worst.name!r}{e.on(rank)}, which {worst.text}{where}"
+                f"no known mistake explains it: {len(wrong)} of {len(names)} {words} "
+                f"differ{'s' if len(wrong) == 1 else ''}, most of all {worst.name!r}{e.on(rank)}, "
+                f"which {worst.text}{where}"
             )
     return None
 

@@ -96,6 +96,8 @@ def test_a_right_verdict_says_how_far_off():
         == "RIGHT: 2 tensors on 3 ranks are those of one device; the largest difference is 1.0e-06"
     )
     assert "right  gradient  a       0     2e-07       1e-05" in str(verdict)
+    alone = Judgment(None, (), "", (row("a"),), 3).headline
+    assert alone.startswith("RIGHT: 1 tensor on 3 ranks is that of one device;")
 
 
 def test_a_wrong_verdict_puts_the_wrong_first_and_names_the_mistake():
@@ -119,6 +121,7 @@ def test_a_long_table_is_cut_and_says_so():
     assert "w19 " in str(verdict) and "w20 " not in str(verdict)
     assert "more tensors" not in verdict.table(most=65)
     assert "… and 3 more tensors, all right" in verdict.table(most=62)
+    assert "… and 1 more tensor, all right" in verdict.table(most=64)
 
 
 def test_the_first_difference_is_the_gradient_nearest_to_the_output():
