@@ -21,10 +21,21 @@ from helpers.ranks.start import raise_failure, run_call, write_now
 USAGE = "write %%ranks 3 (or: %%ranks 3 --timeout 60 --out results)"
 
 
+class CellSyntaxError(ValueError):
+    """The cell is not Python; a notebook shows its line as it shows that of any other cell."""
+
+    def __init__(self, error: SyntaxError, shell: Any):
+        super().__init__(f"line {error.lineno} of the cell: {error.msg}")
+        # IPython asks for it, and shows our own frames for every SyntaxError that a magic raises.
+        show = shell.SyntaxTB.structured_traceback
+        self._render_traceback_ = lambda: show(SyntaxError, error, [])
+
+
 def ranks_cell(line: str, text: str, shell: Any) -> None:
     """Run the text of a cell on several ranks.  `line` is the rest of the line after %%ranks."""
     options = _options(line)
-    number = getattr(shell, "execution_count", 0)
+    # Of its inputs this is the last; `execution_count` may be that of the next one already.
+    number = len(shell.history_manager.input_hist_raw) - 1
     file = f"<cell {number} on ranks>"
     # The first line of the cell is the magic itself: keep the notebook's line numbers.
     text = "\n" + text
@@ -32,8 +43,10 @@ def ranks_cell(line: str, text: str, shell: Any) -> None:
     CELLS[file] = f"cell [{number}]"
     try:
         tree = ast.parse(text, file)
+        compile(tree, file, "exec")  # finds a return outside of a function, too
     except SyntaxError as error:
-        raise SyntaxError(f"line {error.lineno} of the cell: {error.msg}") from None
+        error.filename = shell.compile.cache(text, number)
+        raise CellSyntaxError(error, shell) from None
     names = {n: shell.user_ns[n] for n in sorted(_used_names(tree)) if n in shell.user_ns}
     report = run_call(
         run_text,

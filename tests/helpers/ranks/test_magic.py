@@ -39,6 +39,11 @@ def test_nonsense_behind_the_magic(shell, line, sentence):
     assert "write %%ranks 3" in str(caught.value)
 
 
-def test_a_cell_that_is_not_python(shell):
-    with pytest.raises(SyntaxError, match="line 2 of the cell"):
-        ranks_cell("2", "x = = 1\n", shell)
+@pytest.mark.parametrize("line", ["x = = 1", "return 3", "print('a"])
+def test_a_cell_that_is_not_python_is_shown_as_any_other_cell(shell, capsys, line):
+    shell.colors = "nocolor"
+    shell.run_cell(f"y = 1\n{line} # a comment\n", store_history=True)
+    plain = capsys.readouterr().out
+    assert f"  Cell In[1], line 2\n    {line} #" in plain and "^\nSyntaxError: " in plain
+    shell.run_cell(f"%%ranks 2\n{line} # a comment\n", store_history=True)
+    assert capsys.readouterr().out == plain.replace("In[1]", "In[2]")
