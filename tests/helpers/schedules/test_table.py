@@ -79,6 +79,15 @@ def test_messages_and_sharded_weights_are_left_out():
     assert pair.pairs == ((2,),)
 
 
+def test_tables_of_an_older_torch_in_which_BW_is_the_whole_backward():
+    text = "0F0,0F1,0B0,0BW1,0W0\n1F0,1BW0,1F1,1SEND_B0,1BW1\n"
+    whole, other = from_csv(text).ranks
+    assert " ".join(map(str, whole)) == "0F0 0F1 0I0 0B1 0W0"
+    assert " ".join(map(str, other)) == "1F0 1B0 1F1 1B1"
+    with pytest.raises(ValueError, match="row 1, column 3: '0I0' stands in a table that has BW"):
+        from_csv(text.replace("0B0", "0I0"))
+
+
 def test_what_is_no_table_is_refused_with_row_and_column(tmp_path):
     with pytest.raises(ValueError, match="the table is empty: write a row for each rank"):
         from_csv("\n\n")

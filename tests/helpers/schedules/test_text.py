@@ -37,6 +37,7 @@ def test_out_and_in_again(schedule):
         ("0: F0\n0: B0", "line 2: rank 0 has a line already"),
         ("0: F0\n\n2: F0", "there is no line for rank 1, and one for rank 2"),
         ("rank 0: F0 X1", "line 1, column 12: 'X1' is no action: write F, B, I or W"),
+        ("0: F0 BW0", "'BW0' is no action: write B for BW, torch's older name of the whole"),
         ("0: F0\n1:  F0 B", "line 2, column 8: 'B' is no action"),
         ("0: 0F0 B0", "line 1, column 8: 'B0' names no stage: write it before the letter, as 2B0"),
         ("0: f0", "line 1, column 4: 'f0' is no action"),
