@@ -33,11 +33,6 @@ def note_answer(question: str, right: bool) -> None:
     note("numbers", question, {"tries": tries + 1, "right": right})
 
 
-def note_estimate(question: str, guess: float, within: float, error: float | None = None) -> None:
-    """Remember a number and the factor of its range; error: in powers of two, once it's known."""
-    note("estimates", question, {"guess": guess, "within": within, "error": error})
-
-
 def note_skipped(task_id: str) -> None:
     """Remember that a task was skipped."""
     note("skipped", task_id, {"on": _now().date().isoformat()})

@@ -11,7 +11,6 @@ from helpers.lesson.answers import answer
 from helpers.lesson.changes import show_diff, show_orders
 from helpers.lesson.claims import claim
 from helpers.lesson.code import show_code
-from helpers.lesson.estimates import estimate, settle
 from helpers.lesson.pictures import show
 from helpers.lesson.questions import predict, reveal
 from helpers.lesson.skipping import skip

@@ -1,4 +1,4 @@
-"""Predictions in a notebook, by mouse, touch or keyboard: buttons, or a field for a number."""
+"""Predictions in a notebook: buttons, for mouse, touch or keyboard."""
 
 from collections.abc import Sequence
 from string import ascii_uppercase
@@ -7,7 +7,7 @@ import anywidget
 import traitlets
 
 from helpers.draw.style import painted
-from helpers.grade.record import note_estimate, note_prediction
+from helpers.grade.record import note_prediction
 from helpers.record import noted
 
 
@@ -91,73 +91,3 @@ class Choices(anywidget.AnyWidget):
     def __repr__(self) -> str:
         rows = [f"  {letter}) {text}" for letter, text in self.choices]
         return "\n".join([f"Predict: {self.question}", *rows])
-
-
-class Guess(anywidget.AnyWidget):
-    """A question for a number and a range; both are remembered once the number can be read."""
-
-    _esm = """
-    export default { render({ model, el }) {
-      const box = document.createElement("fieldset");
-      box.className = "lab-choices";
-      box.dataset.lmSuppressShortcuts = "true";
-      box.innerHTML = `<legend>Estimate</legend><div></div><label><input inputmode="decimal"
-        autocomplete="off"> <span></span></label> <label>sure within <select></select></label>
-        <div role="status"></div>`;
-      box.children[1].textContent = model.get("question");
-      box.querySelector("span").textContent = model.get("unit");
-      const field = box.querySelector("input"), range = box.querySelector("select");
-      for (const name of model.get("ranges")) range.add(new Option(name, name));
-      const show = () => {
-        field.value = model.get("typed"); range.value = model.get("range");
-        box.querySelector("[role=status]").textContent = model.get("said");
-      };
-      const tell = () => {
-        model.set({ typed: field.value, range: range.value });
-        model.save_changes();
-      };
-      for (const one of [field, range]) {
-        one.addEventListener("keydown", event => event.stopPropagation());
-        one.addEventListener("change", tell);
-      }
-      model.on("change:said", show);
-      show();
-      el.append(box);
-    } };
-    """
-    _css = Choices._css
-    question = traitlets.Unicode().tag(sync=True)
-    unit = traitlets.Unicode().tag(sync=True)
-    ranges = traitlets.List().tag(sync=True)
-    typed = traitlets.Unicode("").tag(sync=True)
-    range = traitlets.Unicode("").tag(sync=True)
-    said = traitlets.Unicode("").tag(sync=True)
-
-    def __init__(self, question_id: str, question: str, unit: str, within: dict[str, float]):
-        """within: what each range is called, and its factor."""
-        self._id, self._within = question_id, within
-        before = noted("estimates").get(question_id, {})
-        names = {factor: name for name, factor in within.items()}
-        super().__init__(
-            question=question,
-            unit=unit,
-            ranges=[*within],
-            typed=f"{before['guess']:g}" if before.get("guess") else "",
-            range=names.get(before.get("within"), [*within][2]),
-            said="Choose a number and a range before you run the next cell.",
-        )
-
-    @traitlets.observe("typed", "range")
-    def _remember(self, _: dict) -> None:
-        from helpers.lesson.estimates import number
-
-        if not self.typed.strip() or self.range not in self._within:
-            return
-        if guess := number(self.typed):
-            note_estimate(self._id, guess, self._within[self.range])
-            self.said = f"You say {self.typed} {self.unit}, within {self.range}. Now run on."
-        else:
-            self.said = f"{self.typed!r} is not a number above 0: write one such as 0.25 or 1,200."
-
-    def __repr__(self) -> str:
-        return f"Estimate: {self.question} (a number of {self.unit})"

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Micro-batches: GPipe and 1F1B
 #
-# *Reading 30 minutes · tasks 75 · machine 1*
+# *Reading 25 minutes · tasks 75 · machine 1*
 #
 # *With twenty minutes: read to the picture of GPipe beside 1F1B, and predict on the way.*
 #
@@ -23,21 +23,10 @@ import sys
 import torch
 import torch.distributed as dist
 
-from helpers.cards import deal
 from helpers.draw import curves
 from helpers.draw.pipelines import kept
 from helpers.grade import check
-from helpers.lesson import (
-    answer,
-    claim,
-    estimate,
-    predict,
-    reveal,
-    settle,
-    show,
-    show_code,
-    show_orders,
-)
+from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_orders
 from helpers.lesson.scripts import distances, train_script
 from helpers.pipeline import Pace, run_paced
 from helpers.ranks import launch
@@ -425,15 +414,8 @@ show_code("helpers/schedules/builders.py", "_in_turn")
 # each rank and runs one step; instead of computing, each stage sleeps for as long as the
 # computation should take. The processes, the messages and the waiting are real.
 #
-# Before you look: a forward will take 30 ms on each of four stages, a backward 60 ms, and the batch
-# has eight micro-batches. You have the formula.
-
-# %%
-estimate(
-    "micro_batches-8",
-    "How many seconds will one step of 1F1B take, on four stages with eight micro-batches?",
-    "s",
-)
+# A forward takes 30 ms on each of four stages, a backward 60 ms, and the batch has eight
+# micro-batches. You have the formula: work out the step before you look.
 
 # %% tags=["time"]
 pace = Pace(*[quick(0.03, 0.005)] * 3)  # seconds of forward, and of each half of backward
@@ -454,15 +436,6 @@ def a_paced_step(schedule):
 
 for schedule in quick((naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8)), (one_f_one_b(4, 8),)):
     predicted, measured = a_paced_step(schedule)
-
-# %% tags=["time"]
-settle(
-    "micro_batches-8",
-    measured.step_time,
-    "s",
-    f"The formula says 11 times {3000 * pace.forward:.0f} ms. What comes on top is messages, and "
-    "processes that wake up late.",
-)
 
 # %% tags=["time"]
 from helpers.timeline import compare
@@ -570,21 +543,6 @@ reveal("micro_batches-7")
 # Each round pays the whole bubble again. That's why large runs make one long 1F1B step out of the
 # entire batch of a pipeline, whose memory doesn't grow with $m$, rather than accumulate over
 # several short ones.
-
-# %% [markdown]
-# ## Read a step
-#
-# A trace in practice has no title. In this one something is wrong, and all you get is the picture
-# and a few facts. Type your student number in place of 42 and you get a card of your own: other
-# sizes, another fault, other answers. In an exam the card is on paper.
-
-# %%
-card = deal(42, 1, names=("GPipe", "1F1B"))
-show(card.picture())
-print(card)
-
-# %%
-card.check(idle=40)  # add schedule=…, fault=…, where=…, mended=…, first=…
 
 # %% [markdown]
 # ## What to remember

@@ -19,7 +19,6 @@ import sys
 
 import torch
 
-from helpers.cards import deal
 from helpers.draw import Point, compare, curves, points
 from helpers.draw.pipelines import places, steps
 from helpers.grade import check
@@ -716,21 +715,6 @@ from helpers.timeline import explore
 
 sliders = explore(schedule="ZB-H1", ranks=4, micro_batches=8, latency=1, weight_grad=6)
 show(sliders.picture(), live=lambda: sliders)
-
-# %% [markdown]
-# ## Read a step
-#
-# As in lesson 06: a step with one fault, which changes with your student number in place of 42. Now
-# it may be any of four schedules. Each leaves its own signature: look at which rank keeps the most
-# activations, and at where the Ws are.
-
-# %%
-card = deal(42, 11)
-show(card.picture())
-print(card)
-
-# %%
-card.check(idle=25)  # add schedule=…, fault=…, where=…, mended=…, first=…
 
 # %% [markdown]
 # ## What to remember

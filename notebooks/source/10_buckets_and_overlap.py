@@ -1,7 +1,7 @@
 # %% [markdown]
 # # DDP: buckets and overlap
 #
-# *Reading 35 minutes · tasks 40 · machine 2*
+# *Reading 30 minutes · tasks 40 · machine 2*
 #
 # *With twenty minutes: read up to "Your turn", then "How large should a bucket be?"*
 #
@@ -23,7 +23,6 @@ from statistics import median
 
 import torch
 
-from helpers.cards import deal
 from helpers.cost import ModelConfig
 from helpers.cost.rooflines import data_parallel_tokens
 from helpers.draw import compare, curves
@@ -562,21 +561,6 @@ reveal("buckets_and_overlap-5", sgd=back["SGD"], adam=back["Adam"])
 # %%
 mine = None
 answer("buckets_and_overlap-6", mine)
-
-# %% [markdown]
-# ## Read a step
-#
-# Four replicas, and something is wrong with how they average. Put your student number in place of
-# 42: the fault and all answers change with it. Look at where the first all-reduce begins, and what
-# it waited for.
-
-# %%
-card = deal(42, 2)
-show(card.picture())
-print(card)
-
-# %%
-card.check(idle=44)  # add fault=…, where=…, mended=…, first=…
 
 # %% [markdown]
 # ## What to remember

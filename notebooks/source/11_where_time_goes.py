@@ -31,7 +31,6 @@ from statistics import median
 import numpy as np
 import torch
 
-from helpers.cards import deal
 from helpers.cluster.bars import Group, bars
 from helpers.cost import ModelConfig
 from helpers.cost.flops import flops
@@ -725,22 +724,6 @@ print(f"{sum(n == 2 for n in again.values())} windows are read twice, {COUNT - l
 # %%
 mine = None
 answer("where_time_goes-7", mine)
-
-# %% [markdown]
-# ## Read a step
-#
-# Four real ranks take a step, and one of them, or their link, or their groups have a fault that was
-# planted. The picture is what they measured, so it ends a little later than the plan on the card,
-# whose numbers are asked for. With your student number in place of 42 it's another fault;
-# the answers come from what was planted, so your reading is held against the cause itself.
-
-# %% tags=["time"]
-card = deal(42, 4, measured=True)
-show(card.picture())
-print(card)
-
-# %%
-card.check(idle=24)  # add fault=…, where=…, mended=…, first=…
 
 # %% [markdown]
 # ## What to remember

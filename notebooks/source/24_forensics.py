@@ -372,9 +372,7 @@ claim.same(
 # ### Your turn: cases 5 to 14 · 300 minutes
 #
 # Twenty minutes each for 5 to 9, forty for 10 to 14, the healthy one included. (All minutes here
-# are estimates: no class has been timed.) Or hide one yourself: `forensics/redteam.py` plants a
-# mistake of yours in your own trainer of DP-PP-2, if the loss stays among those of healthy seeds,
-# and other pairs look for it.
+# are estimates: no class has been timed.)
 #
 # ## Where next
 #

@@ -18,7 +18,6 @@ from lessons.sight import is_folded, kinds_of, shares, told
         ("ids = next(intro.stories_of_ranks(options, tokenizer, 3))[0]", "plumbing"),
         ("found = launch(train, ranks=3)", "plumbing"),
         ('predict("L00-1", "Which?", "this", "that")', "plumbing"),
-        ('estimate("halving-1", "How many?", "s")', "plumbing"),
         ("e = estimate(model, layout, machine)", "idea"),
         ("mine = None", "plumbing"),
         ("%load_ext helpers.ranks", "plumbing"),

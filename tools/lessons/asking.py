@@ -17,8 +17,8 @@ from lessons.sight import FOLDED, MAGIC
 
 TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
 CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.MULTILINE)
-ASKING = ("predict", "reveal", "estimate", "settle", "answer")
-ASKED = ("predict", "answer", "estimate")
+ASKING = ("predict", "reveal", "answer")
+ASKED = ("predict", "answer")
 WORD = re.compile(r"\w[\w'’-]*")
 SKIPPED = re.compile(r"<details>.*?</details>|\$\$.*?\$\$|\(https?[^)]*\)", re.DOTALL)
 HOMEWORK = re.compile(r"^## Homework", re.MULTILINE)
@@ -89,7 +89,7 @@ def _question_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
     expected = [f"{book.lesson}-{k}" for k in range(1, len(ids) + 1)]
     if sorted(ids, key=_place) != expected:
         yield f"its questions are {', '.join(ids)}: number them {', '.join(expected)}"
-    revealed = [call.args[0].value for call in calls if call.func.id in ("reveal", "settle")]
+    revealed = [call.args[0].value for call in calls if call.func.id == "reveal"]
     predicted = [call.args[0].value for call in asked if call.func.id != "answer"]
     if not predicted:
         yield "no prediction: call predict('micro_batches-1', question, choice, choice, …)"

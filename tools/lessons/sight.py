@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 from helpers.lesson.code import code
 
 IDEA, SHOW, PLUMBING = KINDS = ("idea", "show", "plumbing")
-SHOWS = {"claim", "curves", "display", "print", "reveal", "settle", "show", "vary"}
+SHOWS = {"claim", "curves", "display", "print", "reveal", "show", "vary"}
 SHOWS |= {"compare", "cuts", "design", "doctor", "explore", "play"}  # pictures to touch
 SHOWS |= {"show_code", "show_diff", "show_orders"}
 PLUMBS = {"answer", "check", "find_place", "keep_warm", "launch", "path", "predict", "train_script"}
@@ -96,7 +96,7 @@ def _kind_of_value(value: ast.expr | None, bare: bool) -> str:
         return SHOW if isinstance(value.args[0], ast.BinOp) else IDEA
     if called in SHOWS:
         return SHOW
-    if called in PLUMBS or (called == "estimate" and _is_words(value.args[0])):
+    if called in PLUMBS:
         return PLUMBING
     if called == "split" and "--" in ast.unparse(value):
         return PLUMBING
