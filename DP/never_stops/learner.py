@@ -70,14 +70,10 @@ def learn(number, syncer, work, every, pace, fragments, doing):
         fragments: into how many parts the syncer has cut the model.
         doing: a shared array in which it says what it's doing.
     """
-    learn_from(number, functools.partial(ask, syncer), work(), every, pace, fragments, doing)
-
-
-def learn_from(number, ask, work, every, pace, fragments, doing):
-    """Be a learner until the syncer ends, whichever way it's asked: `ask(verb=…, **message)`."""
+    ask_syncer, work = functools.partial(ask, syncer), work()
     doing[number] = HEALING
     try:
-        found = ask(verb="weights")
+        found = ask_syncer(verb="weights")
         state = State.new(found["weights"])
         parts = [
             Part(p, where, state.weights[where].copy(), base, steps=p * every // fragments)
@@ -85,7 +81,7 @@ def learn_from(number, ask, work, every, pace, fragments, doing):
                 zip(cut(state.weights, fragments), found["versions"], strict=True)
             )
         ]
-        train(number, ask, work, every, pace, doing, state, parts)
+        train(number, ask_syncer, work, every, pace, doing, state, parts)
     except OSError:
         return  # the syncer has ended
 

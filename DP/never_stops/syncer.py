@@ -41,8 +41,8 @@ class Syncer:
         dropped: those whose base was too old.
     """
 
-    def __init__(self, weights, quorum, grace, oldest, present, fragments=1, server=Server):
-        """Listen, with a server that answers by `answer`; without one, somebody else calls us.
+    def __init__(self, weights, quorum, grace, oldest, present, fragments=1):
+        """Listen, with a server that answers by `answer`.
 
         grace: seconds after the quorum in which further learners may still deliver.
         oldest: how many versions a delivery may be behind.
@@ -52,8 +52,8 @@ class Syncer:
         self.quorum, self.grace, self.oldest, self.present = quorum, grace, oldest, present
         self.merges, self.steps, self.dropped, self.ended = [], 0.0, 0.0, False
         self.changed = threading.Condition()
-        self.server = server and server(self.answer)
-        self.address = server and self.server.address
+        self.server = Server(self.answer)
+        self.address = self.server.address
 
     @property
     def weights(self):

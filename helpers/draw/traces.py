@@ -23,28 +23,15 @@ from helpers.words import percent, time_unit
 MAX_LANES, ARROWS = 4, 80
 
 
-def timeline(
-    trace: Trace, title: str | None = None, theme: str = "light", bare: bool = False
-) -> Picture:
+def timeline(trace: Trace, title: str | None = None, theme: str = "light") -> Picture:
     """Draw one trace; waits are computed from the events of all ranks (`with_waits`).
 
     Args:
         trace: the events of all ranks.
         title: what was found, in a sentence; without one, the numbers of the trace stand above it.
         theme: "light" or "dark".
-        bare: only what the trace itself holds, for a reader who is to find out the rest.
     """
-    if not bare:
-        return compare({"": trace}, title, theme)
-    part = TraceSummary("", trace)
-    part.trace = trace.from_zero()
-    canvas = Canvas(theme=theme)
-    axis = _time_axis([part], part.duration)
-    y = draw_legend(canvas, [part.trace], canvas.heading(title or "") + 6, PAD) + 8
-    y = _draw_part(canvas, part, y, axis, bare=True)
-    canvas.height = _draw_axis(canvas, y, axis)
-    title = title or f"A step of {len(part.causes)} ranks"
-    return Picture(canvas, title, f"Timeline. {title}.")
+    return compare({"": trace}, title, theme)
 
 
 def compare(traces: dict[str, Trace], title: str | None = None, theme: str = "light") -> Picture:
@@ -83,9 +70,7 @@ def _time_axis(parts: list[TraceSummary], longest: float) -> TimeAxis:
     return TimeAxis(PAD + max(names, default=40) + 10, WIDE - PAD - 76, longest or 1e-6, unit)
 
 
-def _draw_part(
-    canvas: Canvas, part: TraceSummary, y: float, axis: TimeAxis, bare: bool = False
-) -> float:
+def _draw_part(canvas: Canvas, part: TraceSummary, y: float, axis: TimeAxis) -> float:
     """Draw one trace, and return the y below it."""
     trace, theme = part.trace, canvas.theme
     if part.name:
@@ -110,8 +95,8 @@ def _draw_part(
         middle = y + heights["compute"] / 2
         if number % every == 0:
             canvas.text(axis.left - 10, middle, f"rank {rank}", 12, anchor="end")
-            share = "" if bare else f"busy {percent(part.busy(rank))}"
-            canvas.text(axis.right + 10, middle, share, 11, theme.muted)
+            busy = f"busy {percent(part.busy(rank))}"
+            canvas.text(axis.right + 10, middle, busy, 11, theme.muted)
         for lane, height in heights.items():
             canvas.rect(axis.left, y, axis.right - axis.left, height, theme.band)
             letters = 12 if height >= 18 else 10 if height >= 13 else 0
