@@ -9,7 +9,6 @@ What takes ranks or minutes is not here, but in the tests that each table names.
 
 import ast
 import contextlib
-import functools
 import inspect
 import io
 import json
@@ -179,6 +178,7 @@ all((ROOT / folder).is_dir() for folder in "simplellm primer DP PP DP_PP puzzles
 
 SET_UP["puzzles"] = r"""
 import asyncio
+import functools
 import lib, utils, eight, part0, part1, part2, part3, part4
 from lib import Activation, ActivationGrad, Dist, Event, Model, OptState, Weight, WeightGrad
 
