@@ -1408,7 +1408,8 @@ def parts(said: str) -> dict:
     first, _, cure = said.partition("Cure: ")
     shown = {line.split("| ")[1].strip() for line in said.splitlines() if " | " in line}
     found = {"sentence": plain(first.splitlines()[0]), "cure": plain(cure.split("\n\n")[0].strip())}
-    return found | {"lines": sorted(shown)}
+    # What is refused shows the line of whoever came second.
+    return found | {"lines": sorted(shown) if cure else []}
 
 
 def told(name: str, program, ranks: int, checked: bool, seconds: float) -> str:
