@@ -1,0 +1,235 @@
+"""The simulator: any schedule and costs against the definition; papers; causes; words."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.schedules import (
+    dualpipe_v,
+    eager,
+    gpipe,
+    in_flight,
+    interleaved,
+    messages,
+    naive,
+    one_f_one_b,
+    parse,
+    zb_h1,
+    zb_h2,
+    zb_v,
+)
+from helpers.simulate import CAUSES, Costs, OutOfMemory, measured, simulate
+from helpers.simulate.published import ROWS, as_published, simulated_rate
+from helpers.trace import Trace, bubble, busy, idle, matched_messages, peak
+from tests.drawn import examples
+from tests.fuzz import definition
+from tests.orders import planned, recorded
+
+from .drawing import number, priced
+
+same = pytest.approx
+MESSAGE = "peer", "tag", "stage", "micro_batch"
+
+
+@examples(100)
+@given(priced())
+def test_the_simulator_says_what_follows_from_the_definition(case):
+    schedule, costs = case
+    done, full = simulate(schedule, costs), costs.for_schedule(schedule)
+    for found, right in zip(done.times.starts, definition.starts(schedule, full), strict=True):
+        assert found == same(right)
+    assert done.peak_memory == same(definition.peaks(schedule, full))
+    ends = []
+    for rank, row in enumerate(done.times.ends):
+        after = (
+            full.all_reduce[s] + full.update[s] / full.speed[rank] for s in schedule.stages_of(rank)
+        )
+        ends.append((row or [0])[-1] + sum(after))
+    assert done.step_time == done.trace.duration == same(max(ends))
+    if costs.memory_limit and schedule.micro_batches > 1:
+        with pytest.raises(OutOfMemory, match="needs .* of activations, and the limit is "):
+            simulate(schedule, replace(costs, memory_limit=costs.memory_limit - 0.1))
+
+
+@examples(100)
+@given(priced())
+def test_each_idle_moment_has_one_cause_and_the_trace_says_the_same(case):
+    schedule, costs = case
+    done = simulate(schedule, costs)
+    for rank, row in enumerate(done.idle_by_cause()):
+        waited = sum(row.values())
+        assert tuple(row) == CAUSES
+        assert waited == same(done.step_time - done.busy[rank], abs=1e-9)
+        assert waited == same(idle(done.trace).get(rank, 0), abs=1e-9)
+    for one, next_one in zip(done.idle, done.idle[1:], strict=False):
+        assert one.start < one.end
+        assert one.rank < next_one.rank or one.end <= next_one.start
+    if len(done.trace.ranks) == schedule.size:  # every rank has something to do
+        for over in ("total", "ideal", "span"):
+            assert done.bubble(over) == same(bubble(done.trace, over), abs=1e-9)
+        assert [*busy(done.trace).values()] == same(done.busy)
+        assert [peak(done.trace).get(r, 0) for r in range(schedule.size)] == same(done.peak_memory)
+
+
+@examples(100)
+@given(priced())
+def test_the_trace_holds_every_action_and_both_ends_of_every_message(case):
+    schedule, costs = case
+    done, full = simulate(schedule, costs), costs.for_schedule(schedule)
+    pairs = matched_messages(done.trace)
+    places = schedule.rank_of
+    crossing = [s for s in range(schedule.stages - 1) if places[s] != places[s + 1]]
+    sent = 2 * schedule.micro_batches * sum(full.message_bytes[s] for s in crossing)
+    assert done.messages == len(pairs) == 2 * schedule.micro_batches * len(crossing)
+    assert done.bytes == same(sent) == sum(message.info["bytes"] for message, _ in pairs)
+    found = [(e.rank, e.kind, *map(e.info.get, MESSAGE)) for pair in pairs for e in pair]
+    assert sorted(found) == sorted(
+        (rank, m.kind, m.peer, m.tag, m.action.stage, m.action.micro_batch)
+        for rank, row in enumerate(messages(schedule))
+        for m in row
+    )
+    if all(schedule.ranks):
+        assert recorded(done.trace) == planned(schedule)
+
+
+@examples(60)
+@given(
+    p=st.integers(2, 4),
+    m=st.integers(2, 6),
+    times=st.lists(number, min_size=12, max_size=12),
+    late=st.booleans(),
+)
+def test_costs_come_back_from_a_trace(p, m, times, late):
+    costs = Costs(
+        times[:p], times[4 : 4 + p], times[8 : 8 + p], latency=0.25 * late, update=times[0]
+    )
+    found = measured(simulate(zb_h1(p, m), costs).trace)
+    for field in ("forward", "input_grad", "weight_grad", "latency"):
+        assert getattr(found, field) == same(getattr(costs, field)), field
+    assert found.update == same([times[0]] * p)
+
+
+# The seconds of a step by the papers, the forwards in flight on rank r, and how many of COSTS hold.
+COSTS = [(1, 1, 1), (2, 1.5, 1), (2.5, 0.75, 3.25)]
+FORMS = {
+    naive: (lambda p, m, f, i, w: m * p * (f + i + w), lambda p, m, r: 1, 3),
+    gpipe: (lambda p, m, f, i, w: (m + p - 1) * (f + i + w), lambda p, m, r: m, 3),
+    one_f_one_b: (
+        lambda p, m, f, i, w: (m + p - 1) * (f + i + w),
+        lambda p, m, r: min(m, p - r),
+        3,
+    ),
+    eager: (
+        lambda p, m, f, i, w: (m + p - 1) * (f + i + w),
+        lambda p, m, r: min(m, 2 * (p - r) - 1),
+        3,
+    ),
+    interleaved: (
+        lambda p, m, f, i, w: (2 * m + p - 1) * (f + i + w),
+        lambda p, m, r: min(2 * m, 2 * (p - 1 - r) + p + 1),
+        1,
+    ),
+    zb_h1: (
+        lambda p, m, f, i, w: m * (f + i + w) + (p - 1) * (f + i - w),
+        lambda p, m, r: p - r,
+        2,
+    ),
+    zb_h2: (lambda p, m, f, i, w: (3 * m + p - 1) * f, lambda p, m, r: 2 * (p - r) - 1, 1),
+    zb_v: (lambda p, m, f, i, w: (6 * m + p - 1) * f, None, 1),
+}
+
+
+@pytest.mark.parametrize("build", FORMS, ids=lambda build: build.__name__)
+def test_steps_and_memory_are_those_of_the_papers(build):
+    step, flying, holding = FORMS[build]
+    enough = build not in (zb_h1, zb_h2, zb_v)
+    for p, m in [(1, 2), (2, 4), (4, 8), (3, 9), (4, 12)]:
+        for f, i, w in COSTS[: holding if enough or m >= 2 * p else 0]:
+            done = simulate(build(p, m), Costs(f, i, w))
+            work = done.schedule.stages // p * m * (f + i + w)
+            assert done.step_time == same(step(p, m, f, i, w))
+            assert done.bubble() == same(1 - work / done.step_time)
+            assert done.bubble("ideal") == same(done.step_time / work - 1)
+            assert done.bubble("span") == 0 or build not in (zb_h2, zb_v)
+            if flying:
+                assert in_flight(build(p, m)) == [flying(p, m, r) for r in range(p)]
+
+
+def test_smaller_facts_of_the_papers():
+    for p, m in [(2, 3), (4, 8), (4, 40)]:  # eager hides messages up to half a micro-batch's work
+        for share, hidden in ((1, True), (1.01, False)):
+            slow = Costs(latency=share * 1.5)
+            best = (m + p - 1) * 3 + 2 * (p - 1) * slow.latency
+            assert (simulate(eager(p, m), slow).step_time <= best + 1e-9) == (hidden or p == 2)
+            assert simulate(gpipe(p, m), slow).step_time == same(best)
+            assert simulate(one_f_one_b(p, m), slow).step_time > best + 0.1
+    for p, (f, i, w) in [(2, (1, 1, 1)), (4, (2, 2, 1)), (8, (3, 3, 2))]:
+        done = simulate(dualpipe_v(p, 3 * p + 1), Costs(f, i, w))
+        assert done.step_time - max(done.busy) == (p - 1) * (f + 2 * i - w)
+    for build, extra in ((zb_v, 0), (dualpipe_v, 1)):
+        assert max(in_flight(build(4, 12), until="weights")) == 8 + extra
+    assert in_flight(zb_h1(4, 8), until="weights") == [4] * 4
+    assert in_flight(zb_h2(4, 8), until="weights") == [7] * 4
+    assert simulate(zb_h1(2, 2), Costs(1, 0.5, 2)).span == 7.5  # where W takes longer than F
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.model}-{row.m}")
+def test_the_clock_gives_the_published_rates(row):
+    for name in ("1F1B", "ZB-H1", "ZB-H2"):
+        assert round(simulated_rate(row, name), 4) == row.rates[name]
+    assert round(as_published(row), 4) == row.rates["interleaved"]
+    assert as_published(row) < simulated_rate(row, "interleaved") < as_published(row) + 0.005
+
+
+def causes(schedule, rank, **costs):
+    idle = simulate(schedule, Costs(**costs)).idle
+    return [(each.cause, each.start, each.end) for each in idle if each.rank == rank]
+
+
+def test_why_a_rank_waits():
+    assert causes(gpipe(2, 2), 1) == [("dependency", 0, 1), ("finished", 7, 9)]
+    assert causes(gpipe(2, 1), 0, latency=0.5) == [("dependency", 1, 4.5), ("message", 4.5, 5)]
+    uneven = causes(gpipe(2, 2), 1, forward=[3, 1])
+    assert uneven[:3] == [("dependency", 0, 2), ("imbalance", 2, 3), ("imbalance", 4, 6)]
+
+
+def test_a_rank_waits_for_room():
+    for limit, cause in ((20, "memory"), (30, "dependency")):
+        found = causes(one_f_one_b(2, 3), 0, activation_bytes=10, memory_limit=limit)
+        assert found[0] == (cause, 2, 4)
+    # F1 is on rank 1 at 5 s, where F0 has the only room until B0, which can start at 7 s.
+    three = parse("0: F0 F1 B0 B1\n1: F0 B0 F1 B1\n2: F0 B0 F1 B1")
+    late = {"bandwidth": 1, "message_bytes": [2, 0], "activation_bytes": [0, 1, 0]}
+    found = causes(three, 1, **late, memory_limit=1)
+    assert found[2:4] == [("dependency", 4, 5), ("memory", 5, 7)]
+
+
+def test_a_trace_of_a_simulation_is_saved_and_read_again(tmp_path):
+    trace = simulate(interleaved(2, 4), Costs(latency=0.1, activation_bytes=7)).trace
+    again = Trace.load(trace.save(tmp_path / "step.json"))
+    assert again.meta == trace.meta and trace.meta["schedule"].startswith("interleaved")
+    assert sorted(map(repr, again.events)) == sorted(map(repr, trace.events))
+
+
+WRONG = {
+    "a schedule that can't run": (lambda: simulate(parse("0: F0 B0\n1: F0")), "never does 1B0"),
+    "a list of three": (lambda: ask([1, 2, 3]), "has 3 numbers, and the schedule needs 2: one"),
+    "less than nothing": (lambda: ask(weight_grad=-1), "it must be 0 or more, and finite"),
+    "no speed": (lambda: ask(speed=0), "it must be above 0"),
+    "a word": (lambda: ask("fast"), "give a number, or a list of numbers"),
+    "two wholes": (lambda: ask(kept_for_weights=2), "a share is from 0 to 1"),
+    "no stage": (lambda: measured(Trace([])), "no forward that names its stage"),
+}
+
+
+def ask(*given, **named):
+    return simulate(gpipe(2, 2), Costs(*given, **named))
+
+
+@pytest.mark.parametrize("make, words", WRONG.values(), ids=WRONG)
+def test_a_wrong_question_gets_a_sentence(make, words):
+    with pytest.raises(ValueError, match=words) as told:
+        make()
+    assert "\n" not in str(told.value)
