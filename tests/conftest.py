@@ -259,6 +259,7 @@ GROUPS = {
         "tests/primer/test_hiding.py",
         "tests/primer/test_ring.py",
         "tests/primer/test_rollouts.py",
+        "tests/test_parity.py",
         "tests/test_readme.py",
         "tests/tools/test_gpu.py",
         "tests/tools/test_run_tests.py",
