@@ -1,0 +1,249 @@
+"""Programs that hang, and programs that don't, each in one line: what a student is told of them.
+
+    "s1 r1 / s0 r0"   rank 0 sends to rank 1 and receives from it, and rank 1 the other way round
+
+sN rN *       send to N, recv from N, recv from any rank; s1:7 with tag 7
+iN            isend to N and wait for it
+SN RN w       isend and irecv that are only started; wait for all that is started
+pN qN !       a send and a receive for a batch; start the batch
+b a aN        barrier; all_reduce; all_reduce of the ranks N, as in a01
+cN:4          the same in a loop, four times
+A k           all_reduce that is only started; ask in a loop whether it is complete
+gN lN         new_group of the ranks N; the same with use_local_synchronization
+.             compute for a second
+"""
+
+import contextlib
+import re
+import time
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from helpers.ranks import launch
+
+CALLS = {
+    "s": "dist.send(x, {n}{tag})",
+    "r": "dist.recv(x, {n}{tag})",
+    "*": "dist.recv(x)",
+    "i": "dist.isend(x, {n}{tag}).wait()",
+    "S": "works += [dist.isend(x, {n}{tag})]",
+    "R": "works += [dist.irecv(y, {n}{tag})]",
+    "w": "[work.wait() for work in works]",
+    "p": "batch += [dist.P2POp(dist.isend, x, {n}{tag})]",
+    "q": "batch += [dist.P2POp(dist.irecv, y, {n}{tag})]",
+    "!": "works += dist.batch_isend_irecv(batch)",
+    "b": "dist.barrier()",
+    "a": "dist.all_reduce(x, group=groups.get('{n}'))",
+    "c": "for _ in range({count}): dist.all_reduce(x, group=groups['{n}'])",
+    "A": "works += [dist.all_reduce(x, async_op=True)]",
+    "k": "while not works[0].is_completed(): time.sleep(0.01)",
+    "g": "dist.new_group([{ranks}])",
+    "l": "dist.new_group([{ranks}], use_local_synchronization=True)",
+    ".": "time.sleep(1.0)",
+}
+# The program, what the first line of its report says, and the cure.
+HANGS = [
+    ("s1 r1 / s0 r0", "ranks 0 and 1 both send first", "isend"),
+    ("s1 r2 / s2 r0 / s0 r1", "a ring of sends. Ranks 0, 1 and 2 all", "every second rank"),
+    ("r1 s1 / r0 s0", "ranks 0 and 1 both receive first", "let one of them send first"),
+    ("r1 /", "rank 0 receives 4 float32 from rank 1 at line", "let rank 1 send it"),
+    ("* /", "from any rank", "let rank 1 send it"),
+    ("r1 * / s0", "from any rank", "let rank 1 send it"),
+    ("r1 b / b s0", "while rank 1 calls barrier at line", "before all"),
+    ("i1 b / b", "sends 4 float32 to rank 1 (isend)", "collective"),
+    ("s1:1 / r0:2", "rank 0 sends to rank 1 with tag 1", "the same tag on both sides"),
+    ("S1:0 R1:0 w / S0:1 R0:1 w", "and rank 1 receives with tag 1", "the same tag on both"),
+    ("p1:0 q1:0 ! w / p0:1 q0:1 ! w", "and rank 1 receives with tag 1", "the same tag on both"),
+    ("a a a a / a a a / a a a", "finished already, while rank 0 calls all_red", "often"),
+    (
+        "a01 a01 s1 / a01 r0",
+        "where rank 1 has been once only; rank 1 receives",
+        "continue, a break",
+    ),
+    ("a01 a02 / a12 a01 / a02 a12", "of their groups in different orders", "same order"),
+    ("a01 /", "rank 1 left early", "every rank of the group must call it"),
+    ("A k / r0", "deadlock: ", "before all"),
+    ("g01 /", "rank 0 is in dist.new_group (ranks 0, 1)", "also the ranks that do not"),
+    ("l01 / r0 /", "but rank 1 never called it", "every member must call"),
+]
+ENDS = [
+    "s1 r1 / r0 s0",
+    "i1 r1 / r0 i0",
+    "S1 R1 w / S0 R0 w",
+    "p1 q1 ! w / p0 q0 ! w",
+    "s1:1 s1:2 / r0:1 r0:2",
+    "* * / s0 / . s0",
+    "r1 s2 / . s0 / r0",
+    ". a / a",
+    "A k / . A k",
+    "a01 a02 / a01 a12 / a02 a12",
+    "g01 . a / g01 a",
+    "l01 / l01 / .",
+]
+MODES = pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
+
+
+def source_of(program):
+    groups = sorted(set(re.findall(r"[ac](\d+)", program)))
+    made = ", ".join(f"'{ranks}': dist.new_group({[*map(int, ranks)]})" for ranks in groups)
+    lines = [
+        "def program():",
+        "    x, y, works, batch = torch.ones(4), torch.ones(4), [], []",
+        f"    groups = {{{made}}}",
+    ]
+    for rank, calls in enumerate(program.split("/")):
+        lines += [f"    if dist.get_rank() == {rank}:", "        pass"]
+        for letter, n, count in re.findall(r"([^\d\s:])(\d*)(?::(\d))?", calls):
+            tag = f", tag={count}" if count else ""
+            call = CALLS[letter].format(n=n, tag=tag, count=count, ranks=", ".join(n))
+            lines.append(f"        {call}")
+    return "\n".join(lines)
+
+
+def started(program, folder, checked):
+    path = folder / "program.py"
+    path.write_text(source_of(program))
+    scope = {"dist": dist, "torch": torch, "time": time, "__name__": "__main__"}
+    exec(compile(path.read_text(), str(path), "exec"), scope)  # noqa: S102
+    ranks = program.count("/") + 1
+    return reported(scope["program"], ranks, checked), path
+
+
+def reported(program, ranks, checked, seconds=60):
+    how = {"timeout": seconds, "on_error": "report", "quiet": True, "checked": checked}
+    return launch(program, ranks, **how)
+
+
+def lines_shown(said):
+    """The lines of the program in a report, by number."""
+    return {int(number): text for number, text in re.findall(r"^ +(\d+) \| +(.+)$", said, re.M)}
+
+
+@pytest.mark.parametrize("program, words, cure", HANGS, ids=lambda text: text.replace("/", "|"))
+@MODES
+def test_a_hang_is_told(program, words, cure, checked, tmp_path):
+    report, path = started(program, tmp_path, checked)
+    said, source = str(report), path.read_text().splitlines()
+    assert words in said.splitlines()[0], said
+    assert cure in said.split("Cure: ")[1], said
+    assert "did not finish within" not in said, "it was proven, not waited for"
+    shown = lines_shown(said)
+    assert shown and all(source[number - 1].strip() == text for number, text in shown.items()), said
+    assert any("dist." in text or "work" in text for text in shown.values()), said
+
+
+@pytest.mark.parametrize("program", ENDS, ids=lambda text: text.replace("/", "|"))
+@MODES
+def test_a_right_program_ends(program, checked, tmp_path):
+    report, _ = started(program, tmp_path, checked)
+    assert report.failure is None, report
+
+
+# --- DistributedDataParallel: what waits is in C++ -----------------------------------------------
+
+
+def make(wrapped=True):
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 2)  # 8 numbers, which travel together
+    return DistributedDataParallel(model) if wrapped else model
+
+
+def loss_of(model):
+    return model(torch.ones(4, 3)).sum()
+
+
+def uneven_steps():
+    model = make()
+    for _ in range(2 + dist.get_rank()):
+        loss_of(model).backward()
+
+
+def one_rank_skips_a_backward():
+    model = make()
+    for step in range(3):
+        loss = loss_of(model)
+        if step != 1 or dist.get_rank() != 1:
+            loss.backward()
+
+
+def one_rank_alone_wraps_the_model():
+    model = make(wrapped=dist.get_rank() == 0)
+    loss_of(model).backward()
+
+
+def a_receive_between_two_backwards():
+    model = make()
+    loss_of(model).backward()
+    if dist.get_rank() == 0:
+        dist.recv(torch.ones(4), 1)
+    loss_of(model).backward()
+
+
+def a_break_on_nan():
+    model = make()
+    for step in range(3):
+        loss = loss_of(model) * (float("nan") if dist.get_rank() == 1 and step else 1)
+        if loss.isnan():
+            break
+        loss.backward()
+
+
+def the_loss_reduced_by_one_rank():
+    model = make()
+    for _ in range(2):
+        loss = loss_of(model)
+        loss.backward()
+        if dist.get_rank() == 0:
+            dist.all_reduce(loss.detach())
+
+
+def no_sync_on_one_rank():
+    model = make()
+    with model.no_sync() if dist.get_rank() == 0 else contextlib.nullcontext():
+        loss_of(model).backward()
+
+
+# The program, what its first line says, lines that the report shows, and the cure.
+REDUCE = "C++ all_reduce of 8 float32, started inside C++ by line"
+DDP = [
+    (uneven_steps, ["rank 0 left early", f"while rank 1 calls {REDUCE}"],
+     ["loss_of(model).backward()"], "the same number of steps"),
+    (one_rank_skips_a_backward, ["rank 1 left early", f"while rank 0 calls {REDUCE}"],
+     ["loss.backward()"], "break or skip (continue)"),
+    (one_rank_alone_wraps_the_model, ["rank 1 left early", "while rank 0 calls C++ all_gather"],
+     ["return DistributedDataParallel(model) if wrapped else model"], "as often as the others"),
+    (a_receive_between_two_backwards,
+     ["deadlock: rank 0 receives 4 float32 from rank 1 at line", "while rank 1 calls C++ "],
+     ["dist.recv(torch.ones(4), 1)", "return model(torch.ones(4, 3)).sum()"], "on both sides"),
+    (a_break_on_nan, ["rank 1 left early", f"while rank 0 calls {REDUCE}"],
+     ["loss.backward()"], "break or skip (continue)"),
+    (the_loss_reduced_by_one_rank,
+     ["rank 0 calls all_reduce of 1 float32 (SUM) at line", "but rank 1 never called it"],
+     ["dist.all_reduce(loss.detach())", "return model(torch.ones(4, 3)).sum()"],
+     "let rank 1 call it too"),
+    (no_sync_on_one_rank, ["rank 0 left early", f"while rank 1 calls {REDUCE}"],
+     ["loss_of(model).backward()"], "as often as the others"),
+]  # fmt: skip
+
+
+BOTH = [(checked, *row) for row in DDP for checked in (True, False)]
+BOTH.remove((False, *DDP[5]))  # see below
+
+
+@pytest.mark.parametrize("checked, program, words, lines, cure", BOTH)
+def test_a_hang_of_ddp_is_told(checked, program, words, lines, cure):
+    # The first model of DDP imports a compiler, which takes long on a busy machine.
+    said = str(reported(program, 2, checked, 240))
+    assert all(each in said.splitlines()[0] for each in words), said
+    assert [*lines_shown(said).values()] == lines, said
+    assert cure in said.split("Cure: ")[1], said
+
+
+def test_what_is_not_proven_is_told_after_the_time_limit():
+    """Unchecked, both ranks are inside gloo, which took one's 4 bytes for the other's 12."""
+    said = str(reported(the_loss_reduced_by_one_rank, 2, False, 8))
+    assert "rank 0 calls all_reduce of 1 float32 (SUM) at line" in said
+    assert "rank 1 calls C++ broadcast of 3 int32 at line" in said
