@@ -56,6 +56,7 @@ SLOW = (
     "tests/gpt2/test_processes.py",
     "tests/gpt2/test_scripts.py",
     "tests/gpt2/test_training.py",
+    "tests/grade/test_class.py",
     "tests/grade/test_score.py",
     "tests/grade/test_hostile.py",
     "tests/grade/test_many.py::test_an_interrupt",
@@ -211,6 +212,7 @@ GROUPS = {
     # minute. They can run beside the ranks.
     "patient": (
         "tests/TP/test_mpi_lab.py",
+        "tests/grade/test_class.py",
         "tests/grade/test_many.py",
         "tests/grade/test_notebook.py",
         "tests/grade/test_submission.py",

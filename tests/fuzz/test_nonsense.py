@@ -163,6 +163,12 @@ SAID = [
     (1, "-m helpers.trace @bracket",
      "bracket is cut off after 1 bytes: copy it again, or run again to record it"),
     (2, "demo.py --batch 4", "--batch 4: choose a multiple of 3, for 3 ranks"),
+    (1, "DP/weight_aggr/intro_DP_WA.py 9", "the rank must be a whole number from 0 to 2"),
+    (2, "DP/zero/intro_ZeRO.py 0 --stage 4", "argument --stage: invalid choice: 4"),
+    (1, "EP/experts/intro_EP.py 0 --world-size 4 --ep 3", "--ep 3 does not divide 4 ranks"),
+    (1, "DP_PP/survival/intro_survival.py 0 --batch-size 5", "a batch of 5 cannot be cut into 2"),
+    (2, "-m helpers.oracle @folder", "the following arguments are required: parallel"),
+    (2, "-m bench nope", "there is no bench/nope.py: choose from"),
 ]  # fmt: skip
 
 
