@@ -100,15 +100,25 @@ def test_the_trace_holds_every_action_and_both_ends_of_every_message(case):
     m=st.integers(2, 6),
     times=st.lists(number, min_size=12, max_size=12),
     late=st.booleans(),
+    build=st.sampled_from([zb_h1, one_f_one_b]),
 )
-def test_costs_come_back_from_a_trace(p, m, times, late):
-    costs = Costs(
-        times[:p], times[4 : 4 + p], times[8 : 8 + p], latency=0.25 * late, update=times[0]
-    )
-    found = measured(simulate(zb_h1(p, m), costs).trace)
-    for field in ("forward", "input_grad", "weight_grad", "latency"):
-        assert getattr(found, field) == same(getattr(costs, field)), field
+def test_costs_come_back_from_a_trace(p, m, times, late, build):
+    forward, input_grad, weight_grad = times[:p], times[4 : 4 + p], times[8 : 8 + p]
+    costs = Costs(forward, input_grad, weight_grad, latency=0.25 * late, update=times[0])
+    found = measured(simulate(build(p, m), costs).trace)
+    if build is one_f_one_b:  # its B is not split: each half gets half of it
+        both = zip(input_grad, weight_grad, strict=True)
+        input_grad = weight_grad = [sum(pair) / 2 for pair in both]
+    assert found.forward == same(forward) and found.latency == same(costs.latency)
+    assert (found.input_grad, found.weight_grad) == (same(input_grad), same(weight_grad))
     assert found.update == same([times[0]] * p)
+
+
+@pytest.mark.parametrize("kinds", ["F", "FI", "FW", "IW"])
+def test_a_trace_without_a_whole_step_gives_no_costs(kinds):
+    trace = simulate(zb_h1(1, 1)).trace
+    with pytest.raises(ValueError, match="no complete forward and backward of stage 0|no forward"):
+        measured(Trace([event for event in trace.events if event.kind in tuple(kinds)]))
 
 
 # The seconds of a step by the papers, the forwards in flight on rank r, and how many of COSTS hold.
