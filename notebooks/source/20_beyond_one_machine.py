@@ -337,6 +337,17 @@ print(on_two_hosts(Link(megabits=100)))
 # after `exec` in that file, with your own numbers. We haven't tried it there.) And don't be
 # surprised that the slower laptop sets the pace: a step ends when the last rank has its gradients.
 #
+# A whole room does it without numbers. On each laptop, with HOST for the address of one of them and
+# MINE for its own:
+#
+# `torchrun --nnodes=1:20 --rdzv-backend=c10d --rdzv-endpoint=HOST:29400 --local-addr=MINE SCRIPT`
+#
+# On HOST add `--rdzv-conf=is_host=1`. Without these two flags torchrun looks up the machine's name,
+# which often stands for 127.0.0.1: then nobody opens the port, or the others are sent to
+# themselves. Training begins thirty seconds after the first laptop has come. One that comes later
+# is let in only if all have set `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1` (torch 2.13), and then all
+# begin anew.
+#
 # ## What to remember
 #
 # - Launchers tell a rank its place through environment variables, and contradictions between them
