@@ -31,7 +31,8 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
     stage: rank 0 holds the first one, ids (B, S) -> (B, S, dmodel); the last one gives logits.
     ids: the batch, the same on every rank. micro_batches: B must be a multiple of it.
     recorder: each pass forward goes inside recorder.span("F", stage=rank, micro_batch=k), each
-    backward inside span("B", ...) with the same names: the trace shows the order.
+    backward inside span("B", ...) with the same names: the trace shows the order. It records
+    messages by itself.
 
     After its backward nothing of a micro-batch is kept, at the borders either: x, y and what was
     sent are let go as soon as the neighbor must have them. Every isend is waited for.
@@ -47,8 +48,7 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
     sends = {}  # by receiver and micro-batch: the message, and the tensor that it reads
 
     def send(tensor, peer, k):  # a plain send would meet the neighbor's: both would wait for ever
-        with recorder.span("send", peer=peer, micro_batch=k):
-            sends[peer, k] = dist.isend(tensor, peer), tensor
+        sends[peer, k] = dist.isend(tensor, peer), tensor
 
     def free(peer, k):  # the tensor must live until it has been sent, and not longer
         message, _ = sends.pop((peer, k))
@@ -58,8 +58,7 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
         x = parts[k]
         if rank > 0:
             x = torch.empty(shape, device=ids.device)
-            with recorder.span("recv", peer=rank - 1, micro_batch=k):
-                dist.recv(x, rank - 1)
+            dist.recv(x, rank - 1)
             x.requires_grad_()  # so that backward leaves the gradient that the stage before needs
         with recorder.span("F", stage=rank, micro_batch=k):
             y = stage(x)
@@ -74,8 +73,7 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
         x, y, gradient = inputs.pop(k), outputs.pop(k), None  # not kept any longer
         if rank < last:
             gradient = torch.empty(shape, device=ids.device)
-            with recorder.span("recv", peer=rank + 1, micro_batch=k):
-                dist.recv(gradient, rank + 1)
+            dist.recv(gradient, rank + 1)
             free(rank + 1, k)  # the next stage has used y, so it has come
         with recorder.span("B", stage=rank, micro_batch=k):
             y.backward(gradient)
@@ -115,7 +113,8 @@ def train(options, place, device, say=print):
         optimizer.zero_grad()
         for _ in range(options.waves):
             ids = next(stories).to(device)
-            loss = forward_backward(stage, ids, options.micro_batches, place, recorder)
+            with recorder.messages():
+                loss = forward_backward(stage, ids, options.micro_batches, place, recorder)
         with recorder.span("update"):
             for p in stage.parameters():
                 p.grad /= options.waves  # the gradients of all waves were added up

@@ -31,7 +31,8 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
     stage: rank 0 holds the first one, ids (B, S) -> (B, S, dmodel); the last one gives logits.
     ids: the batch, the same on every rank. micro_batches: B must be a multiple of it.
     recorder: each pass forward goes inside recorder.span("F", stage=rank, micro_batch=k), each
-    backward inside span("B", ...) with the same names: the trace shows the order.
+    backward inside span("B", ...) with the same names: the trace shows the order. It records
+    messages by itself.
 
     Adds the gradients of the batch's mean loss to those in the stage's parameters. Gives that loss
     on the last rank, None elsewhere.
@@ -46,8 +47,7 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
         x = parts[k]
         if rank > 0:
             x = torch.empty(shape, device=ids.device)
-            with recorder.span("recv", peer=rank - 1, micro_batch=k):
-                dist.recv(x, rank - 1)
+            dist.recv(x, rank - 1)
             x.requires_grad_()  # so that backward leaves the gradient that the stage before needs
         with recorder.span("F", stage=rank, micro_batch=k):
             y = stage(x)
@@ -56,20 +56,17 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
                 losses.append(y.detach())
         inputs[k], outputs[k] = x, y
         if rank < last:
-            with recorder.span("send", peer=rank + 1, micro_batch=k):
-                dist.send(y.detach(), rank + 1)
+            dist.send(y.detach(), rank + 1)
 
     def backward(k):
         x, y, gradient = inputs.pop(k), outputs.pop(k), None  # not kept any longer
         if rank < last:
             gradient = torch.empty(shape, device=ids.device)
-            with recorder.span("recv", peer=rank + 1, micro_batch=k):
-                dist.recv(gradient, rank + 1)
+            dist.recv(gradient, rank + 1)
         with recorder.span("B", stage=rank, micro_batch=k):
             y.backward(gradient)
         if rank > 0:
-            with recorder.span("send", peer=rank - 1, micro_batch=k):
-                dist.send(x.grad, rank - 1)
+            dist.send(x.grad, rank - 1)
 
     for k in range(micro_batches):
         forward(k)
@@ -97,7 +94,8 @@ def train(options, place, device, say=print):
         optimizer.zero_grad()
         for _ in range(options.waves):
             ids = next(stories).to(device)
-            loss = forward_backward(stage, ids, options.micro_batches, place, recorder)
+            with recorder.messages():
+                loss = forward_backward(stage, ids, options.micro_batches, place, recorder)
         with recorder.span("update"):
             for p in stage.parameters():
                 p.grad /= options.waves  # the gradients of all waves were added up

@@ -27,7 +27,8 @@ def forward_backward(stage, ids, place, recorder):
     stage: rank 0 holds the first one, ids (B, S) -> (B, S, dmodel); the last one gives logits.
     ids: the batch, the same on every rank; the first stage reads it, the last one compares with it.
 
-    recorder: each pass forward goes inside recorder.span("F"), each backward inside span("B").
+    recorder: each pass forward goes inside recorder.span("F"), each backward inside span("B"). It
+    records messages by itself.
 
     Adds the gradients of the batch's mean loss to those in the stage's parameters. Gives the loss
     on the last rank, None elsewhere.
@@ -39,26 +40,22 @@ def forward_backward(stage, ids, place, recorder):
         x = ids
     else:
         x = torch.empty(shape, device=ids.device)
-        with recorder.span("recv", peer=rank - 1):
-            dist.recv(x, rank - 1)
+        dist.recv(x, rank - 1)
         x.requires_grad_()  # so that backward leaves the gradient that the stage before needs
     with recorder.span("F"):
         y = stage(x)
         loss = causalLLMLoss(y, ids, stage.config.vocab_size) if rank == last else None
     if rank < last:
-        with recorder.span("send", peer=rank + 1):
-            dist.send(y.detach(), rank + 1)
+        dist.send(y.detach(), rank + 1)
         gradient = torch.empty(shape, device=ids.device)
-        with recorder.span("recv", peer=rank + 1):
-            dist.recv(gradient, rank + 1)
+        dist.recv(gradient, rank + 1)
     with recorder.span("B"):
         if rank == last:
             loss.backward()
         else:
             y.backward(gradient)
     if rank > 0:
-        with recorder.span("send", peer=rank - 1):
-            dist.send(x.grad, rank - 1)
+        dist.send(x.grad, rank - 1)
     return loss
     # END SOLUTION
 
@@ -80,7 +77,8 @@ def train(options, place, device, say=print):
     for step in range(options.steps):
         ids = next(stories).to(device)
         optimizer.zero_grad()
-        loss = forward_backward(stage, ids, place, recorder)
+        with recorder.messages():
+            loss = forward_backward(stage, ids, place, recorder)
         with recorder.span("update"):
             optimizer.step()
         if loss is not None:

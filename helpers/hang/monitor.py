@@ -39,6 +39,7 @@ class Monitor:
         self._to_check: tuple | None = None  # its store and time limit, before
         self._beginning = threading.Lock()
         self._mistake: Callable[[Exception], None] = _say
+        self.recorder: Any = None  # a `Recorder` that wants the messages
         self._inside = threading.local()  # torch's own calls of its own functions do not count
         self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self._kept: dict[int, Any] = {}  # started, but not waited for
@@ -55,7 +56,7 @@ class Monitor:
                 something else.
         """
         self.log.rank = rank
-        self._mistake = mistake or _say
+        self._mistake = mistake or self._mistake
         if not self._begun:
             self._begun = True
             self._wrap()
@@ -207,16 +208,25 @@ class Monitor:
             self.log.note(operation)
             call = functools.partial(self._plain, operation, function, args, kwargs)
             if later:
-                work = self.preflight.start(operation, call) if self.preflight else call()
+                with self._recorded(operation, "send"):
+                    work = self.preflight.start(operation, call) if self.preflight else call()
                 return self._remember(work, operation)
             limits = [value for value in (*args, *kwargs.values()) if isinstance(value, timedelta)]
             limited = name == "monitored_barrier" and bool(limits)
-            with self._with_limit(limited), self.log.waiting(operation, place):
+            recorded = self._recorded(operation, "send", "recv")
+            with recorded, self._with_limit(limited), self.log.waiting(operation, place):
                 if self.preflight:
                     (self.preflight.announce if limited else self.preflight.before)(operation)
                 return call()
 
         return watched
+
+    def _recorded(self, operation: Operation, *kinds: str) -> contextlib.AbstractContextManager:
+        """Return what records the body, if it is a message of these kinds and somebody records."""
+        kind = "send" if operation.sends else "recv" if operation.receives else ""
+        if self.recorder is None or kind not in kinds:
+            return contextlib.nullcontext()
+        return self.recorder.span(kind, peer=operation.peer)
 
     def _remember(self, work: Any, operation: Operation) -> Any:
         """Record what a Work belongs to, and keep it until the program waits for it.
@@ -248,8 +258,8 @@ class Monitor:
             if operation is None or getattr(self._inside, "call", False):
                 return wait(work, *args, **kwargs)
             with self._with_limit(any(value is not None for value in (*args, *kwargs.values()))):
-                since = caller(sys._getframe(1))
-                with self.log.waiting(operation, since), _explaining_a_close(operation):
+                since, recorded = caller(sys._getframe(1)), self._recorded(operation, "recv")
+                with recorded, self.log.waiting(operation, since), _explaining_a_close(operation):
                     return wait(work, *args, **kwargs)
 
         return watched

@@ -341,7 +341,8 @@ def paced_steps(steps):
     for _ in range(steps):
         recorder = Recorder(place.rank)
         dist.barrier()
-        intro_PP_naive.forward_backward(stage, ids[:1, :16], place, recorder)
+        with recorder.messages():
+            intro_PP_naive.forward_backward(stage, ids[:1, :16], place, recorder)
         traces.append(recorder.trace())
     return traces
 

@@ -34,6 +34,9 @@ PROGRAMS = {
         "forgot requires_grad_":
             ({"x.requires_grad_()": "pass"},
              "exists only where x.requires_grad_() was called before stage(x)"),
+        "nothing recorded":
+            ({'with recorder.span("F")': "if True", 'with recorder.span("B")': "if True"},
+             "spans, F: is missing"),
         "forgot to send back":
             ({"dist.send(x.grad, rank - 1)": "pass"},
              "every rank but the first x.grad to rank - 1"),
@@ -48,7 +51,7 @@ PROGRAMS = {
                  "out = dist.P2POp(dist.isend, y.detach(), rank + 1)",
              "dist.recv(gradient, rank + 1)":
                  "back = dist.P2POp(dist.irecv, gradient, rank + 1)\n"
-                 "        [m.wait() for m in dist.batch_isend_irecv([out, back])]"},
+                 "    [m.wait() for m in dist.batch_isend_irecv([out, back])]"},
         "each rank runs all stages by itself": ("""
         parts = [None] * dist.get_world_size()
         dist.all_gather_object(parts, {n: p.detach() for n, p in stage.named_parameters()})
@@ -123,9 +126,9 @@ PROGRAMS = {
             ({"sends[peer, k] = dist.isend(tensor, peer), tensor": "dist.send(tensor, peer)"}
              | NO_WAIT, "both send first"),
         "each waits for the one before it":
-            NO_WAIT | {'    with recorder.span("send"':
-                           "    [free(*one) for one in list(sends) if one[0] == peer]\n"
-                           '    with recorder.span("send"'}},
+            NO_WAIT | {"sends[peer, k] = dist":
+                           "[free(*one) for one in list(sends) if one[0] == peer]\n"
+                           "    sends[peer, k] = dist"}},
     "PP-5": {
         "room counted until I":
             ({"f[s] - w[s] < room": "f[s] - i[s] < room"}, "each stays until its W has ended"),
