@@ -3,6 +3,8 @@
 import torch
 import torch.distributed as dist
 
+from helpers.grade.verify import same
+
 FROZEN = "frozen"  # takes no part in the training: its gradient is None
 
 
@@ -56,3 +58,17 @@ def gradients_held(model):
     if frozen is not None and not frozen.any():
         seen["gradient"][FROZEN] = None
     return seen
+
+
+def changed(ranks, seen, what):
+    """Say that the "weight", or the "gradient", has changed on a rank, and must stay; or None."""
+    kinds, places = ("weight", "gradient"), ("p (or p.data)", "p.grad")
+    at = kinds.index(what)
+    other = 1 - at
+    before = [{name: own[name][at] for name in own} for own in ranks]
+    if not same(before, [one[what] for one in seen]):
+        return (
+            f"the {what}s have changed, and must stay: this function averages the {kinds[other]}s, "
+            f"so it writes to {places[other]}, and leaves {places[at]} alone"
+        )
+    return None

@@ -44,7 +44,8 @@ for p in model.parameters():
 """
 MUTANTS = {
     ("flat /= world_size", "pass"): "the gradients are the sum over the ranks: divide by "
-    "world_size after the all_reduce",
+    "world_size after the all_reduce, in place (g = g / n names a new tensor, and changes no "
+    "p.grad)",
     ("flat /= world_size", "flat /= world_size**2"): "the gradients are divided twice: by "
     "world_size before the all_reduce and again after it; do it once",
     ("gradient.copy_(part.view_as(gradient))", "gradient = part"): "every rank still has its own "
@@ -71,9 +72,11 @@ for p in model.parameters():
     "(continue, not break or return)",
     ("gradient.flatten() for", "gradient.flatten().float() for"): "float64 comes back with "
     "float32's accuracy: keep the dtype of p.grad",
-    ("p.grad for p in", "p.data for p in"): "the weights were averaged, and not the gradients: "
-    "this function writes to p.grad and leaves the parameter p itself alone",
 }
+
+
+def explain(case, seen):
+    return _averaging.changed(case, seen, "weight")
 
 
 def stopped(sentence):

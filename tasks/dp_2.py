@@ -83,7 +83,7 @@ for name, p in list(model.named_parameters()):
 """
 MUTANTS = {
     ("flat /= world_size", "pass"): "the weights are the sum over the ranks: divide by world_size "
-    "after the all_reduce",
+    "after the all_reduce, in place (w = w / n names a new tensor, and changes no p)",
     ("flat /= world_size", "flat /= world_size**2"): "the weights are divided twice: by world_size "
     "before the all_reduce and again after it; do it once",
     ("weight.copy_(part.view_as(weight))", "weight = part"): "every rank still has its own "
@@ -119,11 +119,6 @@ MUTANTS |= {
     "changed: treat it like every other parameter, or leave it alone",
     NEW: "the parameters were replaced by new ones: the optimizer still holds the old ones and "
     "would train those, so write the mean into the old ones",
-    (
-        "list(model.parameters())",
-        "[p.grad for p in model.parameters() if p.grad is not None]",
-    ): "the gradients were averaged, and not the weights: this function writes to the parameter p "
-    "and leaves p.grad alone",
     ("flatten() for weight in weights]", "flatten() for weight in weights][::-1]"): "the means are "
     "right, and stand in the wrong parameters: give the parts of the flat tensor back in the order "
     "in which they were joined",
@@ -134,6 +129,10 @@ MUTANTS |= {
     ("weight.flatten() for", "weight.flatten().float() for"): "float64 comes back with float32's "
     "accuracy: keep the dtype of the parameter p",
 }
+
+
+def explain(case, seen):
+    return _averaging.changed(case, seen, "gradient")
 
 
 def stopped(sentence):

@@ -100,6 +100,16 @@ MUTANTS = {
     "divided twice, by AVG and by you",
     ("part if self.mine.grad is None else self.mine.grad + part", "part"): "a second average() "
     "forgets the first: add to mine.grad if there is one already",
+    (
+        "self.mine.grad = part if self.mine.grad is None else self.mine.grad + part",
+        "pass",
+    ): "average() leaves no mine.grad: assign to self.mine.grad itself, not to another name",
+    ("view.copy_(p.grad)", "pass"): "mine.grad is all zeros: a gradient is copied into its view, "
+    "view.copy_(p.grad), for view = p.grad changes no tensor",
+    ("view.copy_(p.grad)", "view.copy_(p.data)"): "mine.grad is the mean of the weights: copy "
+    "p.grad into the flat tensor, not p",
+    ("self.mine.data", "self.mine.grad"): "gather() sends mine.grad: the weights are in "
+    "self.mine.data",
     ("p.grad = None", "pass"): "the parameters keep their gradients: set p.grad to None, or "
     "nothing is saved",
     (REDUCE, "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\npart = parts[0]"): "every rank has the "

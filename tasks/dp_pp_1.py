@@ -81,7 +81,8 @@ COPY, WORLD = "gradient.copy_(part.view_as(gradient))", "dist.get_world_size()"
 MIXED = "all 4 ranks, and mixes gradients of different stages: give all_reduce group=group"
 MUTANTS = {
     (DIVIDE, "pass"): "the gradients are the sum over the ranks of the group: divide by "
-    "dist.get_world_size(group) after the all_reduce",
+    "dist.get_world_size(group) after the all_reduce, in place (g = g / n names a new tensor, and "
+    "changes no p.grad)",
     (COPY, "gradient = part"): "every rank still has its own gradients: the mean was never written "
     "back into p.grad (assigning to a loop variable changes no tensor; use copy_, or divide in "
     "place)",
@@ -101,10 +102,12 @@ MUTANTS = {
     (COPY, f"dist.get_rank(group) or {COPY}"): "only the first rank of the group has the mean: "
     "each of the ranks that hold a stage needs it, in every pipeline, so take all_reduce on all of "
     "them",
-    ("p.grad for p", "p.data for p"): "the weights have changed: this function averages gradients, "
-    "so it must write to p.grad and leave the parameter p itself alone",
     (COPY, f"{COPY}\nbreak"): "only the first parameter was averaged, the others were left as they "
     "were: look for a return or a break inside the loop",
     ("gradient.flatten() for", "gradient.flatten().float() for"): "float64 comes back with "
     "float32's accuracy: keep the dtype of p.grad",
 }
+
+
+def explain(case, seen):
+    return _averaging.changed(case[1], seen, "weight")

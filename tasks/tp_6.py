@@ -89,15 +89,23 @@ MUTANTS = {
     ("[rank]", "[0]"): "self.weight is the part of rank 0: take the one of this rank",
     # As in NVIDIA/Megatron-LM#7452: a norm's gradient isn't summed over its ranks.
     (OUTPUTS, "F.linear(x, self.weight)"): "the gradient of x is this rank's own term alone: every "
-    "rank uses the whole x, so the terms must be added up backward, which Copy does",
+    "rank uses the whole x, so the terms must be added up backward: go on with what Copy "
+    "returns",
     (INPUTS, "F.linear(x, self.weight)"): "the output is this rank's own term: the others are "
-    "missing, add them up with Sum",
+    "missing, add them up with Sum, and go on with what it returns",
     (OUTPUTS, f"Sum.apply({OUTPUTS})"): "the outputs of the ranks are added up: each rank keeps "
     "its own outputs",
     (OUTPUTS, "Copy.apply(F.linear(x, self.weight))"): "the gradient of weight is wrong, and y is "
     "right: Copy adds up the gradients of different outputs, so it belongs to x and not to y",
     (INPUTS, f"Sum.apply({OUTPUTS})"): "the gradient of x is wrong, and y is right: each rank has "
     "inputs of its own, so no Copy must add up their gradients",
+    (INPUTS, "F.linear(Sum.apply(x), self.weight)"): "Sum adds up the inputs: each rank multiplies "
+    "its own, and what is added up are the products",
+    (
+        INPUTS,
+        "F.linear(x, Sum.apply(self.weight))",
+    ): "Sum adds up the parts of the weight: each rank multiplies by its own, and what is added up "
+    "are the products",
     # As in microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too.
     (INPUTS, f"Copy.apply({INPUTS})"): f"the gradient of weight is {TASK.ranks} times too large: "
     "it is added up over ranks that all have the whole gradient already",

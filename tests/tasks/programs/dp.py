@@ -11,6 +11,20 @@ PROGRAMS = {
     "DP-1": {
         "one rank alone communicates":
             ({"dist.all_reduce": "dist.get_rank() == 0 and dist.all_reduce"}, "left early"),
+        "divided into a new name":
+            ("""
+        for p in model.parameters():
+            if p.grad is not None:
+                g = p.grad
+                dist.all_reduce(g)
+                g = g / world_size
+        """, "(g = g / n names a new tensor, and changes no p.grad)"),
+        "the weights in place of the gradients":
+            ("""
+        for p in model.parameters():
+            dist.all_reduce(p.data)
+            p.data /= world_size
+        """, "the weights have changed"),
         "a new tensor as the gradient": """
         for p in model.parameters():
             if p.grad is not None:
@@ -28,6 +42,19 @@ PROGRAMS = {
     "DP-2": {
         "one rank alone communicates":
             ({"dist.all_reduce": "dist.get_rank() == 0 and dist.all_reduce"}, "left early"),
+        "divided into a new name":
+            ("""
+        for p in model.parameters():
+            w = p.data
+            dist.all_reduce(w)
+            w = w / world_size
+        """, "(w = w / n names a new tensor, and changes no p)"),
+        "the sum of the gradients in place of the weights":
+            ("""
+        for p in model.parameters():
+            if p.grad is not None:
+                dist.all_reduce(p.grad)
+        """, "the gradients have changed"),
         "other memory, the same parameter, and the frozen one left alone": """
         for p in model.parameters():
             if p.requires_grad:
@@ -84,6 +111,17 @@ PROGRAMS = {
                  "for owner, piece in enumerate(self.whole.chunk(self.size)):\n"
                  "        piece.copy_(self.mine.data if owner == self.rank else piece)\n"
                  "        dist.broadcast(piece, owner, group=self.group)"},
+        "added up in a new name":
+            ({"self.mine.grad = part if self.mine.grad is None else self.mine.grad + part":
+                  "gradient = self.mine.grad\n"
+                  "gradient = part if gradient is None else gradient + part"},
+             "average() leaves no mine.grad"),
+        "no gradient in the flat tensor": ({"view.copy_(p.grad)": "view = p.grad"},
+             "mine.grad is all zeros: a gradient is copied into its view"),
+        "the weights in place of the gradients":
+            ({"view.copy_(p.grad)": "view.copy_(p.data)"}, "mine.grad is the mean of the weights"),
+        "gathers the gradients":
+            ({"self.mine.data": "self.mine.grad"}, "gather() sends mine.grad"),
         "every rank keeps the whole gradient":
             ({"dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)":
                   "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\n    part = flat"},

@@ -7,6 +7,18 @@ PROGRAMS = {
              "ranks 1 and 3 left early"),
         "one rank alone communicates":
             ({"dist.all_reduce": "dist.get_rank() or dist.all_reduce"}, "rank 0"),
+        "divided into a new name":
+            ("""
+        for p in stage.parameters():
+            g = p.grad
+            dist.all_reduce(g, group=group)
+            g = g / dist.get_world_size(group)
+        """, "(g = g / n names a new tensor, and changes no p.grad)"),
+        "the sum of the weights in place of the gradients":
+            ("""
+        for p in stage.parameters():
+            dist.all_reduce(p.data, group=group)
+        """, "the weights have changed"),
         "gathered, and a new tensor as the gradient": """
         for p in stage.parameters():
             everybody = [torch.empty_like(p.grad) for _ in range(dist.get_world_size(group))]

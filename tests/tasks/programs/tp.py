@@ -54,6 +54,20 @@ PROGRAMS = {
         "matmul, without Copy":
             ({"F.linear(Copy.apply(x), self.weight)": "x @ self.weight.mT"},
              "the gradient of x is this rank's own term alone"),
+        "the sum is not used":
+            ({"return Sum.apply(F.linear(x, self.weight))":
+                  "y = F.linear(x, self.weight)\nSum.apply(y)\nreturn y"},
+             "add them up with Sum, and go on with what it returns"),
+        "the copy is not used":
+            ({"return F.linear(Copy.apply(x), self.weight)":
+                  "Copy.apply(x)\n    return F.linear(x, self.weight)"},
+             "with what Copy returns"),
+        "the inputs are added up":
+            ({"Sum.apply(F.linear(x, self.weight))": "F.linear(Sum.apply(x), self.weight)"},
+             "Sum adds up the inputs"),
+        "the weights are added up":
+            ({"Sum.apply(F.linear(x, self.weight))": "F.linear(x, Sum.apply(self.weight))"},
+             "Sum adds up the parts of the weight"),
         "no parameter":
             ({"nn.Parameter(": "("}, "must be an nn.Parameter, or no optimizer finds it")},
     "TP-7": {
