@@ -133,7 +133,9 @@ def trained(ranks):
 
 def trained_alone(ranks, name, run):
     try:
-        return [rank[name] for rank in launch(train, ranks, ({name: run},), quiet=True)]
+        return [
+            rank[name] for rank in launch(train, ranks, ({name: run},), quiet=True, timeout=120)
+        ]
     except RankFailed as failed:
         return failed
 
