@@ -40,8 +40,8 @@ def other_names(e: Evidence) -> str | None:
             )
         if missing:
             return (
-                f"{missing[0]!r} is nowhere{e.on(rank)} (missing: {len(missing)} of "
-                f"{len(right)}): gather the parts of a model before they are judged"
+                f"{missing[0]!r} is nowhere{e.on(rank)} ({len(missing)} of {len(right)} names "
+                "missing): gather the parts of a model before they are judged"
             )
         if extra:
             return (
