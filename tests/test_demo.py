@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+pytestmark = [pytest.mark.slow, pytest.mark.patient]
+
 ROOT = Path(__file__).resolve().parents[1]
 PLAIN = os.environ | {"NO_COLOR": "1", "COLUMNS": "40", "PYTHONPATH": str(ROOT)}
 
@@ -54,6 +56,7 @@ def test_the_demo_tells_the_whole_story_in_forty_columns(tmp_path):
     assert "://" not in re.sub(r'"http://www.w3.org/[^"]*"', "", page)  # nothing is fetched
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of a terminal")
 def test_an_interrupt_is_one_sentence_and_leaves_no_rank(tmp_path):
     demo = subprocess.Popen(

@@ -20,6 +20,8 @@ from simplellm.options import make_model, make_tokenizer
 from simplellm.slicing import whole_name
 from tests.orders import planned, recorded
 
+pytestmark = pytest.mark.ranks
+
 FLAGS = "--dmodel 24 --heads 6 --layers 4 --seq-l 16 --steps 3 --optimizer sgd --lr 0.5"
 GRADIENTS, WEIGHTS = "DP/gradient_aggr/intro_DP_GA.py", "DP/weight_aggr/intro_DP_WA.py"
 DDP, ZERO, EP = "DP/ddp/intro_DDP.py", "DP/zero/intro_ZeRO.py", "EP/experts/intro_EP.py"

@@ -10,6 +10,8 @@ import pytest
 
 from helpers.syllabus import LESSONS
 
+pytestmark = pytest.mark.ranks
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")]
@@ -19,6 +21,7 @@ def test_it_is_short():
     assert len(README.splitlines()) - len(LESSONS) <= 100  # each lesson has its row
 
 
+@pytest.mark.slow
 def test_its_ten_lines_run_the_plan_simulate_it_and_draw_it(tmp_path):
     (script,) = re.findall(r"```python\n(.*?)```", README, re.S)
     (tmp_path / "idea.py").write_text(script.replace("0.04", "0.005"), encoding="utf-8")

@@ -2,7 +2,7 @@
 
     python tools/run_tests.py              make test: what a change must keep, in a few minutes
     python tools/run_tests.py pipeline     one package: the folder or file of tests/ with this name
-    python tools/run_tests.py --all        make test-all: what is slow, too (tests/conftest.py)
+    python tools/run_tests.py --all        make test-all: what is slow, too
     python tools/run_tests.py --long       make test-long: the further cases that --all leaves out
 
 Ends with the time of each part and one line in pytest's own form. With --all up to three tests of a
@@ -33,7 +33,7 @@ RESULTS = ROOT / "build" / "tests"
 STUDENT = ".student-edition"  # stands in the student edition; see helpers/grade/tracked.py
 # One module that cannot be imported does not keep the others from being tested.
 PYTEST = ("-m", "pytest", "-q", "--continue-on-collection-errors", "--durations=10")
-# Of two workers one runs all that starts ranks, one test after the other: see tests/conftest.py.
+# Of two workers one runs all that starts ranks, one test after the other.
 TOGETHER = (*PYTEST, "-n", "2")
 FOLDERS = ("tests", "gpt2/tests")
 FEW = 3  # tests of a part that may fail for what else the machine did

@@ -21,6 +21,8 @@ from project.data import load
 from project.models import SIZES, make_config, make_model
 from wrong_input import WrongInput
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 TESTS = Path(__file__).resolve().parent
 
 

@@ -15,6 +15,8 @@ from helpers.ranks import launch
 from helpers.trace import Recorder
 from simplellm.blocks import attend
 
+pytestmark = pytest.mark.ranks
+
 TOLERANCE = 1e-12
 CASES = 10
 
@@ -73,6 +75,7 @@ def on_a_rank(seeds):
     return found
 
 
+@pytest.mark.slow_for("1", "3")
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 def test_every_way_is_one_device(ranks):
     seeds = range(100 * ranks, 100 * ranks + CASES)
@@ -128,6 +131,7 @@ def in_both():
     return [in_half_precision(dtype) for dtype in (torch.bfloat16, torch.float16)]
 
 
+@pytest.mark.slow
 def test_half_precision_is_summed_in_float32_and_dropout_is_refused():
     for found, torchs, said, loss in sum(launch(in_both, 4, quiet=True), []):
         for way, errors in found.items():

@@ -12,6 +12,8 @@ from helpers.ranks import launch
 from helpers.trace import Recorder
 from tests.scripts import alone, on_rank
 
+pytestmark = pytest.mark.ranks
+
 SIZES = ["--dmodel", "16", "--heads", "4", "--layers", "2", "--seq-l", "16", "--steps", "3"]
 FLAGS = [*SIZES, "--optimizer", "sgd", "--lr", "0.5"]
 RING, EXCHANGE = "CP/ring/intro_CP_ring.py", "CP/ulysses/intro_CP_ulysses.py"
@@ -40,6 +42,7 @@ def one_device(like_ranks):
         torch.set_default_dtype(torch.float32)
 
 
+@pytest.mark.slow
 def test_a_grid_of_context_and_data_parallel_ranks_is_one_device():
     right = {1: one_device(1), 2: one_device(2)}
     ranks = launch(train, 4, ([*RUNS, *APART],), quiet=True, timeout=120)

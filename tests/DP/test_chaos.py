@@ -15,6 +15,8 @@ from wire import ask
 
 from helpers.draw.presence import presence
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 
 def test_ten_minutes_of_chaos_are_recorded():
     run = chaos.recorded()

@@ -14,6 +14,8 @@ from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
 from tests.scripts import on_rank
 
+pytestmark = pytest.mark.ranks
+
 RANKS, STEPS = 3, 3
 # float64; only the order of adding differs.
 assert_same = partial(torch.testing.assert_close, rtol=0, atol=1e-12)
@@ -142,6 +144,7 @@ def train(flags):
     return {way: on_rank(script, [*flags, "--average", way]) for way in intro_DDP.WAYS}
 
 
+@pytest.mark.slow
 def test_the_script_trains_alike_in_all_four_ways_and_shows_its_buckets():
     sizes = ["--dmodel", "48", "--heads", "2", "--layers", "2", "--seq-l", "16", "--steps", "3"]
     flags = [*sizes, "--optimizer", "sgd", "--lr", "0.5", "--bucket-mb", "0.5"]

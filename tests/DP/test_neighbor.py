@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from rules import State
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 
 @pytest.mark.parametrize("killed", [(2,), (0, 2)])
 def test_a_rank_that_is_killed_gets_its_part_from_the_next_one(killed):

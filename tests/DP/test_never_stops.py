@@ -17,6 +17,8 @@ from wire import Refused, Server, ask
 
 from helpers.network import why_not
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 STEPS = 8
 needs_hosts = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can")
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows can't freeze a process")
@@ -70,6 +72,7 @@ def test_a_state_that_traveled_for_too_long_is_asked_for_again():
     assert (replica.heal().weights == 1).all() and asked == [0, 0]
 
 
+@pytest.mark.long
 @needs_hosts
 def test_a_replica_whose_cable_is_pulled_is_not_waited_for_and_catches_up():
     found = cut_off.cut_off()

@@ -14,6 +14,8 @@ import transformer
 from helpers.ranks import Place, find_place, launch
 from helpers.trace import Trace, in_lanes, shares
 
+pytestmark = pytest.mark.ranks
+
 FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
 RANKS = 2
 
@@ -154,6 +156,7 @@ def traces(tmp_path_factory):
     return folder / "traces"  # where it says, if nobody does
 
 
+@pytest.mark.slow
 def test_each_rank_leaves_a_trace_and_a_table(traces):
     names = [f"cpu-hdf5-{rank}-of-2.{end}" for rank in range(2) for end in ("json", "txt")]
     assert sorted(path.name for path in traces.iterdir()) == names
@@ -171,6 +174,7 @@ def test_each_rank_leaves_a_trace_and_a_table(traces):
     assert len(totals) > 20 and totals == sorted(totals, reverse=True)
 
 
+@pytest.mark.slow
 def test_the_traces_of_two_ranks_are_a_timeline_with_three_lanes(traces):
     trace = Trace.load_all(traces)
     steps = [e for e in trace.events if e.kind == "step"]

@@ -10,11 +10,14 @@ import pytest
 
 from helpers.grade.task import ROOT
 
+pytestmark = pytest.mark.ranks
+
 SMALL = ["--dmodel", "12", "--heads", "2", "--layers", "1", "--seq-l", "16", "--steps", "4"]
 BUILT = (ROOT / ".venv", ROOT / "build")
 SHELLS = [path for path in ROOT.glob("*/**/run.sh") if not set(BUILT) & set(path.parents)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="run.sh is for POSIX; run.bat is its twin")
 def test_run_sh_leaves_what_each_rank_printed_and_a_trace(tmp_path):
     folder = tmp_path / "gradient_aggr"

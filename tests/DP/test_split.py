@@ -11,6 +11,8 @@ from helpers.network import Link, slow_link
 from helpers.ranks import find_place, launch
 from helpers.trace import Event, Recorder, Trace
 
+pytestmark = pytest.mark.ranks
+
 RATE, STEPS = 0.5, 3
 SIZES = {"one for each": 1e-9, "two or three": 400 / 2**20, "all in one": 25}
 

@@ -16,6 +16,8 @@ from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
 from simplellm.llama import CausalLLama, LLama
 
+pytestmark = pytest.mark.ranks
+
 TRAINERS = Zero0, Zero1, Zero2, Zero3
 RANKS, STEPS = 3, 2
 TOLERANCE = 1e-11  # float64, relative to weights below 1; Adam divides by small gradients
@@ -94,6 +96,7 @@ def one_device(kind, name):
     return {n: p.detach() for n, p in net.named_parameters()}
 
 
+@pytest.mark.slow_for("a weight that", "tied-sgd")
 @pytest.mark.parametrize("stage", [0, 1, 2, 3])
 @pytest.mark.parametrize(("kind", "name"), RUNS)
 def test_each_stage_is_one_device(stage, kind, name):
@@ -125,6 +128,7 @@ def test_what_travels_is_the_papers_volume(stage, volume):
     assert sent == pytest.approx(volume * 8 * count, rel=0.02)
 
 
+@pytest.mark.slow
 def test_torchs_own_gives_the_same_weights():
     for rank, theirs in enumerate(launch(fsdp, RANKS, quiet=True, checked=False, timeout=400)):
         ours = answers("plain", "adam")[rank][3][0]

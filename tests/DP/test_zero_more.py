@@ -12,6 +12,8 @@ from helpers.network import Link
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 SHAPES = [(12, 12)] * 5 + [(32, 12), (12, 32)] * 3
 FAST = Link(100_000)
 

@@ -19,6 +19,8 @@ from simplellm.llama import CausalLLama, LLama
 from simplellm.losses import causalLLMLoss
 from simplellm.moe import Experts, give_experts, moe_layers
 
+pytestmark = pytest.mark.ranks
+
 TOLERANCE = 1e-12  # float64, relative to the largest entry of a tensor
 VOCABULARY, LENGTH = 40, 6
 
@@ -224,6 +226,7 @@ def train_and_send_what_does_not_fit(runs):
     return losses
 
 
+@pytest.mark.slow
 def test_the_script_learns_and_refuses_what_cannot_be():
     flags = ["--dmodel", "16", "--heads", "2", "--seq-l", "32", "--steps", "10", "--ep", "1"]
     flags += ["--lr", "2e-2"]

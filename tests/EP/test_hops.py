@@ -2,12 +2,15 @@
 
 from functools import partial
 
+import pytest
 import torch
 import torch.distributed as dist
 from hops import hop, limited
 
 from helpers.ranks import launch
 from helpers.trace import Recorder
+
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
 T, D, E, K = 24, 6, 16, 4  # of each rank; experts of all four ranks
 

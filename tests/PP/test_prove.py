@@ -1,7 +1,11 @@
 """A plan from a file runs on real ranks, and the oracle judges the step that it trains."""
 
+import pytest
+
 from helpers.play.__main__ import main
 from helpers.schedules import save_csv, zb_v
+
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
 
 def test_a_plan_from_torchs_csv_is_run_trained_and_judged(tmp_path, capsys):

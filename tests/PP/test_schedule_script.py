@@ -5,6 +5,8 @@ import pytest
 
 from helpers.schedules import SCHEDULES, check, interleaved, one_f_one_b, save_csv
 
+pytestmark = pytest.mark.ranks
+
 
 def test_the_orders_of_the_file_are_proven():
     orders = script.orders

@@ -12,6 +12,8 @@ from helpers.schedules import gpipe, interleaved, one_f_one_b
 from tests.orders import planned, recorded
 from tests.scripts import alone, be_silent, on_rank
 
+pytestmark = pytest.mark.ranks
+
 SIZES = ["--dmodel", "12", "--heads", "2", "--layers", "4", "--seq-l", "16"]
 FLAGS = [*SIZES, "--steps", "2", "--optimizer", "sgd", "--lr", "0.5"]
 # Two steps of SGD; only the order of adding float32 numbers differs.

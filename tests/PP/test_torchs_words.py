@@ -20,6 +20,8 @@ from simplellm.losses import causalLLMLoss
 from simplellm.options import make_stories, prepare
 from simplellm.slicing import whole_name
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["--dmodel", "32", "--heads", "4", "--layers", "4", "--seq-l", "16", "--steps", "1"]
 FLAGS += ["--optimizer", "sgd", "--lr", "0.5"]

@@ -11,6 +11,8 @@ from helpers.trace import Recorder, idle_by_cause, with_waits
 from tasks import _stages
 from tests.tasks.planted import planted, programs_of
 
+pytestmark = pytest.mark.ranks
+
 TASK = load_task("PP-1").task
 SECONDS = 0.05  # of each pass
 

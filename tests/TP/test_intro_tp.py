@@ -7,6 +7,8 @@ from helpers.parallel import LLAMA, join
 from helpers.ranks import launch
 from tests.scripts import alone, on_rank
 
+pytestmark = pytest.mark.ranks
+
 FLAGS = ["--dmodel", "24", "--heads", "6", "--layers", "2", "--seq-l", "16", "--steps", "4"]
 SGD = ["--optimizer", "sgd", "--lr", "0.5"]
 # Four steps of SGD in float32; only the order of additions differs.

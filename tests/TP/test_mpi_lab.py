@@ -11,6 +11,8 @@ import pytest
 
 from helpers.grade.task import load_module
 
+pytestmark = [pytest.mark.slow, pytest.mark.patient]
+
 ROOT = Path(__file__).resolve().parents[2]
 LAB = ROOT / "TP"
 mpirun = load_module(LAB / "mpirun.py", "lab_mpirun")
@@ -47,6 +49,7 @@ def pytest_on(ranks: int, *arguments: str, timeout: float = 300) -> "mpirun.Fini
 # --- its own tests -------------------------------------------------------------------------------
 
 
+@pytest.mark.long_for("mpirun -n 8")
 @pytest.mark.parametrize(
     ("command", "tests"),
     [

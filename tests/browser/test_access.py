@@ -4,6 +4,11 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
+LONG = (
+    "explore-390 index-1440 lessons/06_micro_batches-390 lessons/07 play-1440 puzzles-390".split()
+)
 ROOT = Path(__file__).resolve().parents[2]
 AXE = "axe-core/-/axe-core-4.14.1"
 SHA512 = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
@@ -32,6 +37,7 @@ def axe():
     return taken(ROOT, AXE, (SHA512, {"axe.min.js": "axe"}))["axe"].decode()
 
 
+@pytest.mark.long_for(*LONG)
 @pytest.mark.parametrize(("width", "theme"), LOOKS)
 @pytest.mark.parametrize("name", READY)
 def test_axe_finds_nothing_and_nothing_jumps(site, page, axe, name, width, theme):

@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
 CELL = (
     "from helpers.cluster import design\n"
     'sliders = design(model="GPT-3, 175B", dp=4, pp=8, tp=8, micro_batches=32)\nsliders'

@@ -6,7 +6,7 @@ import pytest
 from lessons.sight import FOLDED
 
 NAME = "06_micro_batches"
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(900)]
 
 
 def test_the_idea_is_in_sight_and_a_click_shows_the_rest(lab):
@@ -22,6 +22,7 @@ def test_the_idea_is_in_sight_and_a_click_shows_the_rest(lab):
     assert places.count() == len(folded) - 1
 
 
+@pytest.mark.long
 def test_a_passed_check_unfolds_one_way_to_write_it(lab):
     cells = ["from helpers.grade import check\nfrom helpers.lesson import show_code"]
     cells += ['check("DP-6")', 'show_code("DP/zero/zero1.py", "Zero1.step")']

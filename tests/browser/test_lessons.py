@@ -10,7 +10,7 @@ PICTURES = """pictures => pictures.map(picture => ({
 ALL_SHOWN = """[...document.querySelectorAll(".jp-OutputArea-output img")].every(
     picture => picture.complete && picture.naturalWidth
 )"""
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(1800)]
 
 
 def test_a_reader_sees_every_picture_before_anything_has_run(lab):

@@ -7,7 +7,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from helpers.draw import curves
 from helpers.draw.style import DARK, LIGHT
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
 CELLS = (
     "from helpers.draw import curves, process_grid, ring\n"
     "from helpers.lesson import hover, show\n"
@@ -50,6 +50,7 @@ def test_pictures_follow_the_theme_and_say_what_can_be_done_with_them(lab):
     assert page.locator(".lab-hint:visible").count() == 3
 
 
+@pytest.mark.long
 def test_a_picture_from_elsewhere_is_an_image_with_its_words(lab):
     """Such an output isn't trusted: JupyterLab takes <svg> and <style> out of it."""
     picture = curves({"a": [3, 2]})

@@ -5,7 +5,7 @@ import pytest
 from helpers.play import answer
 from tests.browser.playing import choose, helped, number, place, plan, said
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
 
 
 def test_a_level_is_won_by_mouse_and_kept(game):

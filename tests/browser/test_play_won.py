@@ -4,7 +4,7 @@ import pytest
 
 from tests.browser.playing import choose, place, plan, said
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
 
 
 def test_a_win_names_the_plan_and_leads_to_its_lesson(game):

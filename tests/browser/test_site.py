@@ -3,7 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.browser.playing import choose
+
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
 LESSON = "lessons/06_micro_batches.html"
 LOOP = "async def basic(model):\n    while True:\n        pass\n"
@@ -86,6 +90,7 @@ def test_the_editor_numbers_its_lines(site, page):
     assert numbers.inner_text().split()[-1] == str(count)
 
 
+@pytest.mark.long
 def test_the_picture_of_a_puzzle_has_its_unit_and_a_look_for_each_word_of_the_legend(site, page):
     page.goto(site[0] + "puzzles.html")
     page.locator("[data-name=pipeline_sharded]").click()

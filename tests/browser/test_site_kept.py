@@ -7,6 +7,8 @@ import pytest
 from helpers.lesson.asked import Number, asked
 from tests.browser.playing import choose
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 WRONG = "async def basic(model):\n    model.load_weights(7)\n    return model\n"
 SAID = "document.querySelector('pre[role=status]').textContent"
 BOXES = "document.querySelectorAll('.play-box').length === {}"
@@ -61,6 +63,7 @@ def test_a_number_field_takes_numbers_and_no_other(site, page):
         assert words in form.locator("[role=status]").inner_text(), text
 
 
+@pytest.mark.long
 def test_a_run_belongs_to_the_puzzle_that_was_run(site, page):
     page.goto(f"{site[0]}puzzles.html")
     page.locator("textarea").fill(WRONG)
@@ -124,6 +127,7 @@ def test_what_an_older_page_kept_is_still_there(site, page):
     page.locator("[data-level=one][data-done=won]").wait_for()
 
 
+@pytest.mark.long
 def test_predictions_and_levels_of_two_tabs_are_both_kept(site, page):
     names = ("03_data_parallel_gradients", "07_beyond_1f1b")
     page.goto(f"{site[0]}lessons/{names[0]}.html")
@@ -142,6 +146,7 @@ def test_predictions_and_levels_of_two_tabs_are_both_kept(site, page):
     other.locator("[data-level=one][data-done=helped]").wait_for(state="attached")
 
 
+@pytest.mark.long
 def test_a_returning_player_waits_for_python_and_is_told_so(site, page):
     page.goto(f"{site[0]}play.html#level=cap&plan=F0-F1_F0_F0")
     page.wait_for_function(BOXES.format(4))

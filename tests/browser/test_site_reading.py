@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 SHIFTS = """moved = 0; new PerformanceObserver((list) => list.getEntries()
     .forEach((one) => { moved += one.value; })).observe({type: "layout-shift", buffered: true})"""
 
@@ -72,6 +74,7 @@ def test_the_ring_of_lesson_03_is_stepped_through(site, page):
     page.wait_for_function("document.querySelector('.steps img').naturalWidth > 100")
 
 
+@pytest.mark.long
 def test_nothing_of_a_page_is_against_its_policy(site, browser):
     context, bad = browser.new_context(), []
     page = context.new_page()

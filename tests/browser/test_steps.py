@@ -8,6 +8,8 @@ from helpers.draw import process_grid, ring
 from helpers.lesson.stepper import stepper
 from helpers.timeline.clicks import Clickable
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 
 @pytest.fixture
 def opened(page):

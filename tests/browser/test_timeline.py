@@ -11,7 +11,7 @@ from helpers.timeline.settings import Settings
 from helpers.trace import Event, Trace, bubble, busy, idle_by_cause, in_lanes, peak, with_waits
 from helpers.trace.examples import pipeline
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
 CELLS = [
     "from helpers.timeline import compare, explore, timeline\n"
     "from helpers.trace.examples import data_parallel, pipeline",
@@ -199,6 +199,7 @@ def test_events_stand_row_by_row_in_the_order_they_start_the_outer_before_the_in
     assert seen["words"][seen["why"][where["B"]]] == "late"
 
 
+@pytest.mark.long
 def test_a_profile_of_torch_opens_in_three_lanes(running_lab, tmp_path):
     net, x = torch.nn.Linear(64, 64), torch.ones(256, 64)
     schedule = torch.profiler.schedule(wait=0, warmup=1, active=2)

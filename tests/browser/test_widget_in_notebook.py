@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
 CELLS = [
     "from helpers.timeline import compare, explore, timeline\n"
     "from helpers.trace import Event, Trace\n"
@@ -50,6 +50,7 @@ def page(running_lab):
     page.close()
 
 
+@pytest.mark.long
 def test_a_slider_keeps_the_keyboard(page):
     slider = page.locator("[data-key=micro_batches]")
     slider.click()

@@ -7,6 +7,8 @@ import curves
 import pytest
 from cases import Case
 
+pytestmark = pytest.mark.slow
+
 KNOWN = cases.truth("_mistakes")
 EVERY = {"left over": KNOWN.EXAMPLE, **KNOWN.MISTAKES}
 

@@ -3,9 +3,12 @@
 import time
 
 import cases
+import pytest
 from cases import Case
 
 from helpers.ranks import launch
+
+pytestmark = [pytest.mark.long, pytest.mark.ranks]
 
 KNOWN = cases.truth("_mistakes")
 VARIANTS = {

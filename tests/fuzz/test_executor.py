@@ -20,6 +20,8 @@ from helpers.schedules import waves
 
 from . import definition
 
+pytestmark = pytest.mark.ranks
+
 RANKS, VOCAB, WIDTH, LENGTH = 4, 7, 5, 3
 GROUPS = [ranks for n in (2, 3, 4) for ranks in itertools.combinations(range(RANKS), n)]
 

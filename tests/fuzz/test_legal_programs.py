@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 from helpers.ranks import launch, supervisor
 
-pytestmark = pytest.mark.stress
+pytestmark = [pytest.mark.stress, pytest.mark.ranks]
 MODES = pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
 COLLECTIVES = ("all_reduce", "broadcast", "all_gather", "reduce", "barrier", "objects")
 

@@ -15,6 +15,8 @@ import pytest
 
 from helpers.plain_errors import plain_errors
 
+pytestmark = pytest.mark.ranks
+
 ROOT = Path(__file__).resolve().parents[2]
 INTRO = ("primer/intro.py", "--dmodel", "12", "--heads", "2", "--layers", "1", "--steps", "1")
 GA = "DP/gradient_aggr/intro_DP_GA.py"

@@ -3,6 +3,8 @@
 import pytest
 from project.control import learn, same_order
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_batch_of_one_device_is_that_of_all_ranks():
     rows = [{"de": str(i), "en": str(i)} for i in range(21)]

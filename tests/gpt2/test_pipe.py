@@ -16,6 +16,8 @@ from helpers.schedules import gpipe
 from helpers.timeline import timeline
 from helpers.trace import Recorder
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def both():

@@ -11,6 +11,8 @@ from project.run_data_parallel import setup
 
 from helpers.ranks.environment import free_port
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 
 def refuses(rank):
     if rank == 0:

@@ -7,10 +7,13 @@ import pytest
 
 from helpers.ranks.environment import free_port
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 SMALL = "--n_train 60 --n_held_out 8 --n_epochs 1 --batch_size 20 --model_max_length 64".split()
 FACTS = {"validation_loss", "bleu", "training_time", "tokens_per_sec"}
 
 
+@pytest.mark.long
 def test_both_halves_and_the_four_figures(program, tmp_path, monkeypatch, capsys):
     for ranks in (1, 2):
         done = program("run_data_parallel", *SMALL, "--world_size", ranks)

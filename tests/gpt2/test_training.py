@@ -13,6 +13,8 @@ from wrong_input import WrongInput
 
 from helpers.ranks import launch
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 LONG, SHORT = "Der alte Mann hat ein Pferd gesucht, weil die Kinder rufen.", "Die Uhr."
 
 

@@ -6,6 +6,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.patient]
+
 ROOT = Path(__file__).resolve().parents[2]
 FILE = "DP/gradient_aggr/intro_DP_GA.py"
 REFERENCE = (ROOT / FILE).read_text(encoding="utf-8")

@@ -11,6 +11,8 @@ import pytest
 from helpers.grade import submission
 from helpers.grade.task import ROOT
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 FORGED = json.dumps({"kind": "pass", "results": [1, 8], "sentence": ""})
 SLEEPER = "import time; time.sleep(613.25)"
 DETACHED = f"""
@@ -75,6 +77,7 @@ HOSTILE = {  # body, the kinds that its verdict may have, and words one of which
 }  # fmt: skip
 
 
+@pytest.mark.long_for("loop", "stops-its")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_work_fails_with_its_reason_and_the_next_check_is_sound(
     confined, name, monkeypatch

@@ -18,6 +18,8 @@ from helpers.grade.tables import csv_of
 from helpers.grade.task import all_tasks, load_task
 from helpers.grade.verdict import Verdict
 
+pytestmark = pytest.mark.patient
+
 GOOD = "def add_one(number):\n    return number + 1\n"
 BAD = "def add_one(number):\n    return number - 1\n"
 LEAVES = "import os\n\ndef add_one(number):\n    os.kill(os.getppid(), 9)\n    os._exit(0)\n"
@@ -42,6 +44,7 @@ def class_of(small, tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_every_submission_gets_a_verdict_whatever_the_others_are(class_of, small):
     told = []
     paths, done = submissions(class_of), lambda grades, one: told.append(one.name)
@@ -62,6 +65,7 @@ def test_every_submission_gets_a_verdict_whatever_the_others_are(class_of, small
     assert rows["notes.txt"]["note"] == found["notes.txt"].reason
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_checks_and_keeps_what_there_is(class_of, small):
     for name in ("bob", "eve"):
         work = next((class_of / name).rglob("work.py"))
@@ -237,6 +241,7 @@ def test_what_a_student_checks_is_remembered_and_what_a_teacher_grades_is_not(
     assert "DP-1" in (tmp_path / "progress.json").read_text()
 
 
+@pytest.mark.slow
 def test_the_limits_of_this_system_are_told(monkeypatch, capsys):
     assert program.main(["--limits"]) == (1 if sandbox.why_not() else 0)
     assert "held      time: 60 s\n" in capsys.readouterr().out

@@ -24,6 +24,8 @@ from helpers.grade.record import read_record
 from helpers.grade.task import ROOT, TaskError, all_tasks, load_task
 from helpers.grade.verdict import Verdict, table
 
+pytestmark = pytest.mark.patient
+
 DP_1 = load_task("DP-1").task
 
 
@@ -42,6 +44,7 @@ def judge():
     judge.close()
 
 
+@pytest.mark.slow
 def test_the_second_check_finds_everything_begun(judge, tmp_path):
     put(tmp_path)
     assert judge.check("DP-1", tmp_path).passed
@@ -63,6 +66,7 @@ def test_the_second_check_finds_everything_begun(judge, tmp_path):
     assert (found.word, found.reason) == ("TO DO", f"not done yet: {DP_1.not_done}")
 
 
+@pytest.mark.slow
 def test_a_kernel_that_makes_torch_agree_gets_no_pass(judge, tmp_path, monkeypatch):
     import torch
 
@@ -74,6 +78,7 @@ def test_a_kernel_that_makes_torch_agree_gets_no_pass(judge, tmp_path, monkeypat
     assert judge.check("DP-1", tmp_path).kind == "mistake"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 def test_an_interrupt_ends_the_check_and_the_next_one_begins_anew(tmp_path, monkeypatch):
     monkeypatch.setattr(kept, "_kept", lambda found=[]: found)  # noqa: B006
@@ -232,6 +237,7 @@ def test_a_task_that_has_passed_is_missing_no_more(monkeypatch):
     assert missing.task_behind(failed, undone) == "DP-1" and "DP-1" in undone.tasks
 
 
+@pytest.mark.slow
 def test_in_a_kernel_a_cell_names_the_task_that_it_needs_and_the_notebook_goes_on():
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     kernel = AsyncKernelManager(kernel_name="python3")

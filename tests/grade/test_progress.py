@@ -134,6 +134,7 @@ def test_predictions_numbers_and_skipped_tasks_show(path):
     assert "skipped" not in progress.overview([first], done, record.read_all(path))
 
 
+@pytest.mark.slow
 def test_a_forged_record_earns_nothing(small, tmp_path):
     facts = {"tasks": {"T-1": {"passed": "2026-01-01"}}, "times": {"T-1": {"minutes": 3}}}
     folder = tmp_path / "class" / "eve"

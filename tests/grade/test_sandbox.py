@@ -4,9 +4,13 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from helpers.grade import sandbox
 from helpers.grade.marks import find_regions
 from helpers.grade.task import ROOT, load_module
+
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
 
 def test_all_limits_are_held_and_told(confined):

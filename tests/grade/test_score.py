@@ -4,12 +4,16 @@ import csv
 import io
 import json
 
+import pytest
+
 from helpers.grade.many import grade_all, json_of
 from helpers.grade.submitted import submissions
 from helpers.grade.tables import csv_of
 from helpers.grade.verdict import Score
 
 from .conftest import TASK
+
+pytestmark = pytest.mark.slow
 
 SCORED = """
 

@@ -175,6 +175,7 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
+@pytest.mark.slow
 def test_no_line_of_a_solution_is_left(edition):
     """Read as a student would: the lines one after the other, in whatever form a file has them."""
     texts = [content.data.decode(errors="replace") for content in edition.files.values()]
@@ -199,6 +200,7 @@ def test_no_line_of_a_solution_is_left(edition):
     assert not [name for name in edition.files if name.startswith(gone)]
 
 
+@pytest.mark.long
 def test_it_grades_itself_and_its_workflow_runs_what_is_there(folder):
     """As a student does, in the fresh folder, with the checks that lie there: first each task is to
     do, and DP-1 passes as soon as it's solved."""
@@ -247,6 +249,7 @@ def test_it_grades_itself_and_its_workflow_runs_what_is_there(folder):
     assert then.count("One way to write it") == 2 and leaked(then, pieces) == "DP-1"
 
 
+@pytest.mark.slow
 def test_most_tasks_that_nobody_has_begun_take_no_process(folder):
     known = set()
     for task_id in task_ids():

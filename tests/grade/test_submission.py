@@ -19,6 +19,8 @@ from helpers.ranks.failure import Failure
 
 from .conftest import WORK
 
+pytestmark = [pytest.mark.slow, pytest.mark.patient]
+
 
 def test_what_is_not_held_is_told(free):
     found = free("print('x' * 200_000); print('the end'); return number + 1")

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SAYS = "this is the installed package, in "
 CURE = "lessons and tasks are in a clone of the lab: run the same command at the top of one\n"

@@ -12,10 +12,13 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 import torch
 
 from helpers import private
 from helpers.ranks import launch
+
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
 ROOT = Path(__file__).resolve().parents[2]
 # What begins with "_" and is documented all the same, or is somebody's protocol.

@@ -27,7 +27,7 @@ ENVIRONMENT = {
     if not name.startswith(("SLURM_", "PALS_", "PMI_", "OMPI_"))
 } | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
 WINDOWS = pytest.mark.skipif(sys.platform == "win32", reason="the job scripts are for bash")
-pytestmark = WINDOWS
+pytestmark = [pytest.mark.slow, pytest.mark.ranks, WINDOWS]
 
 
 def start(job: str, *flags: str, popen=subprocess.Popen, **variables: str) -> subprocess.Popen:
@@ -85,6 +85,7 @@ def test_torchrun_on_two_machines():
         assert rate < 1.1 * link.megabits
 
 
+@pytest.mark.long
 def test_torchrun_starts_again_what_has_failed():
     """A rank on one of two hosts; where the system has none, one of two ranks on this one."""
     flags = ("jobs/hello.py", "--fail", "1", "--megabytes", "0.1")

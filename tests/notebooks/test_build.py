@@ -12,6 +12,8 @@ from lessons.digest import _all_folders, digest
 from lessons.execute import clean, execute
 from notebooks import main
 
+pytestmark = [pytest.mark.slow, pytest.mark.patient]
+
 TASK = """
 from helpers.grade import Task
 

@@ -125,6 +125,7 @@ def test_an_output_that_is_gone_or_of_another_kind_counts_with_every_tag(tags):
     assert said.endswith("committed is 'stdout', it shows nothing")
 
 
+@pytest.mark.slow
 def test_a_changed_count_in_a_committed_notebook_is_found_by_running_it(book):
     from lessons.build import build
 

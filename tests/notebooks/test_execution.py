@@ -16,6 +16,8 @@ from lessons.book import LessonFailed, books
 from lessons.build import build
 from lessons.compare import differences
 
+pytestmark = pytest.mark.slow
+
 TRIES = 3
 ROOT = Path(__file__).resolve().parents[2]
 BOOKS = books(ROOT)[::-1]  # late lessons are the longest: none begins when all others have ended

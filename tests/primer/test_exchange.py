@@ -8,6 +8,8 @@ import torch.distributed as dist
 from helpers.grade.task import ROOT
 from helpers.ranks import launch, run_script
 
+pytestmark = pytest.mark.ranks
+
 TYPES = ("float32", "float64", "int64", "bfloat16")
 
 
@@ -35,6 +37,7 @@ def test_three_ways_bring_the_tensor_of_the_left_neighbor():
             assert stayed, (name, rank)
 
 
+@pytest.mark.slow
 def test_the_deadlock_ends_in_words():
     def stuck():
         mine = torch.ones(4)

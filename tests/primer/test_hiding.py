@@ -14,6 +14,8 @@ from rank import Paper, Rank, hidden
 from helpers.network import Link
 from helpers.ranks import launch
 
+pytestmark = pytest.mark.ranks
+
 
 def differences(pairs):
     return max(float((found - right).abs().max()) for found, right in pairs)

@@ -1,11 +1,14 @@
 """The ring: the sums of dist.all_reduce for every shape, length and type, in as few bytes."""
 
+import pytest
 import ring
 import torch
 import torch.distributed as dist
 
 from helpers.grade.task import ROOT
 from helpers.ranks import launch, run_script
+
+pytestmark = pytest.mark.ranks
 
 SHAPES = [(1,), (2,), (3,), (7,), (12,), (3, 5), (2, 3, 2), (), (0,), (4, 0)]
 FLOATS = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-2, "bfloat16": 1e-1, "complex64": 1e-5}

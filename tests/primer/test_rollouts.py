@@ -1,10 +1,13 @@
 """Two ranks train and two generate: weights arrive whole, and nothing else is learned."""
 
+import pytest
 import rollouts
 import torch
 from torch.distributed.tensor import DTensor
 
 from helpers.ranks import launch
+
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
 LEARNING_RATE = 0.1
 

@@ -13,6 +13,8 @@ from cluster.errors import Forged, OutOfMemory, WrongShard
 from helpers.cluster import Layout, estimate
 from helpers.cost import gpt
 
+pytestmark = pytest.mark.slow
+
 CASE = (48, 60, 48, 1)  # a quarter of the boss's batch
 BLOCKING = "        gathering = group.all_gather(parts[plan[place + 1][1]][0])"
 

@@ -12,6 +12,8 @@ from cluster import leaderboard
 from cluster.errors import PuzzleError
 from cluster.tape import outcome_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.patient]
+
 ROOT = Path(__file__).resolve().parents[2]
 PUZZLES = ROOT / "puzzles"
 

@@ -46,6 +46,7 @@ def test_its_loss_is_what_its_facts_say(name):
     assert loss == pytest.approx(about["loss"], rel=0.2)
 
 
+@pytest.mark.slow
 def test_the_best_writes_stories():
     tokenizer, net = pretrained("best")
     texts = [write_story(net, tokenizer, seed) for seed in (1, 2)]

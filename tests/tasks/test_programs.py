@@ -14,7 +14,10 @@ from helpers.grade.tracked import tracked_files
 from .known import SEEDS, known
 from .planted import HERE, Program, planted, programs_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.patient]
+
 AT_ONCE = 2
+LONG = "CK-1 CO-1 DP-2 DP-8 DP-PP EP-1 GP-7 PP-1 PP-2 PP-3 RC-1 RC-2 TP-2 TW-1".split()
 NAMES = [name for name in tracked_files(ROOT)[0] if name.endswith((".py", ".json"))]
 
 
@@ -68,6 +71,7 @@ def ahead(request, tmp_path_factory):
         seats.get().close()
 
 
+@pytest.mark.long_for(*LONG)
 @pytest.mark.parametrize("task_id", task_ids())
 def test_right_work_passes_and_wrong_work_is_named(task_id, ahead):
     assert (found := ahead(task_id)) == [], "\n".join(found)

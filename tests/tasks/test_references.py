@@ -22,6 +22,8 @@ from helpers.grade.verify import differences, same, verify
 
 from .known import SEEDS, known, told
 
+pytestmark = pytest.mark.patient
+
 SIDES = {task_id: load_whole(load_task(task_id)) for task_id in task_ids()}
 IDS = [task_id for task_id, side in SIDES.items() if hasattr(side, "MUTANTS")]
 
@@ -53,6 +55,7 @@ def marked(task_id: str):
     return pytest.param(task_id, marks=[pytest.mark.slow] * (task_id not in QUICK))
 
 
+@pytest.mark.long_for("DP-PP-2", "GP-7", "TP-2", "TW-1")
 @pytest.mark.parametrize("task_id", [marked(task_id) for task_id in IDS])
 def test_the_reference_is_right_and_each_mutant_is_told_by_its_own_sentence(task_id):
     assert task_id in CLOSED_FORMS, "write in closed_forms/ beside this file what proves it"
@@ -118,6 +121,7 @@ def test_the_judge_and_the_reference_may_ask_for_it_at_once():
         sys.setswitchinterval(before[1])
 
 
+@pytest.mark.slow
 def test_a_reference_that_is_broken_turns_red():
     """The closed form sees it, and so do two mutants that are the same."""
     closed, of_seed = CLOSED_FORMS["DP-1"], known("DP-1")

@@ -9,8 +9,11 @@ import torch
 import gpu
 from helpers.trace import Trace
 
+pytestmark = pytest.mark.ranks
+
 ROOT = Path(__file__).resolve().parents[2]
 CPU = torch.device("cpu")
+LONG = "CP DP/ddp DP/zero DP_PP/ EP PP/1F1B PP/microbatches PP/schedules TP".split()
 # A script whose second run, that on the GPU, is off by 1 %: in its loss, or in its gradient alone.
 PLANTED = """
 import argparse
@@ -57,6 +60,8 @@ def test_every_script_that_trains_on_ranks_is_among_them():
     assert found == set(gpu.SCRIPTS)
 
 
+@pytest.mark.slow
+@pytest.mark.long_for(*LONG)
 @pytest.mark.parametrize("path", [gpu.ONE, *gpu.SCRIPTS])
 def test_each_script_is_itself_on_the_same_device(path):
     name, right, said = gpu.beside_the_cpu(path, gpu.SCRIPTS.get(path, {1: ""}), 2, "gloo")
@@ -99,6 +104,7 @@ def test_rates(dtype, monkeypatch):
     assert gpu.rate(CPU, dtype, size=64)[1] == (dtype == torch.bfloat16)
 
 
+@pytest.mark.slow
 def test_the_traced_step(folder):
     name, right, said = gpu.traced(2, ["--epochs", "1", "--src-shape", "256", "1", "16"])
     assert (name, right) == (gpu.TRACED, True), said

@@ -8,6 +8,8 @@ import pytest
 
 import mutate
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 CODE = """\
@@ -40,6 +42,7 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.long
 def test_what_no_test_notices_is_listed_and_a_run_makes_what_the_list_lacks(
     project, capsys, monkeypatch
 ):

@@ -197,6 +197,7 @@ def test_the_glossary_and_what_was_measured_are_pages_whose_links_lead_to_pages(
     assert 'href="../glossary.html"' in first and "docs/glossary.md, in the lab" not in first
 
 
+@pytest.mark.slow
 def test_the_names_of_files_are_links_once_the_repository_has_an_address(monkeypatch):
     monkeypatch.setattr(write, "HOME", "https://git.example/lab")
     link = linker()
@@ -301,6 +302,7 @@ def test_without_a_network_the_site_has_the_type_of_the_browser_and_no_search(
     assert b"fonts/" in page and b"fonts/" not in bare and write.without(b"x", {}) == b"x"
 
 
+@pytest.mark.slow
 def test_without_a_repository_a_visitor_takes_the_lab_from_the_site(monkeypatch):
     ((name, data),) = write.lab_to_take(ROOT).items()
     files = zipfile.ZipFile(io.BytesIO(data)).namelist()

@@ -11,6 +11,8 @@ import pytest
 import run_tests
 from run_tests import closing, parts, places, run_again, run_part
 
+pytestmark = pytest.mark.ranks
+
 
 def test_everything_is_the_quick_run_and_what_is_slow():
     quick, everything = parts(False, []), parts(True, [])
@@ -39,6 +41,7 @@ def test_a_package_is_named_by_its_folder_or_file():
         places(["pipelin"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "counts"),
     [
@@ -61,6 +64,7 @@ def test_the_closing_line_counts_as_pytest_does(text, counts, tmp_path, monkeypa
     assert ("make test-all ONLY=" in capsys.readouterr().out) == (not text)  # where none ran
 
 
+@pytest.mark.slow
 def test_what_fails_once_runs_again_alone_and_is_named(tmp_path):
     """A second failure counts, and many failures are no accident."""
     (tmp_path / "test_it.py").write_text(
@@ -88,6 +92,7 @@ def test_a_part_without_tests_that_fails_is_one_error(tmp_path):
     assert re.fullmatch("=+ no tests ran in 4.20s =+", closing(Counter(), 4.2))
 
 
+@pytest.mark.long
 def test_what_hangs_is_ended_with_all_that_it_started(tmp_path):
     code = (
         "import pathlib, subprocess, sys, time\n"

@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
 NOT_RUN = "a test did not run that should have"
 TWO_WORKERS = ("-p", "xdist.plugin", "-n", "2")

@@ -19,6 +19,8 @@ from helpers.grade.student import student_edition
 from helpers.grade.task import load_task
 from helpers.syllabus import LESSONS as SYLLABUS
 
+pytestmark = [pytest.mark.slow, pytest.mark.patient]
+
 RICH = ("data_parallel_gradients", "fewer_bits")
 MORE = ("welcome", "training_puzzles", *RICH)
 ALL = bool(os.environ.get("LAB_REPEAT"))

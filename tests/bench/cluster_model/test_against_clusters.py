@@ -22,6 +22,8 @@ from helpers.cluster.presets import A100, A100_HALF, H100
 from helpers.cluster.validate import layers, recomputation
 from helpers.cost import flops
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/cluster_model.md").read_text(encoding="utf-8")
 LESSON = (ROOT / "notebooks/source/19_design_your_own.py").read_text(encoding="utf-8")
@@ -59,6 +61,7 @@ def errors(name):
     return [float(row["error"].strip("%")) for row in judged(name)]
 
 
+@pytest.mark.long
 def test_the_page_is_current(monkeypatch, tmp_path):
     monkeypatch.setattr(validate, "PAGE", tmp_path / "page.md")
     validate.main([])

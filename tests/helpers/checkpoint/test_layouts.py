@@ -17,6 +17,8 @@ from helpers.ranks import launch
 
 from .layouts import ONE, Trainer, batch_of, causal_loss, make_whole, optimizer_for
 
+pytestmark = pytest.mark.ranks
+
 TOLERANCE = 1e-12  # on losses of about 3
 # From one device through these; two steps on each, and two on one device after the last.
 CHAIN = (Grid(2, 2), Grid(pp=2, tp=2))
@@ -111,6 +113,7 @@ def sharded(root):
     return launch(shard, 4, (str(root),), quiet=True, timeout=250)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("grid", "kind", "number"), CASES)
 def test_another_layout_goes_on_with_the_same_losses(grid, kind, number, ranks):
     found = [rank[grid] for rank in ranks(kind) if rank[grid]]
@@ -120,6 +123,7 @@ def test_another_layout_goes_on_with_the_same_losses(grid, kind, number, ranks):
         assert losses == pytest.approx(right, abs=TOLERANCE)
 
 
+@pytest.mark.slow_for("grid2", "grid3")
 @pytest.mark.parametrize(("grid", "kind", "number"), CASES)
 def test_one_device_goes_on_from_every_layout(grid, kind, number, ranks, root):
     ranks(kind)
@@ -131,6 +135,7 @@ def test_one_device_goes_on_from_every_layout(grid, kind, number, ranks, root):
     assert losses == pytest.approx(right, abs=TOLERANCE)
 
 
+@pytest.mark.slow_for("kind1")
 @pytest.mark.parametrize("kind", [PLAIN, TIED])
 def test_a_fresh_optimizer_would_be_seen(kind, root, ranks):
     """So that the tests above say something of the momenta."""
@@ -142,6 +147,7 @@ def test_a_fresh_optimizer_would_be_seen(kind, root, ranks):
     assert abs(losses[1] - without_a_break(kind)[5]) > 1e-4
 
 
+@pytest.mark.slow
 def test_fully_sharded_goes_on_and_one_device_after_it(root, sharded):
     right = without_a_break(PLAIN)
     for loss, _ in sharded:
@@ -151,6 +157,7 @@ def test_fully_sharded_goes_on_and_one_device_after_it(root, sharded):
     assert trainer.steps(3, 5) == pytest.approx(right[3:5], abs=TOLERANCE)
 
 
+@pytest.mark.slow
 def test_shards_that_are_not_alike(root, sharded):
     model = make_uneven()
     optimizer = optimizer_for("adam", model)

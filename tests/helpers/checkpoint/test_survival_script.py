@@ -11,6 +11,8 @@ import pytest
 from helpers.checkpoint import steps
 from helpers.ranks import find_place, launch
 
+pytestmark = [pytest.mark.long, pytest.mark.ranks]
+
 FOLDER = Path(__file__).resolve().parents[3] / "DP_PP/survival"
 SCRIPT = FOLDER / "intro_survival.py"
 FLAGS = ["--dmodel", "12", "--heads", "2", "--layers", "2", "--seq-l", "16", "--every", "2"]

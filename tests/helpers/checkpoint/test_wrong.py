@@ -25,6 +25,8 @@ from simplellm.slicing import slice_stage
 
 from .layouts import make_whole
 
+pytestmark = pytest.mark.ranks
+
 with suppress(ImportError):  # Windows has no such limits
     import resource
 

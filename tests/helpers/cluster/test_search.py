@@ -100,6 +100,7 @@ def test_wide_covers_everything_there_is():
     assert narrow <= set(layouts(MODEL, A100, 32, 64, wide=True))
 
 
+@pytest.mark.long
 def test_the_best_of_a_wide_search_is_what_llama_3_ran():
     """405B on 16,384 H100s (arXiv 2407.21783, table 4): TP 8, PP 16, DP 128. On 8,192 it is
     4 GB beyond the 80, and what comes first is what docs/cluster_model.md says."""

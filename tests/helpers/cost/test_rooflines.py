@@ -29,6 +29,8 @@ from helpers.cost.rooflines import (
 from helpers.grade.task import ROOT
 from helpers.ranks import launch
 
+pytestmark = pytest.mark.ranks
+
 RATES = {"rate": 989e12, "link": 50e9}
 MODELS = page.MODELS
 DENSE = [model for model in MODELS.values() if model.moe is None]
@@ -226,6 +228,7 @@ def count(ranks=4):
     return found
 
 
+@pytest.mark.slow
 def test_bounds_on_four_ranks():
     """Where F/B is a run's own FLOPs over its own bytes, the bound is the size of that run."""
     found = launch(count, 4, quiet=True)[0]

@@ -49,6 +49,7 @@ def test_without_any_package_the_doctor_says_what_to_do(bare_python):
     assert "00 Welcome: what your machine can do: no (it needs torch)" in done.stdout
 
 
+@pytest.mark.slow
 def test_here_everything_that_the_lessons_need_is_in_place():
     import torch
 

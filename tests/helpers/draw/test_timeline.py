@@ -129,6 +129,7 @@ def test_two_traces_on_one_scale(check_layout, rects):
         compare({})
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_events_are_summed_up(check_layout):
     picture = timeline(many(ranks=8, events=100_000, busy=0.5))
     check_layout(picture)

@@ -8,6 +8,8 @@ import torch.distributed as dist
 from helpers.grid import DIMENSIONS, Coordinates, Grid, make_groups
 from helpers.ranks import launch
 
+pytestmark = pytest.mark.ranks
+
 SHAPES = [(1, 1, 1, 1), (2, 3, 1, 1), (2, 2, 1, 2), (3, 1, 1, 4), (1, 4, 2, 2), (2, 2, 3, 2)]
 
 

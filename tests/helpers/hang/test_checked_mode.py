@@ -9,6 +9,8 @@ import torch.distributed as dist
 from helpers.hang.match import Mismatch
 from helpers.ranks import launch
 
+pytestmark = pytest.mark.ranks
+
 
 def refused(program, ranks: int = 2, *args) -> str:
     """The first line that a student reads."""

@@ -24,6 +24,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from helpers.ranks import launch
 
+pytestmark = pytest.mark.ranks
+
 CALLS = {
     "s": "dist.send(x, {n}{tag})",
     "r": "dist.recv(x, {n}{tag})",
@@ -122,6 +124,7 @@ def lines_shown(said):
     return {int(number): text for number, text in re.findall(r"^ +(\d+) \| +(.+)$", said, re.M)}
 
 
+@pytest.mark.slow_for("unchecked")
 @pytest.mark.parametrize("program, words, cure", HANGS, ids=lambda text: text.replace("/", "|"))
 @MODES
 def test_a_hang_is_told(program, words, cure, checked, tmp_path):
@@ -135,6 +138,7 @@ def test_a_hang_is_told(program, words, cure, checked, tmp_path):
     assert any("dist." in text or "work" in text for text in shown.values()), said
 
 
+@pytest.mark.slow_for("unchecked")
 @pytest.mark.parametrize("program", ENDS, ids=lambda text: text.replace("/", "|"))
 @MODES
 def test_a_right_program_ends(program, checked, tmp_path):
@@ -233,6 +237,7 @@ BOTH = [(checked, *row) for row in DDP for checked in (True, False)]
 BOTH.remove((False, *DDP[5]))  # see below
 
 
+@pytest.mark.slow_for("False")
 @pytest.mark.parametrize("checked, program, words, lines, cure", BOTH)
 def test_a_hang_of_ddp_is_told(checked, program, words, lines, cure):
     # The first model of DDP imports a compiler, which takes long on a busy machine.
@@ -242,6 +247,7 @@ def test_a_hang_of_ddp_is_told(checked, program, words, lines, cure):
     assert cure in said.split("Cure: ")[1], said
 
 
+@pytest.mark.slow
 def test_what_is_not_proven_is_told_after_the_time_limit():
     """Unchecked, both ranks are inside gloo, which took one's 4 bytes for the other's 12."""
     said = str(reported(the_loss_reduced_by_one_rank, 2, False, 8))

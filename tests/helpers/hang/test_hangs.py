@@ -17,6 +17,8 @@ from helpers.hang.operation import Operation
 from helpers.hang.wait_for_graph import GlobalSnapshot
 from helpers.ranks import launch
 
+pytestmark = pytest.mark.ranks
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -202,6 +204,7 @@ QUOTED = {
 }
 
 
+@pytest.mark.slow_for("unchecked")
 @pytest.mark.parametrize(("program", "ranks", "sentence", "cure"), HANGS)
 @pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
 def test_a_hang_is_told(program, ranks, sentence, cure, checked):
@@ -333,6 +336,7 @@ def test_a_progress_bar_does_not_silence_its_rank():
     assert " left early: " in said and "while rank 0 calls all_red" in said, said
 
 
+@pytest.mark.slow
 def test_after_the_timeout_the_diagnosis_says_what_is_known():
     def slow():
         if dist.get_rank() == 0:

@@ -12,6 +12,8 @@ import torch.distributed as dist
 
 from tests.helpers.hang.legal import LATE_S, MODES, rank, receive, results, send
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 # --- somebody else acts: foreign code, signals, other services ---
 
 
@@ -377,6 +379,7 @@ LEGAL = [  # and on how many ranks
 ]
 
 
+@pytest.mark.long_for("unchecked")
 @pytest.mark.parametrize(("program", "ranks"), LEGAL)
 @MODES
 def test_a_legal_program_ends(program, ranks, checked):

@@ -3,12 +3,15 @@
 import inspect
 from types import SimpleNamespace
 
+import pytest
 import torch
 from torch.distributed import distributed_c10d as c10d
 
 from helpers.hang.calls import NAMES
 from helpers.hang.deferred import Deferred
 from helpers.ranks import launch
+
+pytestmark = pytest.mark.ranks
 
 
 def leave_one():

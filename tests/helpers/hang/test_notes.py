@@ -14,6 +14,8 @@ from helpers.hang.notes import Notes, pack, unpack
 from helpers.hang.operation import Operation
 from helpers.ranks.store import HERE, serve_store
 
+pytestmark = pytest.mark.ranks
+
 SEND = Operation("send", 0, 1, "0", (0, 1), 3, 7, (4, 3), "float32", "", ("a.py", 4, "f"), 2, False)
 
 

@@ -7,6 +7,8 @@ import torch.distributed as dist
 from helpers.hang.calls import NoSuchRank, check_group_peer, check_peer
 from helpers.ranks import launch
 
+pytestmark = pytest.mark.ranks
+
 
 def refused(name, rank, peer, members=(0, 1, 2, 3), world=True) -> str:
     with pytest.raises(NoSuchRank) as error:

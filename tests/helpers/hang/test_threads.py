@@ -12,6 +12,8 @@ import torch.distributed as dist
 from helpers.ranks import launch, run_script
 from tests.helpers.hang.legal import LATE_S, MODES, rank, receive, results, send
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 PAUSE_S = 0.5  # longer than ranks may stand still, for programs that pause several times
 
 

@@ -17,6 +17,8 @@ from helpers.hang.wait_for_graph import GlobalSnapshot
 from helpers.ranks import launch
 from helpers.ranks.watch import whom
 
+pytestmark = pytest.mark.ranks
+
 
 def test_a_place_that_is_not_known_is_not_told():
     assert locate([("", 0, "")]) == Where()

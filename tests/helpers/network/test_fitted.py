@@ -5,6 +5,8 @@ import pytest
 from helpers.network import Link, fit, measured, remember
 from helpers.network.fitted import RECORDED
 
+pytestmark = pytest.mark.ranks
+
 
 def test_the_link_that_made_the_times_is_found():
     link = Link.of(alpha=50e-6, beta=1 / 2e9)

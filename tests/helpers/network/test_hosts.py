@@ -8,6 +8,8 @@ import pytest
 
 from helpers.network import Link, NoHosts, TwoHosts, hosts, why_not
 
+pytestmark = pytest.mark.ranks
+
 needs_hosts = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can")
 SERVE = (
     "import socket; s = socket.create_server(('', 5000)); print('ready', flush=True); "

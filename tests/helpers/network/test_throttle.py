@@ -12,6 +12,8 @@ from torch.distributed.fsdp import fully_shard
 from helpers.network import Link, slow_link
 from helpers.ranks import launch
 
+pytestmark = pytest.mark.ranks
+
 LINK = Link(megabits=8, milliseconds=1)  # a million bytes a second
 
 

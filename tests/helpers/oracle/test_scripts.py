@@ -6,10 +6,13 @@ import pytest
 
 from helpers.oracle.__main__ import compare_scripts, main
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 THEIRS = Path(__file__).resolve().parents[3] / "forensics" / "theirs"
 PAIR = str(THEIRS / "alone.py"), str(THEIRS / "fsdp2.py")
 
 
+@pytest.mark.long
 def test_a_hugging_face_model_under_fsdp2_is_right_at_both_steps():
     assert compare_scripts(*PAIR, ranks=2).ok
     assert compare_scripts(*PAIR, ranks=2, at=1).ok

@@ -1,5 +1,6 @@
 """TP 2 x PP 2 x DP 2 on eight ranks: one step of one device."""
 
+import pytest
 import torch
 import torch.distributed as dist
 
@@ -12,6 +13,8 @@ from helpers.schedules import one_f_one_b
 from simplellm.slicing import slice_stages, whole_name
 
 from .models import make_batch, make_model, one_device, part_loss, sgd_step, tokens
+
+pytestmark = pytest.mark.ranks
 
 GRID = Grid(dp=2, pp=2, tp=2)
 KINDS = ("before", "gradients", "after")
@@ -60,6 +63,7 @@ def train_both(plain, shared):
     return train(plain, sequence=True, shared=False), train(shared, sequence=False, shared=True)
 
 
+@pytest.mark.slow
 def test_eight_ranks_are_one_device():
     # Made here and sent: to make a model imports what takes each rank seconds.
     stages = [slice_stages(make_model(shared=shared), GRID.pp) for shared in (False, True)]

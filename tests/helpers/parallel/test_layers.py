@@ -18,6 +18,8 @@ from helpers.parallel import (
 from helpers.parallel.plan import PlanError, cut_dimension
 from helpers.ranks import launch
 
+pytestmark = pytest.mark.ranks
+
 TOLERANCE = {"rtol": 1e-12, "atol": 1e-12}
 PLAN = {"up": "column", "down": "row", "rows": "vocabulary", "head": "column"}
 VOCABULARY = 12

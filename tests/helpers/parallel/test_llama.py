@@ -14,6 +14,8 @@ from helpers.ranks import launch
 
 from .models import DTYPES, make_batch, make_model, one_device, part_loss, sgd_step
 
+pytestmark = pytest.mark.ranks
+
 KINDS = ("before", "gradients", "after")
 CASES = {
     "plain": {},

@@ -7,6 +7,8 @@ import torch.distributed as dist
 from helpers.parallel import operators
 from helpers.ranks import launch
 
+pytestmark = pytest.mark.ranks
+
 RANKS = 3
 NAMES = (
     "copy_to_group",

@@ -19,6 +19,8 @@ from helpers.schedules import parse
 
 from .models import VOCAB, Block, Head, gradients_of
 
+pytestmark = pytest.mark.ranks
+
 
 class Twice(nn.Module):
     """One weight at two places, with another weight between them."""

@@ -1,5 +1,6 @@
 """A real paced step waits as its simulation does, for the same share of time."""
 
+import pytest
 import torch
 import torch.distributed as dist
 
@@ -9,6 +10,8 @@ from helpers.ranks import launch
 from helpers.schedules import one_f_one_b
 from helpers.simulate import simulate
 from helpers.trace import Recorder
+
+pytestmark = pytest.mark.ranks
 
 SCHEDULE, PACE = one_f_one_b(4, 8), Pace(forward=0.02, input_grad=0.02, weight_grad=0.02)
 

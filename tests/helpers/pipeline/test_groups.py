@@ -2,6 +2,7 @@
 
 from unittest import mock
 
+import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -13,6 +14,8 @@ from helpers.ranks import launch
 from helpers.schedules import interleaved, one_f_one_b, parse, zb_v
 
 from .models import cut_model, loss, make_batch, make_model, right_gradients
+
+pytestmark = pytest.mark.ranks
 
 # Two schedules with other ends: stages 0 and 2 are on ranks 2 and 1, or on ranks 0 and 2.
 TURNED = parse("""

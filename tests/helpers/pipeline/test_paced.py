@@ -6,6 +6,8 @@ from helpers.pipeline import Pace, message_latency, run_paced
 from helpers.ranks import launch
 from helpers.schedules import in_flight, one_f_one_b, zb_v
 
+pytestmark = pytest.mark.ranks
+
 
 def test_a_paced_step_runs_every_action_of_the_plan_in_its_order():
     plan = zb_v(2, 3)

@@ -32,6 +32,8 @@ from tests.orders import planned, recorded
 from ..oracle.simulated import sgd
 from .models import cut_model, loss, make_batch, make_model
 
+pytestmark = pytest.mark.ranks
+
 M = 5
 
 
@@ -103,6 +105,7 @@ def one_device(dtype, micro_batches):
     return one_step(make_model(DTYPES[dtype]), loss_of, batches, sgd)
 
 
+@pytest.mark.slow_for("2")
 @pytest.mark.parametrize("name, dtype", CASES)
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_the_step_is_that_of_one_device(name, dtype, ranks):
@@ -112,6 +115,7 @@ def test_the_step_is_that_of_one_device(name, dtype, ranks):
     assert verdict.ok and len(verdict.rows) == 2 * len(right.before), str(verdict)
 
 
+@pytest.mark.slow_for("2")
 @pytest.mark.parametrize("name", BUILDERS)
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_every_rank_does_what_the_schedule_says_and_keeps_no_more(name, ranks):

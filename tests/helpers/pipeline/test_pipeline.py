@@ -31,6 +31,8 @@ from .models import (
     right_gradients,
 )
 
+pytestmark = pytest.mark.ranks
+
 TWO_ON_ONE = "rank 0: 0F0 1F0 0F1 1F1 1B1 0B1 1B0 0B0"
 
 

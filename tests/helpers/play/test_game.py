@@ -153,6 +153,7 @@ def test_the_coach_names_the_move_that_lost_the_goal():
 FURTHER = [pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2)]
 
 
+@pytest.mark.slow_for("1f1b", "h", "v")
 @pytest.mark.parametrize("seed", [0, *FURTHER])
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.id)
 def test_who_follows_every_word_of_the_coach_wins(level, seed):

@@ -8,6 +8,8 @@ from helpers.ranks import Place, connect, disconnect
 from helpers.ranks.connect import BackendError, choose_backend, rank_device
 from helpers.ranks.environment import free_port
 
+pytestmark = pytest.mark.ranks
+
 
 def place(ranks: int) -> Place:
     return Place(0, ranks, 0, ranks)

@@ -28,6 +28,8 @@ from helpers.ranks.environment import free_port
 from helpers.ranks.launchers import first_host
 from helpers.ranks.supervisor import _variables
 
+pytestmark = pytest.mark.ranks
+
 # Rank 5 of 8, the second of four on its machine, as each launcher says it.
 BY_HAND = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}
 MASTER = {"MASTER_ADDR": "10.0.0.7", "MASTER_PORT": "41000"}

@@ -14,6 +14,8 @@ from helpers.ranks.failure import (
 )
 from helpers.words import LONGEST, say_seconds, text_of
 
+pytestmark = pytest.mark.ranks
+
 FRAMES = [("/usr/lib/python3/runpy.py", 3, "run"), ("<cell>", 2, "train")]
 
 

@@ -8,6 +8,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 ROOT = Path(__file__).resolve().parents[3]
 WORK = """
 from helpers.skipped import task
@@ -41,6 +45,7 @@ print(*(f"<{text}>" for text in [*before, *says()]))
 """
 
 
+@pytest.mark.long
 def test_ranks_that_were_warm_run_with_the_reference_of_a_task_that_is_skipped(tmp_path):
     shutil.copytree(ROOT / "helpers", tmp_path / "helpers")
     (tmp_path / "tasks").mkdir()

@@ -7,6 +7,8 @@ import pytest
 
 from helpers.ranks.store import _without_stacks, address_towards, interface_to, use_interfaces
 
+pytestmark = pytest.mark.ranks
+
 
 def test_the_way_to_this_machine_itself_is_the_loopback():
     assert address_towards("127.0.0.1") == "127.0.0.1"

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from jupyter_client.manager import KernelManager
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 SLEEP = """
 from helpers.ranks import launch
 

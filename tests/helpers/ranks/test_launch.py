@@ -15,6 +15,8 @@ import torch.distributed as dist
 
 from helpers.ranks import RankFailed, launch, run_script
 
+pytestmark = pytest.mark.ranks
+
 
 def test_results_come_back_in_order_and_output_is_marked(capfd):
     offset = 10.0
@@ -185,6 +187,7 @@ def test_ranks_draw_different_random_numbers():
         assert len(set(values)) == 3
 
 
+@pytest.mark.slow
 def test_without_fork_the_same_happens(monkeypatch):
     from helpers.ranks.pool import the_pool
 
@@ -200,6 +203,7 @@ def test_without_fork_the_same_happens(monkeypatch):
     the_pool().size = 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux can take cores away")
 def test_a_machine_with_one_core():
     def program():
@@ -217,6 +221,7 @@ def test_a_machine_with_one_core():
     assert done.stdout.strip() == "[(3.0, 1), (3.0, 1), (3.0, 1)]", done.stderr
 
 
+@pytest.mark.slow
 def test_ranks_cannot_start_ranks():
     def outer():
         return launch(len, ranks=2)

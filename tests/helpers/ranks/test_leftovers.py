@@ -18,6 +18,7 @@ from helpers.ranks.pool import the_pool
 
 REPEAT = int(os.environ.get("LAB_REPEAT", 3))
 pytestmark = [
+    pytest.mark.ranks,
     pytest.mark.stress,
     pytest.mark.skipif(not Path("/proc").is_dir(), reason="counts what Linux shows in /proc"),
 ]

@@ -16,7 +16,11 @@ from helpers.ranks.store import is_here, serve_store
 from .by_hand import ended
 
 psutil = pytest.importorskip("psutil")
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="torch takes no socket there")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.ranks,
+    pytest.mark.skipif(sys.platform == "win32", reason="torch takes no socket there"),
+]
 
 # What a rank runs in the middle of its work, when all sockets are open: who listens in its process.
 WHO = """

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 ROOT = Path(__file__).resolve().parents[3]
 # How a rank is started, and how many modules of `helpers` it has imported: as measured. Before
 # pictures, homework and the launcher's own side were left out it was 48, 48 and 42. What is forked
@@ -30,6 +32,7 @@ disconnect()
 """
 
 
+@pytest.mark.long_for("fresh")
 @pytest.mark.parametrize("how", MEASURED)
 def test_a_rank_that_runs_one_line_imports_little(how, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

@@ -6,6 +6,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from helpers.ranks import RankFailed, load_ipython_extension
 from helpers.ranks.magic import ranks_cell
 
+pytestmark = pytest.mark.ranks
+
 
 @pytest.fixture
 def shell():

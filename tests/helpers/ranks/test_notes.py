@@ -7,6 +7,8 @@ from helpers.hang.notes import Notes
 from helpers.ranks import ConnectError, Place
 from helpers.ranks.agree import check_ranks_agree
 
+pytestmark = pytest.mark.ranks
+
 
 def refusal(store, rank: int = 0) -> str:
     with pytest.raises(ConnectError) as caught:

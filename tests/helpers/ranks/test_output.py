@@ -4,6 +4,8 @@ import pytest
 
 from helpers.ranks.output import Output
 
+pytestmark = pytest.mark.ranks
+
 
 def shown(ranks: int, *pieces: tuple[int, bytes]) -> str:
     written = []

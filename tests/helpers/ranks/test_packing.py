@@ -8,6 +8,8 @@ import pytest
 from helpers.ranks.protocol import pack
 from helpers.ranks.start import CannotSend, pack_call
 
+pytestmark = pytest.mark.ranks
+
 
 def refusal(function, *arguments) -> str:
     with pytest.raises(CannotSend) as caught:

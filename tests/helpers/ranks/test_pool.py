@@ -13,6 +13,8 @@ from helpers.ranks import launch
 from helpers.ranks.forkserver import ForkServer, _fresh_server, possible
 from helpers.ranks.pool import Pool, keep_warm, rank_environment
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 
 @pytest.fixture
 def pool():

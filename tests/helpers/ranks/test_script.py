@@ -11,6 +11,8 @@ from helpers.ranks.__main__ import main
 
 from .by_hand import ended
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 SCRIPT = textwrap.dedent("""
     import argparse, sys
     import torch, torch.distributed as dist
@@ -100,6 +102,7 @@ def test_a_port_in_use(script):
     assert "MASTER_PORT" in zero.stderr
 
 
+@pytest.mark.long
 def test_a_rank_that_never_comes(script):
     (zero,) = by_hand(script, ["0", "--timeout", "4"])
     assert "rank 0 waits for rank 1" in zero.stdout

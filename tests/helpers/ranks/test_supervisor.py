@@ -1,7 +1,11 @@
 """When ranks have stood still for long enough to be judged."""
 
+import pytest
+
 from helpers.ranks import supervisor
 from helpers.ranks.failure import RankState
+
+pytestmark = pytest.mark.ranks
 
 
 def test_time_and_rounds_must_both_pass(monkeypatch):

@@ -15,6 +15,8 @@ import pytest
 from helpers.network import TwoHosts, why_not
 from helpers.ranks.environment import free_port
 
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
 ONE_SLEEPS = ("nobody_takes_it", "backward")  # rank 1, until rank 0 has ended
 LAUNCHERS = ("SLURM_", "PALS_", "PMI_", "OMPI_", "LAB_", "MASTER_", "GLOO_", "TP_", "NCCL_")
 PROGRAM = textwrap.dedent("""
@@ -178,6 +180,7 @@ def waits_told(err: str) -> list[str]:
     return re.findall(r"^\[ranks\] rank \d has waited \d+ s for (.*)$", err, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_a_long_wait_is_told_once_and_the_program_goes_on(started):
     (code, err), (other_code, other_err) = started("legal")
     assert (code, other_code, other_err) == (0, 0, "")
@@ -199,6 +202,7 @@ def test_python_ends_while_no_thread_of_ours_lets_go_of_a_tensor(started):
     assert [code for code, _ in started("leaves_a_send", LAB_CHECKED="1")] == [0, 0]
 
 
+@pytest.mark.long_for("0")
 @pytest.mark.parametrize("checked", ["0", "1"])
 def test_a_deadlock_ends_in_a_sentence(started, checked):
     ends = started("deadlock", 9, LAB_CHECKED=checked)
@@ -234,6 +238,7 @@ def test_a_deadlock_of_two_nodes_is_named(started):
     assert "  Cure: let one of them send first\n" in err and "[ranks] deadlock" not in other
 
 
+@pytest.mark.long_for("heals")
 @pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can")
 @pytest.mark.parametrize(
     ("seconds", "checked"),
@@ -261,6 +266,7 @@ def test_a_cable_that_is_cut(started, tmp_path, seconds, checked):
         assert seconds or re.fullmatch(last, err.splitlines()[-1]), err
 
 
+@pytest.mark.long
 def test_a_send_that_nobody_takes(started):
     code, err = started("nobody_takes_it", 9)[0]
     assert code == 1
@@ -271,6 +277,7 @@ def test_a_send_that_nobody_takes(started):
     assert len(err.splitlines()) == 2
 
 
+@pytest.mark.long
 def test_a_backward_pass_that_waits(started):
     code, err = started("backward", 9)[0]
     assert code == 1
@@ -280,6 +287,7 @@ def test_a_backward_pass_that_waits(started):
     )
 
 
+@pytest.mark.long_for("0")
 @pytest.mark.parametrize("checked", ["0", "1"])
 def test_a_rank_whose_partner_has_died(started, checked):
     (code, err), (other, _) = started("dies", LAB_CHECKED=checked)
@@ -291,6 +299,7 @@ def test_a_rank_whose_partner_has_died(started, checked):
     )
 
 
+@pytest.mark.long
 def test_a_rank_that_does_not_exist(started):
     _, (code, err) = started("nowhere", 9)
     told = (
@@ -308,6 +317,7 @@ def test_another_error_of_torch_keeps_its_traceback(started):
         assert "[ranks]" not in err
 
 
+@pytest.mark.long
 def test_a_traceback_that_is_shown_ends_in_the_sentence(started):
     for rank, (_, err) in enumerate(started("bare", 9, LAB_TRACEBACK="1")):
         assert f"[rank{rank}]: Traceback (most recent call last):\n" in err

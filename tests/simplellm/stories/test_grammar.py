@@ -129,6 +129,7 @@ def test_a_broken_grammar_is_refused_in_one_sentence(rules, sentence):
     assert sentence in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 def test_each_story_has_one_derivation_because_every_choice_is_a_prefix_code(world):
     assert clashes(story_grammar(world)) == []

@@ -48,6 +48,7 @@ def test_text_is_cut_into_complete_sentences():
     assert sentences("") == sentences("no end") == []
 
 
+@pytest.mark.slow
 def test_every_sentence_of_a_story_can_be_written():
     found = [one for text in islice(stories(split="validation"), 6) for one in sentences(text)]
     assert len(found) > 80
