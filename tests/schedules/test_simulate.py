@@ -66,6 +66,10 @@ def test_each_idle_moment_has_one_cause_and_the_trace_says_the_same(case):
     for one, next_one in zip(done.idle, done.idle[1:], strict=False):
         assert one.start < one.end
         assert one.rank < next_one.rank or one.end <= next_one.start
+    waits = [e for e in done.trace.events if e.kind == "wait"]
+    assert sorted((e.rank, e.start, e.end, e.info["cause"]) for e in waits) == sorted(
+        (i.rank, i.start, i.end, i.cause) for i in done.idle if i.cause != "all-reduce"
+    )
     if len(done.trace.ranks) == schedule.size:  # every rank has something to do
         for over in ("total", "ideal", "span"):
             assert done.bubble(over) == same(bubble(done.trace, over), abs=1e-9)
