@@ -8,12 +8,9 @@ that file takes the real name in one step (``os.replace``) when all of it is on 
 import contextlib
 import errno
 import os
-import shutil
 import stat
-import subprocess
 from pathlib import Path
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
 
@@ -114,16 +111,3 @@ def _cause_and_cure(error: OSError) -> tuple[str, str]:
         return "the name is too long", "choose a shorter one"
     words = error.strerror or type(error).__name__
     return f"the system says '{words}'", "choose another file name or folder"
-
-
-def print_pdf(page: Path) -> Path | None:
-    """Print an HTML file beside itself by a Chromium; None where there's none, or it can't."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        return None
-    page = page.absolute()
-    target = page.with_suffix(".pdf")
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
-    command += [f"--print-to-pdf={target}", page.as_uri()]
-    done = subprocess.run(command, capture_output=True, timeout=120, check=False)
-    return target if done.returncode == 0 and target.exists() else None
