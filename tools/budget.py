@@ -30,7 +30,7 @@ LIMITS = {
     "tasks": 10_235,
     "tests/tasks": 2_270,
     "tests/grade": 2_808,
-    "tests": 32_329,
+    "tests": 32_295,
     "notebooks": 17_051,
     "simplellm": 3_696,
     "puzzles": 3_533,
@@ -44,7 +44,7 @@ LIMITS = {
     "primer": 1_698,
     "forensics": 777,
     "jobs": 397,
-    "tools": 4_905,
+    "tools": 4_829,
     "bench": 2_520,
     "demo.py": 229,
 }
