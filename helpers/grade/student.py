@@ -29,7 +29,7 @@ from helpers.words import many
 
 # What only makes sense with the solutions beside it, or is for teachers.
 LEFT_OUT = (".ci/", "tests/tasks/", "tests/grade/", "TEACHING.md", "docs/exercises.md")
-LEFT_OUT += ("docs/teaching/", ".github/")
+LEFT_OUT += ("tests/frozen/", "docs/teaching/", ".github/")
 README = "README.md"
 # What stands elsewhere here and takes its place in the edition.
 MOVED = {"README.student.md": README, "tools/classroom.yml": ".github/workflows/tasks.yml"}
