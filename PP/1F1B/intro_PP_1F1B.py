@@ -11,6 +11,7 @@ arXiv 2104.04473). The last rank prints the loss of each step.
 import torch
 import torch.distributed as dist
 
+from helpers.hang.monitor import record_messages
 from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
@@ -113,7 +114,7 @@ def train(options, place, device, say=print):
         optimizer.zero_grad()
         for _ in range(options.waves):
             ids = next(stories).to(device)
-            with recorder.messages():
+            with record_messages(recorder):
                 loss = forward_backward(stage, ids, options.micro_batches, place, recorder)
         with recorder.span("update"):
             for p in stage.parameters():

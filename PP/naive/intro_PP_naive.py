@@ -10,6 +10,7 @@ The last rank prints the loss of each step. At any time one rank works, and the 
 import torch
 import torch.distributed as dist
 
+from helpers.hang.monitor import record_messages
 from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
@@ -77,7 +78,7 @@ def train(options, place, device, say=print):
     for step in range(options.steps):
         ids = next(stories).to(device)
         optimizer.zero_grad()
-        with recorder.messages():
+        with record_messages(recorder):
             loss = forward_backward(stage, ids, place, recorder)
         with recorder.span("update"):
             optimizer.step()

@@ -30,6 +30,21 @@ def the_monitor() -> "Monitor":
     return Monitor()
 
 
+@contextlib.contextmanager
+def record_messages(recorder: Any) -> Iterator[None]:
+    """Let a `Recorder` record the messages of the body: "send" or "recv", each with its "peer".
+
+    What doesn't block is recorded where it begins to be sent, or is waited for on arrival.
+    """
+    watch = the_monitor()
+    watch.begin(recorder.rank)  # torchrun's ranks have not
+    watch.recorder = recorder
+    try:
+        yield
+    finally:
+        watch.recorder = None
+
+
 class Monitor:
     """The wrapped torch.distributed of one process."""
 

@@ -1,8 +1,6 @@
 """Record what one rank does while it does it."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from helpers.trace.events import Counter, Event, Trace
@@ -47,22 +45,6 @@ class Recorder:
         """
         if self.enabled:
             self._events.append((self.rank, kind, start, end, "", name, info))
-
-    @contextmanager
-    def messages(self) -> Iterator[None]:
-        """Record the messages of the body: a "send" or a "recv" for each, with its "peer".
-
-        What doesn't block is recorded where it begins to be sent, or is waited for on arrival.
-        """
-        from helpers.hang.monitor import the_monitor  # it alone imports torch
-
-        watch = the_monitor()
-        watch.begin(self.rank)  # torchrun's ranks have not
-        watch.recorder = self
-        try:
-            yield
-        finally:
-            watch.recorder = None
 
     def count(self, name: str, value: float) -> None:
         """Record the value that a quantity has from now on: ``recorder.count("memory", bytes)``."""

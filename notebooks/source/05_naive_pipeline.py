@@ -28,6 +28,7 @@ import torch.distributed as dist
 
 from helpers.draw.stages import Piece, cut, stages
 from helpers.grade import check
+from helpers.hang.monitor import record_messages
 from helpers.lesson import answer, claim, predict, reveal, show, show_diff
 from helpers.lesson.cutting import cuts
 from helpers.lesson.scripts import distances, kept_for_backward, train_script
@@ -341,7 +342,7 @@ def paced_steps(steps):
     for _ in range(steps):
         recorder = Recorder(place.rank)
         dist.barrier()
-        with recorder.messages():
+        with record_messages(recorder):
             intro_PP_naive.forward_backward(stage, ids[:1, :16], place, recorder)
         traces.append(recorder.trace())
     return traces

@@ -6,6 +6,7 @@ import pytest
 import torch.distributed as dist
 
 from helpers.grade.task import ROOT, load_module, load_task
+from helpers.hang.monitor import record_messages
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder, idle_by_cause, with_waits
 from tasks import _stages
@@ -32,7 +33,7 @@ def paced_step(path, case):
     stage.register_forward_hook(sleep_twice)
     work = load_module(path, "the_work")
     dist.barrier()
-    with recorder.messages():
+    with record_messages(recorder):
         work.forward_backward(stage, case["calls"][0][1], place, recorder)
     return recorder.trace()
 
