@@ -185,7 +185,7 @@ def main(arguments: list[str] | None = None) -> int:
     RESULTS.mkdir(parents=True, exist_ok=True)
     python = str(venv_python(ROOT / ".venv"))
     begin, total, lines, flaky = time.monotonic(), Counter(), [], []
-    deadline = begin + 60 * (44 if flags.all and os.environ.get("CI") else 120)
+    deadline = begin + 60 * (75 if flags.all and os.environ.get("CI") else 120)
     install = [sys.executable, "tools/install.py", "--extras", "test"]
     install += ["--this-python"] if flags.this_python else []
     todo = {"set-up": install}
