@@ -28,7 +28,6 @@ import intro_PP_schedule  # noqa: E402  PP/schedules/intro_PP_schedule.py
 from helpers.demo import Bar, as_page, offer_to_open, step_of  # noqa: E402
 from helpers.files import write_whole  # noqa: E402
 from helpers.plain_errors import plain_errors  # noqa: E402
-from helpers.private import postpone_the_compiler  # noqa: E402
 from helpers.ranks import RankFailed, find_place, launch  # noqa: E402
 from helpers.ranks.connect import rank_device  # noqa: E402
 from helpers.ranks.script import say_as_rank  # noqa: E402
@@ -62,7 +61,6 @@ def read_flags():
 
 def main():
     flags = read_flags()
-    postpone_the_compiler()
     os.environ.setdefault("SIMPLELLM_QUIET", "1")  # the ranks read what one device has read
     shared = ["--size", "story", "--lr-schedule", "decay", "--steps", str(flags.steps)]
     alone = ["--like-ranks", str(RANKS), "--batch-size", str(flags.batch), "--device", "cpu"]

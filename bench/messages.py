@@ -7,6 +7,7 @@ import torch
 import torch.distributed as dist
 
 from bench.race import Race
+from helpers.hang.monitor import the_monitor
 from helpers.ranks import launch
 
 COUNT = 200  # operations in one time
@@ -40,25 +41,22 @@ def _race(name: str, size: int, ours: str, rival: str) -> Race:
 
 def timed(what: str, size: int, how: str) -> float:
     """On a rank: seconds for COUNT operations."""
-    x, group, calls = torch.zeros(size), None, dist
+    x, group = torch.zeros(size), None
     if how == "torch's DETAIL":
         os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"
         dist.set_debug_level_from_env()
         group = dist.new_group()
-    plain = how in ("torch alone", "torch's DETAIL")
-    call = {
-        name: getattr(getattr(calls, name), "__wrapped__", None) if plain else getattr(calls, name)
-        for name in ("all_reduce", "send", "recv")
-    }
+    if how in ("torch alone", "torch's DETAIL"):
+        the_monitor().rest()
     for count in (20, COUNT):  # the first ones warm up
         begun = time.perf_counter()
         for _ in range(count):
             if what == "all_reduce":
-                call["all_reduce"](x, group=group)
+                dist.all_reduce(x, group=group)
             elif dist.get_rank() == 0:
-                call["send"](x, 1)
-                call["recv"](x, 1)
+                dist.send(x, 1)
+                dist.recv(x, 1)
             else:
-                call["recv"](x, 0)
-                call["send"](x, 0)
+                dist.recv(x, 0)
+                dist.send(x, 0)
     return time.perf_counter() - begun

@@ -22,8 +22,8 @@ EXPECTED = (
 )
 # What else can tell an error in a sentence; each returns None for one that it doesn't know.
 TELLERS: list[Callable[[BaseException], str | None]] = []
-# These wrap functions of torch, so an error that comes through them alone is torch's.
-WRAPPERS = [ROOT / "helpers" / name for name in ("hang/monitor.py", "ranks/watch.py")]
+# This wraps functions of torch, so an error that only comes through it is torch's.
+WRAPPER = ROOT / "helpers/hang/monitor.py"
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def sentence_of(error: BaseException) -> str | None:
             return text
     frames = [(f, _home(f.filename)) for f in traceback.extract_tb(error.__traceback__)]
     own = [(frame, home) for frame, home in frames if home != "python"]  # pathlib only passes it on
-    if not own or own[-1][1] not in ("library", "script"):
+    if not own or own[-1][1] not in ("library", "script", "wrapper"):
         return None
     frame, home = own[-1]
     if isinstance(error, OSError) and error.filename is not None:
@@ -65,16 +65,16 @@ def sentence_of(error: BaseException) -> str | None:
 
 
 def _home(file: str) -> str:
-    """Return whose file it is: "package" (installed), "python", "library" or "script" (ours)."""
+    """Return whose file it is: "package" (installed), "python", or ours: "library" and so on."""
     if file.startswith("<"):
         return "python"
     path = Path(file).resolve()
+    if path == WRAPPER:
+        return "wrapper"
     # In this order: the project may be installed among the packages, and they may lie in a clone.
     if any(path.is_relative_to(ROOT / package) for package in ("helpers", "simplellm")):
         return "library"
     if path.is_relative_to(PACKAGES):
-        return "package"
-    if path in WRAPPERS:
         return "package"
     if path.is_relative_to(LIBRARY):
         return "python"

@@ -6,12 +6,13 @@ release: the tests of those who use it try it, and tests/helpers/test_private.py
 
 import atexit
 import functools
-import importlib
 import os
+import signal
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator
-from types import FrameType, ModuleType
+from contextlib import suppress
 from typing import Any
 
 # --- torch.distributed ---------------------------------------------------------------------------
@@ -21,7 +22,7 @@ def groups_made() -> int:
     """Return how many process groups this process has, the default one included.
 
     torch puts this number into the name under which the members of a group meet, where they alone
-    create it, and tells nobody (helpers.hang.calls, helpers.pipeline.transport).
+    create it, and tells nobody (helpers.hang.monitor, helpers.pipeline.transport).
     """
     from torch.distributed import distributed_c10d as c10d
 
@@ -56,6 +57,23 @@ def flight_record() -> str:
     return _distributed_c10d._dump_fr_trace_json()
 
 
+def watch_named_ranks(check: Callable[[Any, int | None, int | None], None]) -> None:
+    """Call check(group, rank, rank within the group) for each rank that a call names.
+
+    Every function of torch.distributed that names another rank asks this one for its number
+    (helpers.hang.monitor). There is no public hook, and gloo waits for a rank that isn't there.
+    """
+    from torch.distributed import distributed_c10d as c10d
+
+    own = c10d._canonicalize_group_rank
+
+    def numbered(group, global_rank=None, group_rank=None, return_global=False):
+        check(group, global_rank, group_rank)
+        return own(group, global_rank, group_rank, return_global)
+
+    c10d._canonicalize_group_rank = numbered
+
+
 @functools.cache
 def files_that_wait() -> tuple[str, ...]:
     """Return the files of torch from which C++ waits for collectives that it has started.
@@ -82,7 +100,7 @@ def files_that_wait() -> tuple[str, ...]:
 FLAT = "_flat_param"
 
 
-# --- torch: autograd and compiler ----------------------------------------------------------------
+# --- torch: autograd -----------------------------------------------------------------------------
 
 _RAW = "_raw_saved_"
 
@@ -125,72 +143,6 @@ def _several(value: Any) -> Iterable:
     return value if isinstance(value, tuple | list) else (value,)
 
 
-_COMPILER, _SHAPES = "torch._dynamo", "torch.fx.experimental.symbolic_shapes"
-
-
-class _Postponed(ModuleType):
-    """What stands for a module of torch's compiler, or for a part of it, until somebody uses it."""
-
-    def __getattr__(self, name: str) -> Any:
-        # inspect asks every module for __file__; for __path__ asks who imports a part of it.
-        if name.startswith("__") and (name, self.__name__) != ("__path__", _COMPILER):
-            raise AttributeError(name)
-        return getattr(_imported(self.__name__), name)
-
-
-def _imported(name: str) -> ModuleType:
-    for stand_in in (_SHAPES, _COMPILER)[: 1 + (name != _SHAPES)]:  # the compiler imports both
-        if type(sys.modules.get(stand_in)) is _Postponed:
-            sys.modules.pop(stand_in, None)
-    return importlib.import_module(name)
-
-
-def postpone_the_compiler() -> None:
-    """Let torch's compiler be imported where it's used (helpers.ranks, helpers.lesson).
-
-    An optimizer and DDP import it, which takes as long as all of torch, only to tell it what it
-    mustn't compile; a backward pass that is given a gradient imports its symbolic shapes, and SymPy
-    with them, to compare two tuples. Until something else needs them, a few answers are enough.
-    Nothing public keeps torch from importing them.
-    """
-    if _COMPILER in sys.modules:
-        return
-    stand_in = sys.modules[_COMPILER] = _Postponed(_COMPILER)
-    stand_in.trace_rules, stand_in.utils = rules, utils = (
-        _Postponed(f"{_COMPILER}.trace_rules"), _Postponed(f"{_COMPILER}.utils")
-    )  # fmt: skip
-    stand_in.graph_break = lambda *reason, **options: None
-    rules.clear_lru_cache = lambda: None  # asked by init_process_group
-    utils.get_optimize_ddp_mode = lambda: "ddp_optimizer"
-
-    def disable(function: Callable, recursive: bool = True, **options: Any) -> Callable:
-        real: Callable | None = None
-
-        def plain(*args: Any, **kwargs: Any) -> Any:
-            nonlocal real
-            if sys.modules.get(_COMPILER) is stand_in:
-                return function(*args, **kwargs)
-            real = real or _imported(_COMPILER).disable(function, recursive, **options)
-            return real(*args, **kwargs)
-
-        return plain
-
-    stand_in.disable = disable
-
-    def sym_eq(x: Any, y: Any) -> Any:
-        if all(type(size) is int for size in (*x, *y)):
-            return tuple(x) == tuple(y)
-        return _imported(_SHAPES).sym_eq(x, y)
-
-    def expect_true(fact: Any, skip: int = 0) -> bool:
-        return fact if type(fact) is bool else _imported(_SHAPES).expect_true(fact, skip)
-
-    package = sys.modules.get(_SHAPES.rpartition(".")[0])  # torch has loaded it, where it is loaded
-    if package and _SHAPES not in sys.modules:
-        shapes = sys.modules[_SHAPES] = package.symbolic_shapes = _Postponed(_SHAPES)
-        shapes.sym_eq, shapes.expect_true = sym_eq, expect_true
-
-
 def after_each_operation(note: Callable[[list], None]) -> Any:
     """Return a context in which note(tensors) follows each operation of torch (DP/zero/memory.py).
 
@@ -230,16 +182,31 @@ def run_exit_handlers() -> None:
     atexit._run_exitfuncs()
 
 
-def joined_by(frame: FrameType | None) -> int | None:
-    """Return the thread that this frame joins without a timeout, or None (helpers.hang.threads).
+def forget_exit_handlers() -> None:
+    """Forget what was registered with atexit, and as weakref.finalize (helpers.ranks.worker).
 
-    A thread doesn't say what it waits for; the local variables of Thread.join do.
+    A rank is a fork, and what the fork server has registered isn't its own. Public is only to
+    unregister a function that one knows; and finalize registers with atexit only once.
     """
-    while frame is not None and frame.f_code.co_filename == threading.__file__:
-        if frame.f_code is threading.Thread.join.__code__ and frame.f_locals["timeout"] is None:
-            return frame.f_locals["self"].ident
-        frame = frame.f_back
-    return None
+    atexit._clear()
+    for finalizer in weakref.finalize._registry:
+        finalizer.atexit = False
+    weakref.finalize._registered_with_atexit = False
+
+
+def stop_fork_server() -> None:
+    """End the process that ranks are forked from (helpers.ranks.pool).
+
+    It has no public end but that of the process that has started it, and takes memory until then.
+    """
+    forkserver = sys.modules.get("multiprocessing.forkserver")
+    if forkserver is None:  # it was never started
+        return
+    server = forkserver._forkserver
+    if server._forkserver_pid is not None:
+        os.kill(server._forkserver_pid, signal.SIGKILL)  # it would wait for what a rank has left
+        with suppress(FileNotFoundError):  # at the end of Python its socket has gone already
+            server._stop()
 
 
 # --- IPython -------------------------------------------------------------------------------------

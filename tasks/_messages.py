@@ -21,12 +21,10 @@ def noted(alone=False):
 
     import torch
 
-    from helpers.hang.calls import NoSuchRank
-    from helpers.hang.monitor import the_monitor
+    from helpers.hang.monitor import NoSuchRank, the_monitor
 
     watch, calls, messages, begun = the_monitor(), [], [], []
-    log = watch.log
-    note, waiting, remember = log.note, log.waiting, watch._remember
+    note, waiting, remember = watch.note, watch.waiting, watch.remember
 
     def note_too(operation):
         call = {"call": operation.name}
@@ -42,16 +40,16 @@ def noted(alone=False):
         messages.append((operation, call))
         note(operation)
 
-    def waiting_too(operation, since):
+    def waiting_too(operation, *since):
         for other, call in messages:
             call["awaited"] = call["awaited"] or other is operation
-        return waiting(operation, since)
+        return waiting(operation, *since)
 
     def remember_too(work, operation):
         begun.append((work, operation))  # or a message that nobody waits for might never arrive
         return remember(work, operation)
 
-    log.note, log.waiting, watch._remember = note_too, waiting_too, remember_too
+    watch.note, watch.waiting, watch.remember = note_too, waiting_too, remember_too
     try:
         yield calls
     except Refused:
@@ -62,7 +60,7 @@ def noted(alone=False):
         calls.append({"call": str(nobody)})
         return
     finally:
-        del log.note, log.waiting, watch._remember
+        del watch.note, watch.waiting, watch.remember
     late = [id(operation) for operation, call in messages if not call["awaited"]]
     for work, operation in begun:
         if id(operation) in late:

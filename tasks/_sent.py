@@ -5,15 +5,12 @@ torch, so that is where they are noted, and not at the functions of torch.distri
 """
 
 import contextlib
-import threading
 
 import torch
 import torch.distributed as dist
 from torch.distributed.distributed_c10d import _resolve_process_group
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-
-from helpers.hang.monitor import the_monitor
 
 FROM_ROOT, TO_ROOT = ("broadcast_", "scatter_"), ("reduce_", "gather_")
 
@@ -25,25 +22,13 @@ def noting_what_leaves():
     Each is {"to": the global ranks that get it, "numbers", "bytes", "group": its name}. What a
     collective is given counts once, however many ranks get it.
     """
-    watch, mine, found = the_monitor(), threading.get_ident(), []
-    plain = watch._plain
-
-    def noted(*call):  # a mode belongs to one thread, and checked mode may start a send in its own
-        if threading.get_ident() == mine:
-            return plain(*call)
-        with _Noted(found):
-            return plain(*call)
-
-    watch._plain = noted
-    try:
-        with _Noted(found):
-            yield found
-    finally:
-        del watch._plain
+    found = []
+    with _Noted(found):
+        yield found
 
 
 class _Noted(TorchDispatchMode):
-    """In this thread, append to a list what each operator of torch.distributed sends."""
+    """Append to a list what each operator of torch.distributed sends."""
 
     def __init__(self, found):
         super().__init__()

@@ -134,8 +134,8 @@ def watched_save(module, state, folder, step, held, slow):
     patches = [mock.patch.object(torch, "save", save), mock.patch.object(os, "fsync", sync)]
     patches += [mock.patch.object(os, "mkdir", mkdir), mock.patch.object(shutil, "rmtree", rmtree)]
     patches += [mock.patch.object(os, name, named(getattr(os, name))) for name in NAMING]
-    log = the_monitor().log  # of every call of torch.distributed, however its name was imported
-    patches += [mock.patch.object(log, "note", held.meet(log.note))]
+    watch = the_monitor()  # of every call of torch.distributed, however its name was imported
+    patches += [mock.patch.object(watch, "note", held.meet(watch.note))]
     for patch in patches:
         patch.start()
     try:

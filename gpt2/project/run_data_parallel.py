@@ -19,7 +19,7 @@ from data_parallel.dataset import partition_dataset
 from wrong_input import WrongInput, plain_words
 
 from helpers.ranks.environment import free_port
-from helpers.ranks.store import is_here, keep_to_loopback
+from helpers.ranks.store import Place, PortTaken, choose_networks, open_store
 from project import flags, results, utils
 from project.across import same_weights
 from project.data import GENERATED, load
@@ -28,6 +28,7 @@ from project.models import SIZES, make_config, make_model
 from project.processes import run_ranks
 from project.text import load_tokenizer
 
+WAIT_S = 1800.0  # for rank 0, as torch does
 PORT = 11868  # of who calls `setup` by himself; `main` takes one that is free
 
 
@@ -35,20 +36,20 @@ def setup(rank: int, world_size: int, backend: str) -> None:
     """Join the process group, on this machine unless MASTER_ADDR and MASTER_PORT say otherwise."""
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", str(PORT))
-    if is_here(os.environ["MASTER_ADDR"]):
-        keep_to_loopback()
+    where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    place = Place(rank, world_size, rank, world_size, *where)
+    os.environ |= choose_networks(place) | os.environ
     if backend == "nccl":
         torch.cuda.set_device(rank)
         backend = "cpu:gloo,cuda:nccl"  # counts and checks travel on the CPU
     try:
-        dist.init_process_group(backend, rank=rank, world_size=world_size)
-    except dist.DistNetworkError as error:
-        if "EADDRINUSE" not in str(error):
-            raise
+        store = open_store(place, WAIT_S)
+    except PortTaken:
         raise WrongInput(
             f"port {os.environ['MASTER_PORT']} is taken, perhaps by another run: wait for it, or "
             "choose another port: MASTER_PORT=11900 python …"
         ) from None
+    dist.init_process_group(backend, store=store, rank=rank, world_size=world_size)
 
 
 def average_gradients(model: torch.nn.Module) -> None:

@@ -19,7 +19,7 @@ from helpers.grade.verdict import Verdict
 from helpers.grade.verify import verify
 from helpers.grade.words import cut
 from helpers.grade.workshop import LIBRARIES
-from helpers.ranks.pool import the_pool
+from helpers.ranks import keep_warm
 
 # Characters of what a verdict says. Work chooses some of it: `raise ValueError(str(a_list))`.
 MOST_SENTENCE, MOST_DETAILS, MOST_PICTURE = 2_000, 8_000, 40_000
@@ -35,12 +35,11 @@ def the_lab(tasks: Path = ROOT / "tasks") -> Lab:
 
 
 def prepare(libraries: Iterable[str] = ()) -> None:
-    """Fork the server of the references' ranks from this process: it has just begun, and has no
-    thread. Where nobody has called it, a fresh process is the server.
+    """Let the process begin that the references' ranks are forked from.
 
     libraries: of the tasks that will be asked for.
     """
-    the_pool().fork_from_here([*LIBRARIES, *libraries])
+    keep_warm(1, [*LIBRARIES, *libraries])
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from helpers.grade.marks import find_regions, replace_regions
 from helpers.grade.payload import pack, unpack
 from helpers.grade.task import ROOT, Task, TaskError, TaskFile, packed_solutions
 from helpers.grade.workshop import LIBRARIES, observe
-from helpers.ranks import launch
-from helpers.ranks.pool import the_pool
+from helpers.ranks import keep_warm, launch
 
 SECONDS = 600.0  # the lab's own code ends, however busy the machine is
 Change = dict[str, str] | str
@@ -92,7 +91,7 @@ class Lab:
             path.write_text(found.shown(), encoding="utf-8")
             ranks, each = max(1, found.task.ranks), len(cases)
             around = str(lab) if lab.exists() else ""
-            the_pool().import_first({*LIBRARIES, *found.task.libraries})
+            keep_warm(1, {*LIBRARIES, *found.task.libraries})
             report = launch(
                 observe,
                 ranks,

@@ -22,10 +22,10 @@ from helpers.grade import sandbox
 from helpers.grade.copy import copy_lab, copy_work
 from helpers.grade.limits import Held, Limits
 from helpers.grade.payload import PayloadError, pack, unpack
+from helpers.grade.pipes import LENGTH, send_bytes
 from helpers.grade.processes import Guard, end_process
 from helpers.grade.task import ROOT, Task, TaskFile, WorkFailed
 from helpers.ranks.pool import rank_defaults
-from helpers.ranks.protocol import LENGTH, send_bytes
 
 KINDS = ("no file", "syntax", "no function", "not done", "time-out")  # what a workshop may say
 MOST_BYTES = 1 << 28  # of one answer

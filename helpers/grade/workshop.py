@@ -26,14 +26,13 @@ from helpers.draw import who_waits
 from helpers.grade.limits import Limits, hold_resources
 from helpers.grade.look import look_at
 from helpers.grade.payload import PayloadError, pack, unpack
+from helpers.grade.pipes import receive_bytes, send_bytes
 from helpers.grade.processes import adopt, end_below
 from helpers.grade.sandbox import become_nobody
 from helpers.grade.task import ROOT, Task, WorkFailed, load_module, read_task
-from helpers.ranks.protocol import receive_bytes, send_bytes
 
 LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle", "helpers.hang.monitor")
-LIBRARIES += ("helpers.hang.flight", "helpers.hang.threads", "helpers.hang.checked_mode")
-LIBRARIES += ("helpers.hang.deferred", "helpers.private")
+LIBRARIES += ("helpers.hang.checked",)
 LIBRARIES += ("helpers.ranks.start", "helpers.ranks.worker", "helpers.oracle")
 # What work imports from the lab: imported here once, and not by each rank of each check.
 LIBRARIES += ("helpers.grid", "helpers.parallel", "helpers.pipeline", "helpers.ranks.script")
@@ -148,10 +147,10 @@ def answer(job: Job) -> bytes:
 
 def _run(job: Job, task: Task, path: Path) -> bytes:
     from helpers.ranks import launch
-    from helpers.ranks.pool import the_pool
+    from helpers.ranks.pool import fork_from_here
 
     if CAN_FORK:
-        the_pool().fork_now(max(1, task.ranks))
+        fork_from_here()
     report = launch(
         observe,
         ranks=max(1, task.ranks),

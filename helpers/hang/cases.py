@@ -1,42 +1,49 @@
-"""The words of a hang: what ranks have done wrong, case by case, and the cure.
+"""Every sentence on hangs, misfits and failures, and the cures.
 
-To add a deadlock, write its function and name it in `CASES`: from the `GlobalSnapshot` and the
-`Deadlock` in it, it returns what happened and the cure, or None; the first that answers wins.
+To add a deadlock, write its function and name it in `CASES`: from the `Snapshot` and the `Deadlock`
+in it, it returns what happened and the cure, or None; the first that answers wins.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import signal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from helpers.hang.match import Misfit
-from helpers.hang.operation import LOCAL, NEW_GROUP, Operation
-from helpers.hang.wait_for_graph import NATIVE, GlobalSnapshot
-from helpers.waits import Deadlock, Wait
-from helpers.words import capital, names
+from helpers.hang.operation import LOCAL, NATIVE, NEW_GROUP, RECEIVES, SENDS, Operation
+from helpers.waits import Deadlock
+from helpers.words import capital, names, say_seconds
+
+if TYPE_CHECKING:
+    from helpers.hang.verdict import Snapshot
 
 Told = tuple[str, str] | None  # what happened, and the cure
 
 
-def crossed_tags(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+def crossed_tags(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
     """One rank sends with a tag, and the other receives with a different one."""
-    for _, mine in _core(snapshot, deadlock):
-        theirs = snapshot.crossing(mine)
-        if theirs:
+    for _, mine in snapshot.core(deadlock):
+        if theirs := snapshot.crossing(mine):
             send, receive = (mine, theirs) if mine.sends else (theirs, mine)
             return (
-                f"rank {send.rank} sends to rank {receive.rank} with tag {send.tag}"
-                f"{send.at}, and rank {receive.rank} receives with tag {receive.tag}"
-                f"{receive.at}: they never meet",
+                f"rank {send.rank} sends to rank {receive.rank} with tag {send.tag}{send.at}, and "
+                f"rank {receive.rank} receives with tag {receive.tag}{receive.at}: they never meet",
                 "use the same tag on both sides",
             )
     return None
 
 
-def sends_in_a_circle(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
-    """Every rank of the cycle sends, and its receiver sends too."""
-    mine = _of_cycle(snapshot, deadlock)
+def messages_in_a_circle(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
+    """Every rank of the cycle sends, and its receiver sends too; or all of them receive."""
+    mine = snapshot.cycle(deadlock)
+    ranks, two = names(sorted(op.rank for op in mine) or [0]), len(mine) == 2
+    if mine and all(op.receives for op in mine):
+        return (
+            f"deadlock: {ranks} {'both' if two else 'all'} receive first, and what each waits for "
+            "is sent by a rank that receives too",
+            "let one of them send first",
+        )
     if not mine or not all(op.sends for op in mine):
         return None
-    ranks = names(sorted(op.rank for op in mine))
-    if len(mine) == 2:
+    if two:
         return (
             f"deadlock: {ranks} both send first. A send ends when its receive has begun, and "
             "neither rank gets to its receive",
@@ -51,24 +58,40 @@ def sends_in_a_circle(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
     )
 
 
-def receives_in_a_circle(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
-    """Every rank of the cycle receives, and nobody has sent."""
-    mine = _of_cycle(snapshot, deadlock)
-    if not mine or not all(op.receives for op in mine):
-        return None
-    ranks = names(sorted(op.rank for op in mine))
-    both = "both" if len(mine) == 2 else "all"
-    return (
-        f"deadlock: {ranks} {both} receive first, and what each waits for is sent by a rank that "
-        "receives too",
-        "let one of them send first",
-    )
+def group_not_made(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
+    """Every rank must call new_group, and some haven't."""
+    for wait, operation in snapshot.core(deadlock):
+        if operation.name == NEW_GROUP:
+            return (
+                f"rank {wait.who} is in dist.new_group ({operation.detail}){operation.at}, but "
+                f"{names(wait.needs)} never called it",
+                group_cure(operation),
+            )
+    return None
 
 
-def groups_in_another_order(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+def step_ahead(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
+    """One rank has reached the same line more often than another."""
+    for wait, operation in snapshot.core(deadlock):
+        key = (operation.place, operation.name)
+        mine = snapshot.known[wait.who].calls.get(key, 0)
+        for other in (snapshot.waiting[rank] for rank in wait.needs if rank in snapshot.waiting):
+            theirs = snapshot.known[other.rank].calls.get(key, 0)
+            if operation.collective and 0 < theirs < mine:
+                return (
+                    f"rank {wait.who} is ahead of rank {other.rank}: it {operation.doing}"
+                    f"{operation.at}, where rank {other.rank} has been {theirs} "
+                    f"time{'s' * (theirs != 1)} only; {other.sentence}",
+                    "let all ranks do the same number of steps: look for a continue, a break or "
+                    "a condition that only some ranks meet",
+                )
+    return None
+
+
+def groups_in_another_order(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
     """Collectives of several groups, called in different orders."""
-    mine = _of_cycle(snapshot, deadlock)
-    if not mine or not all(op.collective for op in mine) or len({op.group for op in mine}) < 2:
+    mine = snapshot.cycle(deadlock)
+    if not all(op.collective for op in mine) or len({op.group for op in mine}) < 2:
         return None
     text = ", ".join(
         f"rank {op.rank} {op.doing}{' in the group of all ranks' * op.world}{op.at}" for op in mine
@@ -79,23 +102,11 @@ def groups_in_another_order(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Tol
     )
 
 
-def message_against_collective(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
-    """Some ranks of the cycle are in a collective, others in a message."""
-    mine = _of_cycle(snapshot, deadlock)
-    if not mine or len({op.collective for op in mine}) < 2:
-        return None
-    text = ", while ".join(op.sentence for op in mine)
-    return (
-        f"deadlock: {text}: each waits for what the other would do next",
-        "send and receive before all of them call the collective, or after it, on both sides alike",
-    )
-
-
-def left_early(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+def left_early(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
     """A rank has finished, and others wait for it."""
     if not deadlock.ended:
         return None
-    wait, operation = next(_core(snapshot, deadlock))
+    wait, operation = snapshot.core(deadlock)[0]
     gone = [rank for rank in wait.needs if rank in deadlock.ended]
     it, has, their = ("it", "has", "its") if len(gone) == 1 else ("they", "have", "their")
     if operation.receives:
@@ -109,88 +120,62 @@ def left_early(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
             f"{operation.sentence}, and {names(gone)} {has} finished without receiving it",
             f"let {names(gone)} receive it, or do not send it",
         )
+    where = operation.at
+    if operation.name.startswith(NATIVE):
+        where = f", started inside C++{f' by {wait.where}' * bool(wait.where)}"
     return (
         f"{names(gone)} left early: {it} {has} finished already, while rank {wait.who} "
-        f"{operation.doing}{_native(operation, wait)}",
+        f"{operation.doing}{where}",
         "every rank of the group must call it as often as the others: do all ranks have the same "
         "number of steps, and does none of them return, break or skip (continue) early?",
     )
 
 
-def group_not_made(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
-    """Every rank must call new_group, and some haven't."""
-    for wait, operation in _core(snapshot, deadlock):
-        if operation.name == NEW_GROUP:
-            return (
-                f"rank {wait.who} is in dist.new_group ({operation.detail})"
-                f"{operation.at}, but {names(wait.needs)} never called it",
-                group_cure(operation),
-            )
-    return None
+def message_against_collective(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
+    """Some ranks of the cycle are in a collective, others in a message."""
+    mine = snapshot.cycle(deadlock)
+    if len({op.collective for op in mine}) < 2:
+        return None
+    return (
+        f"deadlock: {', while '.join(op.sentence for op in mine)}: each waits for what the other "
+        "would do next",
+        "send and receive before all of them call the collective, or after it, on both sides alike",
+    )
 
 
-def step_ahead(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
-    """One rank has reached the same line more often than another."""
-    for wait, operation in _core(snapshot, deadlock):
-        mine = snapshot.standings[wait.who].calls.get((operation.place, operation.name), 0)
-        for other in (snapshot.standings.get(rank) for rank in wait.needs):
-            if not other or not operation.collective or not other.waiting:
-                continue
-            theirs = other.calls.get((operation.place, operation.name), 0)
-            if 0 < theirs < mine:
-                return (
-                    f"rank {wait.who} is ahead of rank {other.rank}: it {operation.doing}"
-                    f"{operation.at}, where rank {other.rank} has been {theirs} "
-                    f"time{'s' * (theirs != 1)} only; {other.waiting.sentence}",
-                    "let all ranks do the same number of steps: look for a continue, a break or "
-                    "a condition that only some ranks meet",
-                )
-    return None
-
-
-def member_missing(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
-    """A collective, and a member of its group that does something else."""
-    for wait, operation in _core(snapshot, deadlock):
-        if not operation.collective:
-            continue
-        missing = names(wait.needs)
-        others = "; ".join(
-            s.waiting.sentence
-            for s in (snapshot.standings.get(rank) for rank in wait.needs)
-            if s and s.waiting
-        )
+def nobody_answers(snapshot: "Snapshot", deadlock: Deadlock) -> tuple[str, str]:
+    """The last case: the other ranks do something else."""
+    waits = snapshot.core(deadlock) or [(w, snapshot.waiting[w.who]) for w in deadlock.waits]
+    # A collective that Python has started says more than one that began inside C++.
+    collectives = [pair for pair in waits if pair[1].collective]
+    collectives.sort(key=lambda pair: pair[1].name.startswith(NATIVE))
+    wait, operation = (collectives or waits)[0]
+    missing = names(wait.needs)
+    others = [snapshot.waiting[rank].sentence for rank in wait.needs if rank in snapshot.waiting]
+    if operation.collective:
         return (
-            f"{operation.sentence}, but {missing} never called it" + (f": {others}" * bool(others)),
+            f"{operation.sentence}, but {missing} never called it"
+            + f": {'; '.join(others)}" * bool(others),
             "every member of the group must call it; make a group of only those that do, or let "
             f"{missing} call it too",
         )
-    return None
-
-
-def nobody_serves(snapshot: GlobalSnapshot, deadlock: Deadlock) -> tuple[str, str]:
-    """The last case: a message whose other side does something else."""
-    wait = deadlock.core[0] if deadlock.core else deadlock.waits[0]
-    operation = snapshot.standings[wait.who].waiting
-    other = snapshot.standings.get(wait.needs[0])
-    instead = f", while {other.waiting.sentence}" if other and other.waiting else ""
     return (
-        f"{operation.sentence}, and nobody answers{instead}",
+        f"{operation.sentence}, and nobody answers"
+        + f", while {''.join(others[:1])}" * bool(others),
         "each send needs its receive on the other rank, and each receive its send: check the "
         "ranks, the tags and the order",
     )
 
 
-CASES: tuple[Callable[[GlobalSnapshot, Deadlock], Told], ...] = (
+CASES: tuple[Callable[["Snapshot", Deadlock], Told], ...] = (
     crossed_tags,
-    sends_in_a_circle,
-    receives_in_a_circle,
+    messages_in_a_circle,
     group_not_made,
     step_ahead,
     groups_in_another_order,
     left_early,
     message_against_collective,
-    member_missing,
-    nobody_serves,
+    nobody_answers,
 )
 
 
@@ -255,28 +240,34 @@ MISFITS = {  # operations that meet and don't fit, by what differs
 }
 
 
-def explain_misfit(found: Misfit) -> tuple[str, str]:
-    """Return what doesn't fit, and the cure."""
-    what, cure = MISFITS[found.kind]
-    (one, *_), (other, *_), *_ = found.groups
-    if found.kind.startswith("message"):
-        text = (
-            f"rank {one.rank} sends {one.tensor} to rank {other.rank}{one.at}, and rank "
-            f"{other.rank} receives {other.tensor}{other.at}"
-        )
-    elif found.kind == "part":
-        whom = f"rank {other.rank}, which takes {found.taken}{other.at}"
-        whom = f"itself and room for {found.taken}" if one is other else whom
-        text = f"{one.sentence}, with {found.given} number{'s' * (found.given != 1)} for {whom}"
-    else:
-        text = "; ".join(
-            f"{'each of ' if len(same) > 1 else ''}{names([op.rank for op in same])} "
-            f"{same[0].doing}{same[0].at}"
-            for same in found.groups
-        )
-        making = [op for same in found.groups for op in same if op.name == NEW_GROUP]
-        cure = capital(group_cure(making[0])) if making else cure
-    return f"{what}: {text}", cure
+def explain_misfit(kind: str, alike: Sequence[Sequence[Operation]]) -> tuple[str, str]:
+    """Return what doesn't fit, and the cure. alike: the operations, those that agree together."""
+    what, cure = MISFITS[kind]
+    text = "; ".join(
+        f"{'each of ' if len(same) > 1 else ''}{names([op.rank for op in same])} "
+        f"{same[0].doing}{same[0].at}"
+        for same in alike
+    )
+    making = [op for same in alike for op in same if op.name == NEW_GROUP]
+    return f"{what}: {text}", capital(group_cure(making[0])) if making else cure
+
+
+def explain_message(kind: str, send: Operation, receive: Operation) -> tuple[str, str]:
+    """Return why a receive can't take what is sent, and the cure."""
+    what, cure = MISFITS[kind]
+    return (
+        f"{what}: rank {send.rank} sends {send.tensor} to rank {receive.rank}{send.at}, and rank "
+        f"{receive.rank} receives {receive.tensor}{receive.at}"
+    ), cure
+
+
+def explain_parts(giver: Operation, taker: Operation, given: int, taken: int) -> tuple[str, str]:
+    """Return which part of a collective isn't as large as the rank that takes it expects."""
+    what, cure = MISFITS["part"]
+    whom = f"rank {taker.rank}, which takes {taken}{taker.at}"
+    whom = f"itself and room for {taken}" if giver is taker else whom
+    many = f"{given} number{'s' * (given != 1)}"
+    return f"{what}: {giver.sentence}, with {many} for {whom}", cure
 
 
 def group_cure(operation: Operation) -> str:
@@ -284,17 +275,147 @@ def group_cure(operation: Operation) -> str:
     return LOCAL_GROUP_CURE if operation.group.startswith(LOCAL) else NEW_GROUP_CURE
 
 
-def _core(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Iterator[tuple[Wait, Operation]]:
-    """Yield the waits that explain the others, each with what its rank waits for."""
-    return ((wait, snapshot.standings[wait.who].waiting) for wait in deadlock.core)
+# --- a rank that isn't there ---------------------------------------------------------------------
 
 
-def _of_cycle(snapshot: GlobalSnapshot, deadlock: Deadlock) -> list[Operation]:
-    return [snapshot.standings[wait.who].waiting for wait in deadlock.cycle]
+def no_such_rank(
+    name: str,
+    rank: int,
+    peer: int | None,
+    inside: int | None,
+    members: Sequence[int],
+    world: bool,
+    itself: bool,
+) -> str:
+    """Return the sentence on a rank that a call names and can't reach.
+
+    Args:
+        name: the function that rank `rank` calls. peer: the rank that it names, or
+        inside: the same, counted in the group of these members. world: it holds all ranks.
+        itself: it names its own rank.
+    """  # fmt: skip
+    to = "to" if name in ("reduce", "gather", "gather_object") else "from"
+    does = f"rank {rank} calls {name} {to}"
+    if messages := name in (*SENDS, *RECEIVES):
+        does = f"rank {rank} {'sends to' if name in SENDS else 'receives from'}"
+    size, last = len(members), members[-1]
+    if itself:
+        return (
+            f"{does} itself, which torch.distributed can't do: copy the tensor, or name another "
+            "rank"
+        )
+    if inside is not None:
+        return (
+            f"{does} group rank {inside}, but the group's own ranks are 0 to {size - 1}: they "
+            "count the members of the group"
+        )
+    if not world:
+        return (
+            f"{does} rank {peer}, but its group holds {names(members)}: name one of them by its "
+            "global rank, or use a group that holds both"
+        )
+    if size == 1:
+        return f"{does} rank {peer}, but there is only rank 0: start more ranks"
+    cure = "name one of these"
+    if messages and (rank, peer) == (last, size):
+        cure = f"let the last rank skip it, or take (rank + 1) % {size} for a ring"
+    if messages and (rank, peer) == (0, -1):
+        cure = f"let rank 0 skip it, or take (rank - 1) % {size} for a ring"
+    return f"{does} rank {peer}, but the ranks are 0 to {last}: {cure}"
 
 
-def _native(operation: Operation, wait: Wait) -> str:
-    """Return where a wait is; for a collective that C++ has started, the line that led to it."""
-    if not operation.name.startswith(NATIVE):
-        return operation.at
-    return f", started inside C++ by {wait.where}" if wait.where else ", started inside C++"
+# --- waits and messages of ranks that nobody asks ------------------------------------------------
+
+
+def whom(operation: Operation | None) -> str:
+    """Return the ranks that an operation waits for, in words: "rank 1", "one of ranks 1 and 2"."""
+    if operation is None:
+        return "another rank"
+    if not operation.collective and operation.peer is not None:
+        return f"rank {operation.peer}"
+    others = [rank for rank in operation.members if rank != operation.rank]
+    return f"{'one of ' * (len(others) > 1)}{names(others)}" if others else "itself"
+
+
+def waits_long(rank: int, seconds: float, operation: Operation | None, where: str) -> str:
+    """Return the sentence on a wait that lasts. where: " at line 4 of …"."""
+    what = f": it {operation.doing}" if operation else ", inside torch,"
+    return f"rank {rank} has waited {seconds:.0f} s for {whom(operation)}{what}{where}"
+
+
+def store_is_gone(operation: Operation, where: str, seconds: float) -> str:
+    """Return the sentence on a rank of checked mode that gets no answer any more."""
+    return (
+        f"rank {operation.rank} {operation.doing}{where}, and rank 0, which keeps the notes of all "
+        f"ranks, has not answered for {seconds:.0f} s: it has ended, or the network between them "
+        "is down"
+    )
+
+
+def message_missed(
+    rank: int, operation: Operation | None, where: str, seconds: float | None
+) -> str:
+    """Return the sentence on a message that didn't come. seconds: it waited so long; None: gloo has
+    lost the connection.
+    """
+    doing = f"rank {rank} {operation.doing}" if operation else f"rank {rank} waits inside torch"
+    who = whom(operation)
+    if seconds is None:
+        return (
+            f"the connection to {who} broke: {doing}{where}. That rank has ended, or the network "
+            "between them is down: read what it said last"
+        )
+    taken = operation and operation.sends
+    missed = f"{who} took no message" if taken else f"no message came from {who}"
+    return f"{missed} within {say_seconds(seconds)}: {doing}{where}"
+
+
+def closed_by_an_earlier_limit(operation: Operation, text: str) -> str:
+    """Return why gloo has closed a connection, where all that it says is that it has; else ""."""
+    if "timeout caused pair closure" not in text:
+        return ""
+    return (
+        f"rank {operation.rank} {operation.doing}, but an earlier wait on the same connection ran "
+        "out of time, and gloo then closes the connection for good: wait() without a time limit "
+        "for messages, or give the group a longer one"
+    )
+
+
+# --- failures ------------------------------------------------------------------------------------
+
+FAILED_FIRST = "rank {rank} failed first{where}: {what}"
+ENDED_ITSELF = "rank {rank} ended itself{where}{how}"
+EXIT_0 = ", with exit status 0: a function ends with return, and sys.exit() ends the whole rank"
+LOST_ITS_PARTNER = (
+    "rank {rank} lost its partner{where}: {gone} had returned already, and {are} no longer there "
+    "to answer: let every rank send, receive and average as often as the others"
+)
+DIED = "rank {rank} ended without a word: {how}"
+LATE = "the ranks did not finish within {seconds}, and were stopped: {sentence}"
+UNREADABLE = (
+    "the result of rank {rank} came back, but can't be unpickled here ({what}): return numbers, "
+    "text, lists or tensors"
+)
+INTERRUPTED = "interrupted: every rank was stopped. Where each stood:"
+NOTHING_MOVES = "nothing has moved for {seconds:.0f} s. Where each rank stands:"
+OFTEN = {
+    "SIGKILL": " (often: the machine ran out of memory)",
+    "SIGABRT": " (often: a receive buffer is smaller than the message; checked=True, or --checked, "
+    "says which)",
+}
+
+
+def died(status: int | None) -> str:
+    """Return how a process died. status: as subprocess has it; None: it hasn't ended."""
+    if status is None:
+        return "it stopped answering"
+    if status >= 0:
+        return f"its process ended itself with exit status {status}"
+    known = -status in {number.value for number in signal.Signals}
+    name = signal.Signals(-status).name if known else f"signal {-status}"
+    return f"it was ended by {name}{OFTEN.get(name, '')}"
+
+
+def were_stopped(ranks: Sequence[int]) -> str:
+    """Return the line on the ranks that had to be stopped; "" if there are none."""
+    return f"  ({names(ranks)} {'was' if len(ranks) == 1 else 'were'} stopped)" if ranks else ""

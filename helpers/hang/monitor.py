@@ -1,27 +1,105 @@
-"""Monitor torch.distributed: record every call before it starts.
+"""Record what a rank asks of torch.distributed, and where it waits.
 
-A rank that is blocked inside torch can't say where. So each function of torch.distributed is
-wrapped: the wrapper records who wants what from whom, at which line, and another thread of the
-rank answers when the launcher asks (`Monitor.standing`). In checked mode the ranks also compare
-what they are about to do (`helpers.hang.checked_mode`).
+Every function of torch.distributed ends in a method of a process group, which returns a Work, and
+waits in Work.wait(). So these two are wrapped, and new_group, which waits for others by itself. A
+thread of the rank answers where it stands (`Monitor.standing`), even while the main thread is
+blocked. What starts inside C++, as DDP's buckets do, is read off torch's own recorder (`flight`).
 """
 
 import contextlib
 import functools
-import inspect
+import os
 import sys
 import threading
 import weakref
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from helpers.hang import calls, direct
-from helpers.hang.log import Log, Standing
-from helpers.hang.operation import Operation
-from helpers.hang.places import Frame, caller
+from helpers import private
+from helpers.hang import cases, flight, threads
+from helpers.hang.operation import LOCAL, NEW_GROUP, RECEIVES, SENDS, Operation
+from helpers.hang.places import NOWHERE, Frame, caller, is_library
 
-MOST_KEPT = 256  # asynchronous operations that the program hasn't waited for
+KEPT = 64  # collectives of a group that are remembered
+MOST_OPEN = 256  # Works kept alive: gloo waits in the destructor of one that the program dropped
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a process group: the function that ends in it, and where its arguments are.
+
+    tensor: the argument whose size must be the same on all ranks; gives, takes: those that hold a
+    part for each rank, and from each. Numbers of arguments, without the group; None if there is
+    none.
+    """
+
+    function: str
+    tensor: int | None = None
+    gives: int | None = None
+    takes: int | None = None
+
+
+GATHER = Method("all_gather_into_tensor", 1, 1, 0)
+SCATTER = Method("reduce_scatter_tensor", 0, 1, 0)
+METHODS = {
+    "send": Method("send", 0),
+    "recv": Method("recv", 0),
+    "recv_anysource": Method("recv", 0),
+    "allreduce": Method("all_reduce", 0),
+    "allreduce_coalesced": Method("all_reduce_coalesced"),
+    "broadcast": Method("broadcast", 0),
+    "reduce": Method("reduce", 0),
+    "allgather": Method("all_gather", 1, 1, 0),
+    "allgather_coalesced": Method("all_gather_coalesced"),
+    "_allgather_base": GATHER,
+    "all_gather_single": GATHER,  # its name since torch 2.13
+    "gather": Method("gather", 1, 1, 0),
+    "scatter": Method("scatter", 0, 1, 0),
+    "reduce_scatter": Method("reduce_scatter", 0, 1, 0),
+    "_reduce_scatter_base": SCATTER,
+    "reduce_scatter_single": SCATTER,
+    "alltoall": Method("all_to_all", None, 1, 0),
+    "alltoall_base": Method("all_to_all_single", None, 1, 0),
+    "all_to_all_single": Method("all_to_all_single", None, 1, 0),
+    "barrier": Method("barrier"),
+    "monitored_barrier": Method("monitored_barrier"),
+}
+WITH_ROOT = {"broadcast": "from", "scatter": "from", "reduce": "to", "gather": "to"}
+
+
+class NoSuchRank(ValueError):
+    """A call names a rank that it can't reach: gloo would wait for it, or abort."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where one rank stands.
+
+    waiting: what its main thread waits for, or None; since: the line of the wait itself.
+    posted: channel -> how many operations; latest: channel of messages -> the last of them.
+    collectives: group -> the last ones called. calls: (place, name) -> how often.
+    moved: changes whenever an operation begins or ends.
+    unsure: why something besides the main thread could still act; "" if nothing can.
+    frames: of the main thread, the outermost first; others: of other threads (name, what they wait
+        for, frames). native: what torch's C++ has started. blocked: whether it may wait there.
+    """
+
+    rank: int
+    waiting: Operation | None = None
+    since: Frame = NOWHERE
+    posted: dict[tuple, int] = field(default_factory=dict)
+    latest: dict[tuple, Operation] = field(default_factory=dict)
+    collectives: dict[str, list[Operation]] = field(default_factory=dict)
+    calls: dict[tuple, int] = field(default_factory=dict)
+    moved: int = 0
+    unsure: str = ""
+    frames: list[Frame] = field(default_factory=list)
+    others: list[tuple[str, Operation | None, list[Frame]]] = field(default_factory=list)
+    native: flight.Flight | None = None
+    blocked: bool = False
 
 
 @functools.cache
@@ -36,294 +114,412 @@ def record_messages(recorder: Any) -> Iterator[None]:
 
     What doesn't block is recorded where it begins to be sent, or is waited for on arrival.
     """
-    watch = the_monitor()
-    watch.begin(recorder.rank)  # torchrun's ranks have not
-    watch.recorder = recorder
+    the_monitor().begin(recorder.rank)  # torchrun's ranks have not
+    the_monitor().recorder = recorder
     try:
         yield
     finally:
-        watch.recorder = None
+        the_monitor().recorder = None
 
 
 class Monitor:
-    """The wrapped torch.distributed of one process."""
+    """The record of one process. Any thread of the program writes, one of ours reads."""
 
-    def __init__(self):
-        self.log = Log()
-        self._preflight: Any = None  # checked mode, since its first operation
-        self._to_check: tuple | None = None  # its store and time limit, before
-        self._beginning = threading.Lock()
-        self._mistake: Callable[[Exception], None] = _say
+    def __init__(self) -> None:
+        self.rank, self.worlds = -1, 0  # torch uses the names of groups again in each world
+        self.check: Any = None  # checked mode's `Check`
         self.recorder: Any = None  # a `Recorder` that wants the messages
-        self._inside = threading.local()  # torch's own calls of its own functions do not count
-        self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-        self._kept: dict[int, Any] = {}  # started, but not waited for
-        self._futures: weakref.WeakSet = weakref.WeakSet()  # of these, the futures were asked for
-        self._limited: set[int] = set()  # threads that wait with their own timeout
+        self.store: Callable | None = None  # opens our launcher's store, for a program's own world
         self._begun = False
+        self._lock = threading.Lock()
+        self._inside = threading.local()  # what torch itself calls doesn't count
+        self._posted: Counter[tuple] = Counter()
+        self._calls: Counter[tuple] = Counter()
+        self._latest: dict[tuple, Operation] = {}
+        self._collectives: dict[str, deque[Operation]] = {}
+        self._waiting: dict[int, tuple[Operation, Frame, bool]] = {}  # by thread
+        self._polls: tuple[Operation, Frame] | None = None  # what the main thread was told isn't so
+        self._open: dict[int, tuple[Any, Operation]] = {}  # by id: a Work not yet waited for
+        self._futures: weakref.WeakSet = weakref.WeakSet()  # Works whose futures were asked for
+        self._moved = 0
 
-    def begin(self, rank: int, mistake: Callable[[Exception], None] | None = None) -> None:
-        """Record from now on what this process, which is rank `rank`, asks of torch.
-
-        Args:
-            rank: the rank of this process.
-            mistake: called in a thread with what checked mode refuses while the program does
-                something else.
-        """
-        self.log.rank = rank
-        self._mistake = mistake or self._mistake
+    def begin(self, rank: int) -> None:
+        """Record from now on what this process, which is rank `rank`, asks of torch."""
+        self.rank = rank
         if not self._begun:
             self._begun = True
             self._wrap()
 
-    def standing(
-        self, returned: bool = False, finished: bool = False, others_act: bool = False
-    ) -> Standing:
-        """Return where this rank stands. Called from a thread that does nothing else.
-
-        Args:
-            returned: the program has ended, and its main thread waits for the others.
-            finished: even that is over, and Python wouldn't wait for any thread that still runs.
-            others_act: something besides the threads may act, such as a child process.
-        """
-        from helpers.hang import flight, threads  # a rank that is never asked needs neither
-
-        self.rest()  # what this thread asks isn't part of the program
-        found = threads.of_program()
-        able = threads.able_to_act(found, returned or finished)
-        main = threading.main_thread().ident
-        ident = able[0] if len(able) == 1 and not finished else main
-        stood = {
-            number: self.log.thread(number, threads.name_of(number), threads.stack(frame))
-            for number, frame in found.items()
-        }
-        mine = stood.pop(ident, None) or self.log.thread(ident, "", [])
-        if returned or finished:
-            stood.pop(main, None)
-        blocked = threads.inside_torch(mine.frames) and not mine.waiting
-        handled = (ident != main or mine.polls) and threads.handles_signals()
-        return self.log.standing(
-            mine,
-            native=flight.read(),
-            blocked=blocked,
-            moved=threads.time_used(ident) if blocked else 0,
-            threads=(
-                others_act
-                or len(able) > (0 if finished else 1)
-                or ident in self._limited
-                or self._calls_back()
-                or handled
-                or threads.serves_calls()
-                or (blocked and self._open_collectives())
-            ),
-            returned=returned,
-            others=list(stood.values()),
-        )
-
-    def not_waited_for(self) -> list[Operation]:
-        """Return the asynchronous operations that nobody has waited for yet, in their order."""
-        return [self._works[work] for work in list(self._kept.values())]
-
-    def _open_collectives(self) -> bool:
-        """Return whether the program has left a collective open; then C++ may not wait for it."""
-        works = list(self._kept.values())
-        return any(self._works[work].collective and not work.is_completed() for work in works)
-
-    def _calls_back(self) -> bool:
-        """Return whether some Work will run a callback: a thread of C++ does that, at its end."""
-        return any(not work.is_completed() for work in list(self._futures))
-
-    def check(self, store, timeout: float) -> None:
-        """Compare from now on every operation with those of the other ranks before it starts.
-
-        Args:
-            store: torch's store of all ranks.
-            timeout: seconds to wait for another rank.
-        """
-        self._to_check = store.clone(), timeout  # torch itself uses the other one, and waits in it
-
-    def end(self) -> None:
-        """End checked mode's thread: Python must not end while it's inside torch."""
-        if self._preflight:
-            self._preflight.end()
-
-    @property
-    def preflight(self) -> Any:
-        """Checked mode's `PreflightCheck`, loaded for the first operation; or None."""
-        if self._to_check:
-            with self._beginning:
-                self._begin_checking()
-        return self._preflight
-
-    def _begin_checking(self) -> None:
-        from helpers.hang.checked_mode import PreflightCheck
-        from helpers.hang.deferred import Deferred
-
-        if self._to_check:
-            store, timeout = self._to_check
-            if not self._preflight:
-                self._wrap_work(Deferred)
-            self._preflight, self._to_check = PreflightCheck(store, self._mistake, timeout), None
-
     def rest(self) -> None:
         """Record nothing that this thread asks from now on: in a benchmark it would count."""
-        self._inside.call = True
+        self._inside.torch = True
+
+    def not_waited_for(self) -> list[Operation]:
+        """Return the operations that nobody has waited for yet, in their order."""
+        return [operation for _, operation in self._open.values()]
+
+    def standing(self, ended: bool = False) -> Standing:
+        """Return where this rank stands. Called from a thread of ours.
+
+        Args:
+            ended: the program has come to its end, and so has its main thread.
+        """
+        found = threads.of_program()
+        main = threading.main_thread().ident
+        frames = threads.stack(found.pop(main, None))
+        with self._lock:
+            waiting, since, limited = self._waiting.get(main, (None, NOWHERE, False))
+            kept = {group: list(each) for group, each in self._collectives.items()}
+            posted, latest, calls = dict(self._posted), dict(self._latest), dict(self._calls)
+        if polls := not waiting and self._polls:
+            if threads.only_polls(frames, polls[1]):
+                waiting, since = polls
+            else:
+                polls = None
+        blocked = not waiting and not ended and threads.inside_torch(frames)
+        open_works = list(self._open.values())
+        reasons = {
+            "has other threads": found,
+            "waits with a time limit of its own": limited,
+            "has callbacks": any(not work.is_completed() for work in list(self._futures)),
+            "handles signals": polls and threads.handles_signals(),
+            "serves remote calls": threads.serves_calls(),
+            "has left a collective open": blocked and any(
+                operation.collective and not work.is_completed() for work, operation in open_works
+            ),
+        }  # fmt: skip
+        others = [
+            (threads.name_of(ident), self._waiting.get(ident, (None,))[0], threads.stack(frame))
+            for ident, frame in found.items()
+        ]
+        return Standing(
+            self.rank, waiting, since, posted, latest, kept, calls,
+            self._moved + (threads.time_used(main) if blocked else 0),
+            next((reason for reason, holds in reasons.items() if holds), ""),
+            frames, others, flight.read(), blocked,
+        )  # fmt: skip
+
+    # --- the wrappers ----------------------------------------------------------------------------
 
     def _wrap(self) -> None:
         import torch.distributed as dist
         from torch.distributed import distributed_c10d as c10d
 
-        modules = (dist, c10d)  # torch's own code looks them up in c10d
-        for name, (function, signature) in calls.signatures().items():
-            watched = self._watched(name, function, self._reader(name, signature))
-            for module in modules:
-                if hasattr(module, name):
-                    setattr(module, name, watched)
-        for module in modules:
-            module.init_process_group = self._watched_init(module.init_process_group)
-        for name in direct.METHODS:
-            if method := getattr(dist.ProcessGroup, name, None):
-                watched = self._watched(direct.METHODS[name], method, direct.reader(name, self.log))
-                setattr(dist.ProcessGroup, name, watched)
-        dist.P2POp.__init__ = direct.watched_batch_op(dist.P2POp.__init__, self.log)
-        self._wrap_work(dist.Work)
+        for method in METHODS:
+            if own := getattr(dist.ProcessGroup, method, None):
+                setattr(dist.ProcessGroup, method, self._posting(method, own))
+        dist.Work.wait = self._awaiting(dist.Work.wait)
+        dist.Work.is_completed = self._asked(dist.Work.is_completed)
+        dist.Work.get_future = self._promising(dist.Work.get_future)
+        private.watch_named_ranks(self._refuse)
+        for name, wrap in (("new_group", self._making), ("init_process_group", self._beginning)):
+            wrapped = wrap(getattr(c10d, name))
+            setattr(dist, name, wrapped)
+            setattr(c10d, name, wrapped)
 
-    def _wrap_work(self, work: type) -> None:
-        work.wait = self._watched_wait(work.wait)
-        work.is_completed = self._watched_question(work.is_completed)
-        work.get_future = self._watched_future(work.get_future)
+    def _posting(self, method: str, own: Callable) -> Callable:
+        from torch.distributed.constants import default_pg_timeout
 
-    def _reader(self, name: str, signature: inspect.Signature) -> Callable:
-        """Return what makes an operation of the arguments of a call, and says if it is async."""
+        @functools.wraps(own)
+        def posting(group, *args, **kwargs):
+            if getattr(self._inside, "torch", False):
+                return own(group, *args, **kwargs)
+            name, place = _called(sys._getframe(1))
+            rest = [*args, *kwargs.values()]
+            try:
+                operation = self._operation(method, name, place, group, rest)
+            except (TypeError, ValueError, LookupError, AttributeError, RuntimeError):
+                return own(group, *args, **kwargs)  # torch itself refuses it
+            # Of monitored_barrier, which is given torch's own limit where the program names none.
+            limits = [value for value in rest if isinstance(value, timedelta)]
+            self.note(operation)
+            with self.waiting(operation, place, any(each < default_pg_timeout for each in limits)):
+                with self._recorded(operation, ("isend",)):
+                    if self.check:
+                        self.check.before(operation)
+                    work = self._call(operation, own, group, *args, **kwargs)
+            return self.remember(work, operation)
 
-        def read(args: tuple, kwargs: dict, place: Frame) -> tuple[Operation | None, bool]:
-            checked = self.preflight is not None
-            return calls.operation_of(name, signature, args, kwargs, self.log, place, checked)
+        return posting
 
-        return read
+    def _call(self, operation: Operation, own: Callable, *args, **kwargs) -> Any:
+        """Call torch's own method; where it refuses parts, the other rank's may say more."""
+        try:
+            return own(*args, **kwargs)
+        except (RuntimeError, ValueError):
+            if self.check and operation.gives + operation.takes:
+                self.check.after(operation)
+            raise
 
-    def _watched_init(self, init: Callable) -> Callable:
-        @functools.wraps(init)
-        def watched(*args, **kwargs) -> Any:
-            done = init(*args, **kwargs)
-            self.log.worlds += 1
+    def _awaiting(self, own: Callable) -> Callable:
+        @functools.wraps(own)
+        def awaiting(work, *args, **kwargs):
+            if getattr(self._inside, "torch", False):
+                return own(work, *args, **kwargs)
+            with self._lock:
+                _, operation = self._open.pop(id(work), (None, None))
+            if operation is None:
+                return own(work, *args, **kwargs)
+            limited = any(value is not None for value in (*args, *kwargs.values()))
+            since = caller(sys._getframe(1))
+            with self.waiting(operation, since, limited):
+                with self._recorded(operation, ("send", *RECEIVES)):
+                    return own(work, *args, **kwargs)
+
+        return awaiting
+
+    def _asked(self, own: Callable) -> Callable:
+        @functools.wraps(own)
+        def asked(work):
+            done = own(work)
+            main = threading.current_thread() is threading.main_thread()
+            _, operation = self._open.get(id(work), (None, None))
+            if main and operation and not getattr(self._inside, "torch", False):
+                self._moved += done and self._polls is not None
+                self._polls = None if done else (operation, caller(sys._getframe(1)))
             return done
 
-        return watched
+        return asked
 
-    def _watched(self, name: str, function: Callable, read: Callable) -> Callable:
-        @functools.wraps(function)
-        def watched(*args, **kwargs) -> Any:
-            if getattr(self._inside, "call", False):
-                return function(*args, **kwargs)
-            place = caller(sys._getframe(1))
-            operation, later = read(args, kwargs, place)
+    def _promising(self, own: Callable) -> Callable:
+        @functools.wraps(own)
+        def promising(work):
+            self._futures.add(work)  # its callback runs in a thread of C++, and may send
+            return own(work)
+
+        return promising
+
+    def _beginning(self, own: Callable) -> Callable:
+        @functools.wraps(own)
+        def beginning(backend=None, init_method=None, **options):
+            by_address = str(init_method or "env").startswith(("env", "tcp"))
+            if self.store and by_address and not options.get("store"):
+                # torch itself would serve one in every network, or find an earlier world's names.
+                options["store"] = self.store(self.worlds + 1, options.get("timeout"))
+                options.setdefault("rank", int(os.environ["RANK"]))
+                options.setdefault("world_size", int(os.environ["WORLD_SIZE"]))
+                init_method = None
+            with self._inside_torch():
+                done = own(backend, init_method, **options)
+            self.worlds += 1
+            return done
+
+        return beginning
+
+    def _making(self, own: Callable) -> Callable:
+        @functools.wraps(own)
+        def making(ranks=None, *args, **kwargs):
+            if getattr(self._inside, "torch", False):
+                return own(ranks, *args, **kwargs)
+            operation = self._new_group(ranks, kwargs)
             if operation is None:
-                return function(*args, **kwargs)
-            self.log.note(operation)
-            call = functools.partial(self._plain, operation, function, args, kwargs)
-            if later:
-                with self._recorded(operation, "send"):
-                    work = self.preflight.start(operation, call) if self.preflight else call()
-                return self._remember(work, operation)
-            limits = [value for value in (*args, *kwargs.values()) if isinstance(value, timedelta)]
-            limited = name == "monitored_barrier" and bool(limits)
-            recorded = self._recorded(operation, "send", "recv")
-            with recorded, self._with_limit(limited), self.log.waiting(operation, place):
-                if self.preflight:
-                    (self.preflight.announce if limited else self.preflight.before)(operation)
-                return call()
+                return own(ranks, *args, **kwargs)
+            self.note(operation)
+            with self.waiting(operation, operation.place):
+                if self.check:
+                    self.check.before(operation)
+                return own(ranks, *args, **kwargs)
 
-        return watched
+        return making
 
-    def _recorded(self, operation: Operation, *kinds: str) -> contextlib.AbstractContextManager:
-        """Return what records the body, if it is a message of these kinds and somebody records."""
-        kind = "send" if operation.sends else "recv" if operation.receives else ""
-        if self.recorder is None or kind not in kinds:
-            return contextlib.nullcontext()
-        return self.recorder.span(kind, peer=operation.peer)
+    def _refuse(self, group: Any, peer: int | None, inside: int | None) -> None:
+        """Refuse the rank that a call names if it isn't there. inside: counted in its group.
 
-    def _remember(self, work: Any, operation: Operation) -> Any:
-        """Record what a Work belongs to, and keep it until the program waits for it.
-
-        gloo waits in the destructor of a Work that the program dropped, and holds Python's lock
-        while it does: the rank would hang and couldn't even say so.
+        Raises:
+            NoSuchRank: with the ranks that the call can reach.
         """
-        if work is not None:
-            self._works[work] = operation
-            self._kept[id(work)] = work
-            if len(self._kept) > MOST_KEPT:
-                self._kept.pop(next(iter(self._kept)))
-        return work
+        import torch.distributed as dist
 
-    def _plain(self, operation: Operation, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """Call torch's own function; what it calls in turn isn't recorded."""
-        self._inside.call = True
         try:
-            with _explaining_a_close(operation):
-                return function(*args, **kwargs)
-        finally:
-            self._inside.call = False
+            members = dist.get_process_group_ranks(group)
+        except (TypeError, ValueError, KeyError, RuntimeError):
+            return  # torch refuses it
+        named = peer if inside is None else members[inside] if 0 <= inside < len(members) else None
+        if named not in members or named == self.rank:
+            name = _called(sys._getframe(2))[0]
+            itself = named == self.rank and name in (*SENDS, *RECEIVES)
+            if named not in members or itself:
+                world = group in (None, dist.group.WORLD)
+                raise NoSuchRank(
+                    cases.no_such_rank(name, self.rank, peer, inside, members, world, itself)
+                )
 
-    def _watched_wait(self, wait: Callable) -> Callable:
-        @functools.wraps(wait)
-        def watched(work, *args, **kwargs) -> Any:
-            operation = self._works.get(work)
-            self._kept.pop(id(work), None)
-            if operation is None or getattr(self._inside, "call", False):
-                return wait(work, *args, **kwargs)
-            with self._with_limit(any(value is not None for value in (*args, *kwargs.values()))):
-                since, recorded = caller(sys._getframe(1)), self._recorded(operation, "recv")
-                with recorded, self.log.waiting(operation, since), _explaining_a_close(operation):
-                    return wait(work, *args, **kwargs)
+    # --- the record ------------------------------------------------------------------------------
 
-        return watched
-
-    def _watched_question(self, is_completed: Callable) -> Callable:
-        @functools.wraps(is_completed)
-        def watched(work) -> bool:
-            completed = is_completed(work)
-            operation = self._works.get(work)
-            if operation is not None and not getattr(self._inside, "call", False):
-                self.log.polled(operation, caller(sys._getframe(1)), completed)
-            return completed
-
-        return watched
-
-    def _watched_future(self, get_future: Callable) -> Callable:
-        @functools.wraps(get_future)
-        def watched(work) -> Any:
-            future = get_future(work)
-            self._futures.add(work)
-            return future
-
-        return watched
+    def note(self, operation: Operation) -> None:
+        """Record an operation before it begins."""
+        with self._lock:
+            self._moved += 1
+            if operation.collective:
+                kept = self._collectives.setdefault(operation.group, deque(maxlen=KEPT))
+                kept.append(operation)
+            else:
+                self._latest[operation.channel] = operation
 
     @contextlib.contextmanager
-    def _with_limit(self, limited: bool) -> Iterator[None]:
-        """Record that this thread's wait in the body may end by itself, if it is `limited`."""
-        if limited:
-            self._limited.add(threading.get_ident())
+    def waiting(self, operation: Operation, since: Frame, limited: bool = False) -> Iterator[None]:
+        """Record that this thread waits while the body runs; what torch calls there is its own."""
+        thread = threading.get_ident()
+        self._waiting[thread] = (operation, since, limited)
+        try:
+            with self._inside_torch():
+                yield
+        except RuntimeError as error:
+            if told := cases.closed_by_an_earlier_limit(operation, str(error)):
+                raise RuntimeError(told) from error
+            error.operation = operation  # for who tells it (helpers.ranks.watch)
+            raise
+        finally:
+            self._waiting.pop(thread, None)
+            self._moved += 1
+
+    def remember(self, work: Any, operation: Operation) -> Any:
+        """Keep a Work, with what it belongs to, until the program waits for it."""
+        if work is not None:
+            with self._lock:
+                self._open[id(work)] = (work, operation)
+                if len(self._open) > MOST_OPEN:
+                    del self._open[next(iter(self._open))]
+        return work
+
+    @contextlib.contextmanager
+    def _inside_torch(self) -> Iterator[None]:
+        self._inside.torch = True
         try:
             yield
         finally:
-            self._limited.discard(threading.get_ident())
+            self._inside.torch = False
+
+    def _recorded(self, operation: Operation, names: tuple) -> contextlib.AbstractContextManager:
+        """Return what records the body, if it is one of these messages and somebody records."""
+        if self.recorder is None or operation.name not in names:
+            return contextlib.nullcontext()
+        return self.recorder.span("send" if operation.sends else "recv", peer=operation.peer)
+
+    def _operation(self, method: str, name: str, place: Frame, group: Any, rest: list) -> Operation:
+        import torch.distributed as dist
+
+        of, members = METHODS[method], tuple(dist.get_process_group_ranks(group))
+        facts: dict[str, Any] = {"members": members, "place": place, "kind": of.function}
+        facts |= {"group": self._name(group), "world": group is dist.group.WORLD}
+        if of.function in ("send", "recv"):
+            facts["tag"] = int(rest[-1])
+            facts["peer"] = None if method == "recv_anysource" else members[rest[1]]
+            if "object" not in name and name != of.function:
+                name = f"i{of.function}" if name else of.function
+        else:
+            name = name or of.function
+            facts["detail"] = _detail(of, rest, members)
+        if of.tensor is not None:
+            tensor = _first(rest[of.tensor])
+            if not tensor.is_contiguous():
+                raise ValueError  # torch refuses it, at this line
+            if "object" not in name:
+                facts |= {"shape": tuple(tensor.shape), "dtype": _dtype(tensor)}
+        if of.gives is not None and "object" not in name:
+            facts["gives"] = _parts(rest, of, of.gives, len(members), -2)
+            facts["takes"] = _parts(rest, of, of.takes, len(members), -3)
+        return self._counted(Operation(name, self.rank, **facts))
+
+    def _new_group(self, ranks: Any, options: dict) -> Operation | None:
+        """Return the operation of creating a group; None if this rank takes no part in it.
+
+        torch wants every rank to create every group, and checked mode makes sure of it, but torch
+        itself waits for the members alone. With use_local_synchronization only they may call.
+        """
+        import torch.distributed as dist
+
+        world = tuple(range(dist.get_world_size()))
+        local = bool(options.get("use_local_synchronization")) and ranks is not None
+        members = tuple(sorted(ranks)) if ranks is not None else world
+        detail, group = f"ranks {', '.join(map(str, members))}", self._name(dist.group.WORLD)
+        if local:
+            if self.rank not in members:
+                return None
+            group = LOCAL + detail
+            made = private.groups_made() - 1  # a part of the name under which torch's ranks meet
+            detail += f"; this rank has made {made} group{'s' * (made != 1)} before"
+        members = world if self.check and not local else members
+        place = caller(sys._getframe(2))
+        return self._counted(
+            Operation(
+                NEW_GROUP, self.rank, group=group, members=members, detail=detail, place=place,
+                world=not local, kind=NEW_GROUP,
+            )
+        )  # fmt: skip
+
+    def _name(self, group: Any) -> str:
+        name = group.group_name
+        return f"{name} of {self.worlds}" if self.worlds > 1 else name
+
+    def _counted(self, operation: Operation) -> Operation:
+        """Return an operation with its number on its channel, and at its place."""
+        with self._lock:
+            index, times = self._posted[operation.channel], 1
+            self._posted[operation.channel] += 1
+            if operation.collective and "object" not in operation.name:
+                self._calls[operation.place, operation.name] += 1
+                times = self._calls[operation.place, operation.name]
+        return replace(operation, index=index, times=times)
 
 
-@contextlib.contextmanager
-def _explaining_a_close(operation: Operation) -> Iterator[None]:
-    """Say why gloo has closed a connection, where all that it says is that it has."""
-    try:
-        yield
-    except RuntimeError as error:
-        if "timeout caused pair closure" not in str(error):
-            raise
-        raise RuntimeError(
-            f"rank {operation.rank} {operation.doing}, but an earlier wait on the same connection "
-            "ran out of time, and gloo then closes the connection for good: wait() without a "
-            "time limit for messages, or give the group a longer one"
-        ) from error
+def _called(frame) -> tuple[str, Frame]:
+    """Return the function of torch.distributed that the program called, and the line of the call.
+
+    Of a P2POp, which is made and not called, it is the function that it names.
+    """
+    name, outer = "", frame
+    while outer is not None and is_library(outer.f_code.co_filename):
+        if outer.f_code.co_filename.endswith("distributed_c10d.py"):
+            name = outer.f_code.co_name
+            if name == "__init__":
+                name = getattr(outer.f_locals.get("op"), "__name__", "")
+        outer = outer.f_back
+    return name, caller(frame)
 
 
-def _say(mistake: Exception) -> None:
-    print(f"[ranks] {mistake}", file=sys.stderr, flush=True)
+def _first(value: Any) -> Any:
+    while isinstance(value, list | tuple):
+        value = value[0]
+    return value
+
+
+def _dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _detail(of: Method, rest: list, members: tuple[int, ...]) -> str:
+    """Return what the ranks must agree on besides the tensor: "SUM", "from rank 0".
+
+    A direct call of a group's method without options says nothing of it.
+    """
+    import torch.distributed as dist
+
+    options, parts = rest[-1] if rest else None, []
+    if hasattr(options, "reduceOp"):
+        known = dist.ReduceOp.RedOpType.__members__.items()
+        parts += [next((name for name, value in known if options.reduceOp == value), "")]
+    if of.function in WITH_ROOT and hasattr(options, "rootRank"):
+        parts += [f"{WITH_ROOT[of.function]} rank {members[options.rootRank]}"]
+    if of.gives is not None and of.tensor is None:  # sizes may differ from rank to rank, types not
+        parts += [_dtype(_first(rest[of.gives]))]
+    return ", ".join(filter(None, parts))
+
+
+def _parts(rest: list, of: Method, number: int, size: int, splits: int) -> tuple[int, ...]:
+    """Return how many numbers of an argument belong to each rank; () if it holds no such parts.
+
+    splits: the argument of all_to_all_single that holds the lengths of the parts, from the end.
+    """
+    value = rest[number]
+    while isinstance(value, list | tuple) and value and isinstance(value[0], list | tuple):
+        value = value[0]
+    if isinstance(value, list | tuple) and number != of.tensor:
+        return tuple(part.numel() for part in value) if len(value) == size else ()
+    value = _first(value)
+    if number == of.tensor:  # all of it, to or from each
+        return (value.numel(),) * size
+    if of.function == "all_to_all_single" and (rows := rest[splits]):
+        row = value.numel() // max(1, len(value))
+        return tuple(row * count for count in rows) if len(rows) == size else ()
+    return tuple((value.numel() + size - 1 - rank) // size for rank in range(size))

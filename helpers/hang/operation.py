@@ -9,13 +9,15 @@ SENDS = ("send", "isend", "send_object_list")
 RECEIVES = ("recv", "irecv", "recv_object_list")
 NEW_GROUP = "new_group"
 LOCAL = "local "  # how the name begins under which only the members of a new group call new_group
+NATIVE = "C++ "  # how the name of a collective begins that has started inside C++
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """What one rank asked for.
 
-    name: as torch calls it: "send", "irecv", "all_reduce" …
+    name: what the student called: "send", "irecv", "all_reduce" … kind: of a collective, what all
+        ranks call it, whatever name they know it by.
     rank: who asked. peer: the other rank of a message; None for a collective, and for a receive
         from any rank.
     group: the name of the process group; members: its ranks.
@@ -45,6 +47,7 @@ class Operation:
     world: bool = True
     gives: tuple[int, ...] = ()
     takes: tuple[int, ...] = ()
+    kind: str = ""
 
     @property
     def sends(self) -> bool:

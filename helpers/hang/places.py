@@ -11,6 +11,7 @@ from types import FrameType
 
 Frame = tuple[str, int, str]  # file, line, function
 Frames = Sequence[Frame]
+NOWHERE: Frame = ("", 0, "")
 CELLS: dict[str, str] = {}  # file name -> what to call it, "cell [7]", for cells of a notebook
 
 
@@ -20,6 +21,7 @@ class Where:
 
     phrase: str = ""
     line: str = ""
+    frame: Frame = NOWHERE
 
 
 def locate(frames: Frames) -> Where:
@@ -35,7 +37,8 @@ def locate(frames: Frames) -> Where:
     inside = f", in {function}" if function not in ("", "<module>") else ""
     source = linecache.getline(name, number).rstrip()
     line = f"  {number:>4} | {source}" if source.strip() else ""
-    return Where(f" at line {number} of {CELLS.get(name, Path(name).name)}{inside}", line)
+    phrase = f" at line {number} of {CELLS.get(name, Path(name).name)}{inside}"
+    return Where(phrase, line, mine[-1])
 
 
 def caller(frame: FrameType | None) -> Frame:

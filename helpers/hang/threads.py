@@ -1,8 +1,4 @@
-"""The threads of a rank: which of them can still act, and which only wait for another.
-
-A rank can be judged by one of its threads if all others wait for that one to end, as in
-thread.join(), or after the end of a program, when Python waits for the threads it has started.
-"""
+"""What the threads of a rank do, and whether something besides the main one could still act."""
 
 import ast
 import linecache
@@ -14,22 +10,21 @@ import time
 from types import FrameType
 
 from helpers import private
-from helpers.hang.log import OURS
 from helpers.hang.places import Frame, Frames, is_library
+
+OURS = "lab "  # how the names of our own threads begin
 
 
 def of_program() -> dict[int, FrameType]:
     """Return the innermost frame of each thread of the program, by the thread's number.
 
     Threads that were started in C++ are included while they run Python, as callbacks do. Left out
-    are checked mode's own threads, the thread that asks, and that of a progress bar.
+    are our own, and that of a progress bar.
     """
-    others = {
-        thread.ident
-        for thread in threading.enumerate()
-        if thread.name.startswith(OURS) or type(thread).__module__.partition(".")[0] == "tqdm"
-    }
-    others.add(threading.get_ident())
+    others = {threading.get_ident()}
+    for thread in threading.enumerate():
+        if thread.name.startswith(OURS) or type(thread).__module__.partition(".")[0] == "tqdm":
+            others.add(thread.ident)
     return {ident: frame for ident, frame in sys._current_frames().items() if ident not in others}
 
 
@@ -39,16 +34,6 @@ def name_of(ident: int) -> str:
         return ""
     thread = next((thread for thread in threading.enumerate() if thread.ident == ident), None)
     return thread.name if thread else "a thread of C++"
-
-
-def able_to_act(threads: dict[int, FrameType], returned: bool) -> list[int]:
-    """Return the threads that do more than wait for another one of them to end.
-
-    returned: the main thread waits for all others.
-    """
-    able = [ident for ident, frame in threads.items() if private.joined_by(frame) not in threads]
-    main = threading.main_thread().ident
-    return [ident for ident in able if not (returned and ident == main)]
 
 
 def stack(frame: FrameType | None) -> list[Frame]:

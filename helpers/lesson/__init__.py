@@ -15,7 +15,5 @@ from helpers.lesson.pictures import show
 from helpers.lesson.questions import predict, reveal
 from helpers.lesson.skipping import skip
 from helpers.lesson.vary import hover, vary
-from helpers.private import postpone_the_compiler
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # for this kernel and for the ranks that it starts
-postpone_the_compiler()

@@ -7,16 +7,14 @@
 
 Files, from the ground up:
 
-    store                    one process among all; where rank 0 serves the store of all ranks
-    agree, connect           from separate processes to one process group
-    launchers, meeting       what the launcher left; where rank 0 listens
-    environment              who am I
-    watch, broken            a rank says for whom it waits, and which message it missed
+    store                    one process among all; the store in which all ranks meet
+    connect                  from separate processes to one process group
+    environment              who am I: what the launcher left, and where rank 0 listens
+    watch                    under other launchers: for whom a rank waits, and deadlocks
     script                   flags, connection and trace of a script, around its lesson
-    protocol                 orders, news and jobs between the notebook and its ranks
-    failure                  how a launch went, and which rank failed first
+    job, failure             what is sent to a rank; how a launch went
     worker                   the program inside a rank
-    forkserver, pool         processes that have imported torch and wait for a job
+    pool                     processes that have imported torch and wait for a job
     output, supervisor       follow one job on its ranks to the end, and leave nothing behind
     start, magic             the calls of a notebook
 """
@@ -39,7 +37,7 @@ _MODULES = {
     "CannotSend": "start",
     "Failure": "failure",
     "LaunchReport": "failure",
-    "PlaceError": "launchers",
+    "PlaceError": "environment",
     "RankFailed": "failure",
     "SOURCES": "environment",
     "discover": "environment",
@@ -68,11 +66,20 @@ def __getattr__(name: str):
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
+def worker_main(*channels) -> None:
+    """Be a rank. Here, so that a launcher which starts one needn't import torch."""
+    from helpers.ranks.worker import main
+
+    main(*channels)
+
+
 def load_ipython_extension(shell) -> None:
-    """Add the `%%ranks` magic: `%load_ext helpers.ranks` calls this."""
+    """Add the `%%ranks` magic, and prepare the first launch: `%load_ext helpers.ranks` calls it."""
     from helpers.ranks.magic import ranks_cell
+    from helpers.ranks.pool import keep_warm
 
     def ranks(line: str, cell: str) -> None:
         ranks_cell(line, cell, shell)
 
     shell.register_magic_function(ranks, "cell")
+    keep_warm(3)

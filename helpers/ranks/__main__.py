@@ -35,8 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
         )
         if logs:
             write_logs(report, logs)
-    except KeyboardInterrupt:
-        print("interrupted: every rank was stopped", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        print(stopped, file=sys.stderr)
         return 130
     except (ValueError, OSError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)

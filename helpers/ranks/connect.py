@@ -8,26 +8,28 @@ It also chooses the backend and with it what a rank computes on: NCCL moves mess
 gloo between processors. (Gloo can add up and broadcast a GPU's tensors, but not send them.)
 """
 
-import atexit
 import os
+import secrets
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from helpers.private import postpone_the_compiler
 from helpers.ranks.store import (
+    SAY_AFTER_S,
     ConnectError,
     Place,
-    all_here,
-    interface_to,
-    keep_to_loopback,
+    choose_networks,
+    launched_store,
     open_store,
-    use_interfaces,
+    store_of_this_attempt,
 )
+from helpers.words import names
 
 if TYPE_CHECKING:
     import torch
 
+LINGER_S = 1.0  # how long rank 0 serves the store after a mistake, so that the others read it
 BACKENDS = ("auto", "gloo", "nccl")
 
 
@@ -49,7 +51,6 @@ def connect(
     timeout: float = 300.0,
     quiet: bool = False,
     checked: bool | None = None,
-    counted: bool = False,
 ) -> "torch.device":
     """Join the process group of all ranks and return the device that this rank computes on.
 
@@ -64,8 +65,6 @@ def connect(
         checked: compare messages and collectives across ranks before they run, and refuse a
             mismatch with an error that names it (over gloo only). None: if the launcher asks for
             it (LAB_CHECKED=1).
-        counted: all ranks have their places and these arguments from one launcher, so there is
-            nothing that they could disagree about.
 
     Raises:
         ConnectError: if a rank is missing, was started twice, or disagrees with the others.
@@ -76,7 +75,6 @@ def connect(
 
     if dist.is_initialized():
         raise ConnectError("this process is connected already: call connect() once")
-    postpone_the_compiler()
     gpus = torch.cuda.device_count()
     choice = choose_backend(backend, place, gpus, dist.is_nccl_available())
     share = max(1, usable_cores() // place.local_world_size)
@@ -85,49 +83,37 @@ def connect(
     if choice.backend == "nccl":
         torch.cuda.set_device(gpu_of(place, gpus))
 
-    # CPU tensors travel over gloo even if GPU tensors travel over NCCL.
-    backends = "cpu:gloo,cuda:nccl" if choice.backend == "nccl" else choice.backend
-    wait = timedelta(seconds=timeout)
-    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # torchrun has counted the ranks
-        from helpers.ranks.agree import store_of_this_attempt
+    from helpers.hang.monitor import the_monitor
 
+    the_monitor().begin(place.rank)
+    wait = timedelta(seconds=timeout)
+    if "LAB_RANK" in os.environ:
+        store = launched_store(0, wait)
+    elif os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # torchrun has counted the ranks
         store = store_of_this_attempt(place, timeout)
     else:
         store = open_store(place, timeout)
-        if not counted:
-            from helpers.ranks.agree import agree
-
-            agree(store, place, choice.backend, timeout)
-        store = dist.PrefixStore("group", store)
-    if all_here(place):
-        keep_to_loopback()
-    elif (name := interface_to(place.address)) and not name.startswith("lo"):
-        use_interfaces({"GLOO_SOCKET_IFNAME": name})
+        agree(store, place, choice.backend, timeout)
+    for name, value in choose_networks(place).items():
+        os.environ.setdefault(name, value)
     dist.init_process_group(
-        backends, store=store, rank=place.rank, world_size=place.world_size, timeout=wait
+        # CPU tensors travel over gloo even if GPU tensors travel over NCCL.
+        "cpu:gloo,cuda:nccl" if choice.backend == "nccl" else choice.backend,
+        store=dist.PrefixStore("group", store),
+        rank=place.rank,
+        world_size=place.world_size,
+        timeout=wait,
     )
-    if checked is None:
-        checked = os.environ.get("LAB_CHECKED") == "1"
-    checked = checked and choice.backend == "gloo"
-    if checked:
-        from helpers.hang.monitor import the_monitor
+    checked = os.environ.get("LAB_CHECKED") == "1" if checked is None else checked
+    if checked and choice.backend == "gloo":
+        from helpers.hang.checked import Check
 
-        if _alone():
-            the_monitor().begin(place.rank)
-            atexit.register(the_monitor().end)
-        the_monitor().check(dist.PrefixStore("checked", store), timeout)
-    if _alone() and place.world_size > 1:
-        from helpers.ranks.broken import tell_broken_messages
+        the_monitor().check = Check(dist.PrefixStore("checked", store.clone()))
+    if "LAB_RANK" not in os.environ and place.world_size > 1:  # nobody watches this rank
         from helpers.ranks.watch import the_watch
 
-        log = meeting = None
-        if checked:
-            from helpers.ranks.deadlock import Meeting
-
-            log, standings = the_monitor().log, dist.PrefixStore("standings", store)
-            meeting = Meeting(standings, the_monitor(), place.world_size)
-        the_watch().begin(place.rank, choice.backend == "gloo", timeout, log, meeting)
-        tell_broken_messages(place.rank)
+        meeting = dist.PrefixStore("standings", store.clone())
+        the_watch().begin(place, choice.backend == "gloo", meeting, timeout)
     if place.rank == 0 and not quiet:
         print(f"[ranks] {place.world_size} ranks over {choice.backend}: {choice.why}", flush=True)
     return rank_device()
@@ -147,18 +133,59 @@ def disconnect() -> None:
     """Leave the process group, if this process is in one."""
     import torch.distributed as dist
 
-    if _alone():
+    if "LAB_RANK" not in os.environ:
         from helpers.ranks.watch import the_watch
 
         the_watch().end()
     if dist.is_initialized():
         dist.destroy_process_group()
-    use_interfaces({})
 
 
-def _alone() -> bool:
-    """Return whether no launcher of ours watches this rank, so that it has to watch itself."""
-    return "LAB_RANK" not in os.environ
+def agree(store, place: Place, backend: str, timeout: float) -> None:
+    """Return once every rank has come, exactly once, with the same world size and backend.
+
+    torch waits, silently and for many minutes, where that isn't so. A rank that finds a mistake
+    leaves it in the store, so that all ranks end with the same sentence.
+
+    Raises:
+        ConnectError: if the ranks disagree, one was started twice, or one did not come in time.
+    """
+    terms, me, mistake = f"{place.world_size} {backend} {place.rank}", secrets.token_hex(8), ""
+    size, theirs, whose = store.compare_set("terms", "", terms).decode().split()
+    if str(place.world_size) != size:
+        mistake = (
+            f"the ranks disagree about the world size: rank {whose} has {size} and rank "
+            f"{place.rank} has {place.world_size}; start every rank with the same number"
+        )
+    elif backend != theirs:
+        mistake = (
+            f"the ranks disagree about the backend: rank {whose} takes {theirs} and rank "
+            f"{place.rank} takes {backend}; name one for all with --backend"
+        )
+    elif store.compare_set(f"came/{place.rank}", "", me).decode() != me:
+        mistake = (
+            f"rank {place.rank} was started twice: give each process a rank of its own, from 0 to "
+            f"{place.world_size - 1}"
+        )
+    begun, said = time.monotonic(), False
+    while True:
+        missing = [rank for rank in range(place.world_size) if not store.check([f"came/{rank}"])]
+        waited = time.monotonic() - begun
+        if waited > timeout and missing:
+            mistake = mistake or f"after {timeout:.0f} s {names(missing)} did not come"
+        if mistake:
+            store.set("mistake", mistake)
+        elif store.check(["mistake"]):
+            mistake = store.get("mistake").decode()
+        if mistake:
+            time.sleep(LINGER_S * (place.rank == 0))
+            raise ConnectError(mistake)
+        if not missing:
+            return
+        if waited > SAY_AFTER_S and not said:
+            said = True
+            print(f"[ranks] rank {place.rank} waits for {names(missing)}", flush=True)
+        time.sleep(0.01 if waited < 1 else 0.1)
 
 
 def require_backend(request: str) -> None:

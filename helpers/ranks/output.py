@@ -4,7 +4,6 @@ import codecs
 import re
 from collections.abc import Callable
 
-MARK = "[rank {rank}] "
 LINES = re.compile(r"[^\r\n]*[\r\n]|[^\r\n]+")
 MOST_SHOWN = 1_000_000  # characters of one rank on the screen: more would choke a browser
 MOST_KEPT = 2_000_000  # characters of one rank in the report
@@ -19,37 +18,32 @@ class Output:
 
     def __init__(self, ranks: int, write: Callable[[str], object] | None):
         self._write = write
-        self._kept = [_KeptText() for _ in range(ranks)]
-        self._shown = [0] * ranks
-        self._open = [""] * ranks
-        self._bar: tuple[int, int] | None = (
-            None  # the rank whose bar is on the screen, and its width
-        )
+        self._kept: list[list[str]] = [[] for _ in range(ranks)]  # joined when read, or too long
+        self._length, self._left_out = [0] * ranks, [0] * ranks
+        self._shown, self._open = [0] * ranks, [""] * ranks
+        self._bar: tuple[int, int] | None = None  # the rank whose bar is on the screen, its width
         decoder = codecs.getincrementaldecoder("utf-8")
         self._decoders = [decoder(errors="backslashreplace") for _ in range(ranks)]
 
     @property
     def texts(self) -> list[str]:
         """What each rank printed, without marks; of a long text only the beginning and the end."""
-        return [kept.text for kept in self._kept]
+        return ["".join(kept) for kept in self._kept]
 
     def add(self, rank: int, data: bytes, final: bool = False) -> None:
         """Take what one rank printed; `final` ends a line that it left open."""
         text = self._decoders[rank].decode(data, final).replace("\r\n", "\n")
-        self._kept[rank].add(text)
+        self._keep(rank, text)
         if self._write is None or self._shown[rank] > MOST_SHOWN:
             return
         lines = LINES.findall(self._open[rank] + text)
         self._open[rank] = ""
         if lines and lines[-1][-1] not in "\r\n":
-            self._open[rank] = lines.pop()
-        if final and self._open[rank]:
-            lines.append(self._open[rank] + "\n")
-            self._open[rank] = ""
-        if len(self._open[rank]) > MOST_SHOWN:  # a line without an end
-            lines.append(self._open[rank] + "\n")
-            self._open[rank] = ""
-        shown = "".join(self._line(rank, self._mark(rank, line) + line) for line in lines)
+            if final or len(lines[-1]) > MOST_SHOWN:  # a line without an end
+                lines[-1] += "\n"
+            else:
+                self._open[rank] = lines.pop()
+        shown = "".join(self._line(rank, line) for line in lines)
         self._shown[rank] += len(shown)
         if self._shown[rank] > MOST_SHOWN:
             shown = shown[:MOST_SHOWN].rstrip("\n") + (
@@ -59,47 +53,26 @@ class Output:
         if shown:
             self._write(shown)
 
-    def _mark(self, rank: int, line: str) -> str:
-        """Return the mark of a line; none for a single rank, or if the line names its rank."""
-        alone = len(self._kept) == 1 or line.startswith(f"rank {rank} ")
-        return "" if alone else MARK.format(rank=rank)
-
     def _line(self, rank: int, line: str) -> str:
-        """Return a line as written to the screen, whose last row may hold a progress bar."""
+        """Return a line with its mark; none for a single rank, or if the line names its rank."""
+        alone = len(self._kept) == 1 or line.startswith(f"rank {rank} ")
         owner, width = self._bar or (rank, 0)
-        text = line.rstrip("\r\n")
-        if line.endswith("\r"):
-            if not text.removeprefix(MARK.format(rank=rank)).strip() or owner < rank:
-                return ""
-            self._bar = (rank, len(text))
-            return text.ljust(width) + "\r"
-        self._bar = None
-        return text.ljust(width) + "\n" if width else line
+        text, end = line[:-1], line[-1]
+        if end == "\r" and (not text.strip() or owner < rank):
+            return ""
+        text = text if alone else f"[rank {rank}] {text}"
+        self._bar = (rank, len(text)) if end == "\r" else None
+        return text.ljust(width) + end
 
-
-class _KeptText:
-    """The text of one rank: all of it, or its beginning and its end."""
-
-    def __init__(self):
-        self._parts: list[str] = []  # joined when read: adding must stay cheap
-        self._length = 0
-        self._begin = ""
-        self._left_out = 0
-
-    def add(self, text: str) -> None:
-        self._parts.append(text)
-        self._length += len(text)
-        if self._length > 2 * MOST_KEPT:
-            whole = "".join(self._parts)
-            if not self._begin:
-                self._begin, whole = whole[: MOST_KEPT // 2], whole[MOST_KEPT // 2 :]
-            self._left_out += len(whole) - MOST_KEPT // 2
-            self._parts = [whole[-MOST_KEPT // 2 :]]
-            self._length = len(self._parts[0])
-
-    @property
-    def text(self) -> str:
-        end = "".join(self._parts)
-        if not self._left_out:
-            return self._begin + end
-        return f"{self._begin}\n[{self._left_out:,} characters left out]\n{end}"
+    def _keep(self, rank: int, text: str) -> None:
+        self._kept[rank].append(text)
+        self._length[rank] += len(text)
+        if self._length[rank] > 2 * MOST_KEPT:
+            begin, *rest = self._kept[rank] if self._left_out[rank] else ["", *self._kept[rank]]
+            whole, half = "".join(rest[bool(self._left_out[rank]) :]), MOST_KEPT // 2
+            if not self._left_out[rank]:
+                begin, whole = whole[:half], whole[half:]
+            self._left_out[rank] += len(whole) - half
+            note = f"\n[{self._left_out[rank]:,} characters left out]\n"
+            self._kept[rank] = [begin, note, whole[-half:]]
+            self._length[rank] = MOST_KEPT

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from functools import partial
 
 from helpers.plain_errors import plain_errors
-from helpers.private import postpone_the_compiler
 from helpers.ranks.connect import BACKENDS, connect, disconnect
-from helpers.ranks.environment import SOURCES, Place, find_place
+from helpers.ranks.environment import SOURCES, find_place
+from helpers.ranks.store import Place
 
 Check = Callable[[argparse.Namespace, int], object]
 MOST_SECONDS = 1_000_000  # eleven days
@@ -80,7 +80,6 @@ def run_alone(read_flags: Callable[[], argparse.Namespace], train: Callable[...,
     Args:
         train: train(options) returns a tuple that ends in the trace; it prints the losses itself.
     """
-    postpone_the_compiler()
     with plain_errors():
         options = read_flags()
         result = train(options)

@@ -3,7 +3,7 @@
     launch(train, ranks=3)                   a function of the notebook, one result per rank
     run_script("intro_DP_GA.py", ranks=3)    a script
 
-Every launch starts fresh interpreters.  Values go in as arguments and come back as results, and
+Every launch starts fresh processes.  Values go in as arguments and come back as results, and
 nothing else survives, so that running a cell twice returns the same result.
 """
 
@@ -12,7 +12,7 @@ import linecache
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from helpers import private
@@ -20,8 +20,8 @@ from helpers.files import as_path
 from helpers.hang.places import CELLS
 from helpers.ranks.connect import require_backend, usable_cores
 from helpers.ranks.failure import Failure, LaunchReport, RankFailed
+from helpers.ranks.job import Job, pack
 from helpers.ranks.pool import in_notebook, the_shell
-from helpers.ranks.protocol import Call, RankContext, Script, pack
 from helpers.ranks.supervisor import run_job
 
 MOST_RANKS = 64
@@ -82,19 +82,15 @@ def run_call(
 
     Args:
         write: prints what the ranks print; None prints nothing.
-        options: of the `RankContext`.
+        options: of the `Job`.
     """
     check_limits(ranks, options["timeout"])
     require_backend(options["backend"])
     cells = notebook_cells()
-    context = RankContext(
-        folder=os.getcwd(),
-        import_path=[p or os.getcwd() for p in sys.path],
-        cells=cells,
-        sources={name: "".join(linecache.getlines(name)) for name in cells},
-        **options,
-    )
-    return run_job(Call(pack_call(function, tuple(args))), ranks, context, write)
+    sources = {name: "".join(linecache.getlines(name)) for name in cells}
+    call = pack_call(function, tuple(args))
+    job = Job(os.getcwd(), _path(), cells=cells, sources=sources, call=call, **options)
+    return run_job(job, ranks, write)
 
 
 def run_script(
@@ -123,15 +119,13 @@ def run_script(
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise FileNotFoundError(f"the script {path} {what}: name a Python file")
-    context = RankContext(
-        folder=os.getcwd(),
-        import_path=[p for p in sys.path if p],
-        timeout=timeout,
-        quiet=quiet,
-        checked=checked,
-    )
-    job = Script(str(path), [str(a) for a in args])
-    return run_job(job, ranks, context, write=None if quiet else write_now)
+    script = [str(path), *map(str, args)]
+    how = {"timeout": timeout, "quiet": quiet, "checked": checked, "script": script}
+    return run_job(Job(os.getcwd(), _path(), **how), ranks, None if quiet else write_now)
+
+
+def _path() -> list[str]:
+    return [folder or os.getcwd() for folder in sys.path]
 
 
 def raise_failure(failure: Failure | None) -> None:
@@ -146,13 +140,11 @@ def raise_failure(failure: Failure | None) -> None:
 
 
 def write_now(text: str) -> None:
-    """Print the output of the ranks immediately."""
     sys.stdout.write(text)
     sys.stdout.flush()
 
 
 def check_limits(ranks: int, timeout: float) -> None:
-    """Raise ValueError for an invalid number of ranks or an invalid time-out."""
     if not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= MOST_RANKS:
         cores = usable_cores()
         raise ValueError(
@@ -178,50 +170,28 @@ def pack_call(function: Callable, arguments: tuple) -> bytes:
     try:
         return pack((function, arguments))
     except Exception as error:
-        raise CannotSend(_explain(function, arguments, error)) from None
-
-
-def _explain(function: Callable, arguments: tuple, error: Exception) -> str:
-    name = getattr(function, "__name__", repr(function))
-    for index, value in enumerate(arguments):
-        if not _travels(value):
-            return f"argument {index + 1} of {name}() cannot be sent to the ranks: " + _cure(value)
-    for variable, value in sorted(_outer_variables(function).items()):
-        if not _travels(value):
-            return f"{name}() cannot be sent to the ranks, because it uses {variable!r}: " + _cure(
-                value
-            )
-    return f"{name}() cannot be sent to the ranks: {error}"
-
-
-def _outer_variables(function: Callable) -> Mapping[str, Any]:
-    """Return the globals and closure variables that a function uses."""
-    function = inspect.unwrap(function)
-    if not inspect.isfunction(function):
-        return {}
-    found = inspect.getclosurevars(function)
-    return {**found.globals, **found.nonlocals}
-
-
-def _travels(value: Any) -> bool:
-    try:
-        pack(value)
-    except Exception:
-        return False
-    return True
+        name, found = getattr(function, "__name__", repr(function)), inspect.unwrap(function)
+        values = [(f"argument {n} of {name}()", "", v) for n, v in enumerate(arguments, 1)]
+        if inspect.isfunction(found):
+            used = inspect.getclosurevars(found)
+            each = sorted((used.globals | used.nonlocals).items())
+            values += [(f"{name}()", f", because it uses {n!r}", v) for n, v in each]
+        for what, why, value in values:
+            try:
+                pack(value)
+            except Exception:
+                sentence = f"{what} cannot be sent to the ranks{why}: {_cure(value)}"
+                raise CannotSend(sentence) from None
+        raise CannotSend(f"{name}() cannot be sent to the ranks: {error}") from None
 
 
 def _cure(value: Any) -> str:
+    kind, cure = f"a {_kind(value)}", "make it inside the function instead"
     if hasattr(value, "fileno") and hasattr(value, "read"):
         return f"it is an open file ({value.name!r}); open the file inside the function instead"
     if hasattr(value, "acquire") and hasattr(value, "release"):
-        return (
-            f"it is a {_kind(value)}, which means nothing in another process; make it inside the "
-            "function instead"
-        )
-    if inspect.isgenerator(value):
-        return "it is a generator; make it inside the function instead"
-    return f"it is a {_kind(value)}; make it inside the function instead"
+        kind += ", which means nothing in another process"
+    return f"it is {kind}; {cure}"
 
 
 def _kind(value: Any) -> str:

@@ -1,22 +1,17 @@
 """The place of one process among all, and the store in which all ranks meet.
 
-Rank 0 serves torch's key-value store; here is how, and how the others find it.
-
-The store has no password, and torch would serve it on every network of the machine, whatever
-address it is told. So if all ranks are on this machine, the store uses a socket of ours that
+The store, torch's, has no password, and torch would serve it on every network of the machine,
+whatever address it is told. So if all ranks are on this machine it gets a socket of ours that
 listens on the loopback only.
 """
 
 import contextlib
-import importlib
 import ipaddress
 import os
 import platform
 import socket
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -48,6 +43,10 @@ class ConnectError(RuntimeError):
     """The ranks could not become one group; the message says why and what to do."""
 
 
+class PortTaken(ConnectError):
+    """Somebody else listens where rank 0 should."""
+
+
 def is_here(address: str) -> bool:
     """Return whether an address is the loopback on every machine, as "localhost" is."""
     with contextlib.suppress(ValueError):
@@ -61,169 +60,147 @@ def all_here(place: Place) -> bool:
     return counted or is_here(place.address)
 
 
-def serve_store(address: str, port: int = 0, **options):
+def listen(port: int = 0) -> socket.socket:
+    """Listen on the loopback only, at any free port if it is 0."""
+    return socket.create_server((HERE, port), backlog=socket.SOMAXCONN)
+
+
+def serve_store(address: str, port: int = 0, listening: socket.socket | None = None, **options):
     """Serve a store, on the loopback only if that is the address; port 0 takes any free port.
 
     On Windows the store listens on every network, because torch accepts no socket from us there.
 
     Args:
+        listening: a socket that listens already.
         options: options of torch's TCPStore.
 
     Raises:
         OSError, torch.distributed.DistError: if the port is in use.
     """
-    import torch.distributed as dist
-
-    if is_here(address) and sys.platform != "win32":
-        options["master_listen_fd"], port = _listen(address, port)
-    return dist.TCPStore(address, port, is_master=True, wait_for_workers=False, **options)
-
-
-def keep_to_loopback() -> None:
-    """Keep everything that `init_process_group` opens in this process on the loopback.
-
-    That is a store at MASTER_PORT, unless MASTER_ADDR is another machine, and the sockets of gloo,
-    NCCL and RPC, which would otherwise listen on the network of the machine's own name.
-    """
-    use_interfaces(loopback_variables())
-    if sys.platform != "win32":
-        # By its full name: torch.distributed has a function of the same name.
-        importlib.import_module("torch.distributed.rendezvous").TCPStore = _store_of_torch
-
-
-def _store_of_torch(host_name, port, world_size=None, is_master=False, *args, **options):
-    """Open a TCPStore in place of torch's own rendezvous, on the loopback if possible."""
     from torch.distributed import TCPStore
 
-    if is_master and is_here(host_name):
-        # Leave a port in use to torch: this process may be serving a store there already.
-        with contextlib.suppress(OSError):
-            options["master_listen_fd"], port = _listen(host_name, port)
-    return TCPStore(host_name, port, world_size, is_master, *args, **options)
+    if sys.platform == "win32":
+        if listening:
+            port = listening.getsockname()[1]
+            listening.close()
+    elif listening or is_here(address):
+        listening = listening or listen(port)
+        port = listening.getsockname()[1]
+        options["master_listen_fd"] = listening.detach()
+    return TCPStore(address, port, is_master=True, wait_for_workers=False, **options)
 
 
-def _listen(address: str, port: int) -> tuple[int, int]:
-    """Listen on the loopback; return the descriptor, which torch will close, and the port."""
-    family, host = (socket.AF_INET6, "::1") if address == "::1" else (socket.AF_INET, HERE)
-    listening = socket.create_server((host, port), family=family, backlog=socket.SOMAXCONN)
-    port = listening.getsockname()[1]
-    return listening.detach(), port
+def launched_store(number: int, wait: timedelta | None = None):
+    """Open the store that rank 0 of our own launcher serves, under a name for each world.
+
+    gloo would find the addresses that an earlier world has left there, and call them.
+    """
+    from torch.distributed import PrefixStore, TCPStore
+
+    where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    store = TCPStore(*where, is_master=False, **({"timeout": wait} if wait else {}))
+    return PrefixStore(f"world/{number}", store)
+
+
+def store_of_this_attempt(place: Place, timeout: float):
+    """Under torchrun: open a store that no earlier attempt has written to.
+
+    torchrun keeps one for all attempts, and after a restart gloo would call dead ranks. Each
+    machine counts the attempts for itself, so rank 0 serves a store anew and leaves its port there.
+    """
+    from torch.distributed import DistError, TCPStore
+
+    wait, begun = timedelta(seconds=timeout), time.monotonic()
+    kept = TCPStore(place.address, place.port, is_master=False, timeout=wait)
+    address = HERE if all_here(place) else place.address
+    if place.rank == 0:
+        store = serve_store(address, timeout=wait)
+        kept.set("lab/port", str(store.port))
+        return store
+    while True:
+        port = int(kept.get("lab/port"))
+        try:
+            socket.create_connection((address, port), timeout=5).close()
+            return TCPStore(address, port, is_master=False, timeout=wait)
+        except (OSError, DistError) as error:  # the port of the previous attempt
+            if time.monotonic() - begun > timeout:
+                raise ConnectError(
+                    f"rank {place.rank} waited {timeout:.0f} s for the store of rank 0 at "
+                    f"{address}:{port}: {_first_line(error)}"
+                ) from None
+        time.sleep(0.05)
 
 
 def open_store(place: Place, timeout: float):
-    """Open the store of all ranks: rank 0 serves it, and the others connect to it."""
+    """Open the store of ranks that nobody has counted: rank 0 serves it, the others call it.
+
+    Raises:
+        ConnectError: if the address is unknown or the port taken, or rank 0 doesn't come.
+    """
     import torch.distributed as dist
 
-    port, serves = place.port, place.rank == 0
-    if "LAB_STORE_PORT" in os.environ:  # our own launcher serves it already, on a free port
-        port, serves = int(os.environ["LAB_STORE_PORT"]), False
-    where = f"{place.address}:{port}"
-    _look_up(place.address)
-    if serves:
-        _require_own(place.address)
-    else:
-        _await_rank_0(place, port, timeout)
+    wait, where = timedelta(seconds=timeout), f"{place.address}:{place.port}"
     try:
-        wait = timedelta(seconds=timeout)
-        with _without_stacks():
-            if serves:
-                return serve_store(place.address, port, timeout=wait)
-            return dist.TCPStore(place.address, port, is_master=False, timeout=wait)
-    except (dist.DistError, RuntimeError, OSError) as error:
-        text = str(error).lower()
-        if serves and ("eaddrinuse" in text or "in use" in text):
-            raise ConnectError(
-                f"port {port} is in use by another program (or by ranks of an earlier run): set "
-                f"MASTER_PORT to another number for every rank, or let "
-                f"'python -m helpers.ranks -n {place.world_size} SCRIPT' find a free one"
-            ) from None
-        if serves:
-            raise ConnectError(f"rank 0 cannot listen at {where}: {first_line(error)}") from None
-        raise ConnectError(
-            f"rank {place.rank} called {where}, but what answers there is not rank 0 of this "
-            f"run: set MASTER_PORT to another number for every rank ({first_line(error)})"
-        ) from None
-
-
-def _look_up(address: str) -> None:
-    """Raise ConnectError if the name of rank 0's machine can't be resolved."""
-    try:
-        socket.getaddrinfo(address, None)
+        found = socket.getaddrinfo(place.address, None)
     except (socket.gaierror, UnicodeError):
         raise ConnectError(
-            f"the address {address!r} of rank 0 is not known on this machine: set MASTER_ADDR to "
-            "a name or number that is, the same for every rank"
+            f"the address {place.address!r} of rank 0 is not known on this machine: set "
+            "MASTER_ADDR to a name or number that is, the same for every rank"
         ) from None
+    if place.rank:
+        _await_rank_0(place, timeout)
+        return dist.TCPStore(place.address, place.port, is_master=False, timeout=wait)
+    if not any(_is_own(family, address) for family, *_, address in found):
+        raise ConnectError(  # torch would call it until its time-out
+            f"rank 0 is on {platform.node()}, and the ranks were told to meet at {place.address}, "
+            "which is another machine: set MASTER_ADDR to the name or address of rank 0's machine "
+            "for every rank"
+        )
+    try:
+        return serve_store(place.address, place.port, timeout=wait)
+    except (dist.DistError, OSError) as error:
+        if "in use" in str(error).lower() or "eaddrinuse" in str(error).lower():
+            raise PortTaken(
+                f"port {place.port} is in use by another program (or by ranks of an earlier run): "
+                "set MASTER_PORT to another number for every rank, or let "
+                f"'python -m helpers.ranks -n {place.world_size} SCRIPT' find a free one"
+            ) from None
+        raise ConnectError(f"rank 0 cannot listen at {where}: {_first_line(error)}") from None
 
 
-def _require_own(address: str) -> None:
-    """Raise ConnectError if rank 0, which is here, is to listen at another machine's address.
-
-    torch would call that address until its time-out.
-    """
-    for family, _, _, _, where in socket.getaddrinfo(address, None):
-        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.bind((where[0], 0, *where[2:]))
-            return
-    raise ConnectError(
-        f"rank 0 is on {platform.node()}, and the ranks were told to meet at {address}, which is "
-        "another machine: set MASTER_ADDR to the name or address of rank 0's machine for every rank"
-    )
+def _is_own(family: int, address: tuple) -> bool:
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.bind((address[0], 0, *address[2:]))
+        return True
+    return False
 
 
-@contextlib.contextmanager
-def _without_stacks() -> Iterator[None]:
-    """Keep back what the body writes to stderr, and drop it if it raises: the error says it all.
-
-    torch's C++ writes a stack of thirty lines for each time that it calls again.
-    """
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as written:
-        os.dup2(written.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            os.dup2(kept, 2)
-            raise
-        else:
-            os.dup2(kept, 2)
-            written.seek(0)
-            os.write(2, written.read())
-        finally:
-            os.close(kept)
-
-
-def _await_rank_0(place: Place, port: int, timeout: float) -> None:
-    """Wait until something listens where rank 0 should; raise ConnectError after the time-out."""
-    begun, said = time.monotonic(), False
+def _await_rank_0(place: Place, timeout: float) -> None:
+    begun, said, where = time.monotonic(), False, f"{place.address}:{place.port}"
     while True:
         try:
-            socket.create_connection((place.address, port), timeout=5).close()
+            socket.create_connection((place.address, place.port), timeout=5).close()
             return
-        except ConnectionRefusedError:
-            pass
         except OSError as error:
-            if time.monotonic() - begun > timeout:
-                raise ConnectError(
-                    f"rank 0 cannot be reached at {place.address}:{port}: {error}"
-                ) from None
+            why = "but nothing listens there: start rank 0 too"
+            if not isinstance(error, ConnectionRefusedError):
+                why = f"which cannot be reached: {error}"
         waited = time.monotonic() - begun
         if waited > SAY_AFTER_S and not said:
             said = True
-            print(f"[ranks] rank {place.rank} waits for rank 0 at {place.address}:{port}")
-            sys.stdout.flush()
+            print(f"[ranks] rank {place.rank} waits for rank 0 at {where}", flush=True)
         if waited > timeout:
             raise ConnectError(
-                f"rank {place.rank} waited {timeout:.0f} s for rank 0 at {place.address}:{port}, "
-                "but nothing listens there: start rank 0 too"
+                f"rank {place.rank} waited {timeout:.0f} s for rank 0 at {where}, {why}"
             )
         time.sleep(0.05)
 
 
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's text."""
+def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0][:200] if str(error).strip() else repr(error)
+
+
+# --- networks ------------------------------------------------------------------------------------
 
 
 def loopback_variables() -> dict[str, str]:
@@ -239,19 +216,12 @@ def loopback_variables() -> dict[str, str]:
     return {f"{library}_SOCKET_IFNAME": name for library in libraries}
 
 
-def use_interfaces(variables: dict[str, str]) -> None:
-    """Set the variables that a person hasn't set, and take back what an earlier call set.
-
-    A process may connect twice, and the ranks that it launches afterwards inherit its environment.
-    """
-    for name in [name for name, value in _set_here.items() if os.environ.get(name) == value]:
-        del os.environ[name]
-    _set_here.clear()
-    _set_here.update((n, value) for n, value in variables.items() if n not in os.environ)
-    os.environ.update(_set_here)
-
-
-_set_here: dict[str, str] = {}
+def choose_networks(place: Place) -> dict[str, str]:
+    """Return the variables for the networks that reach all ranks."""
+    if all_here(place):
+        return loopback_variables()
+    name = interface_to(place.address)
+    return {"GLOO_SOCKET_IFNAME": name} if name and not name.startswith("lo") else {}
 
 
 def interface_to(address: str) -> str | None:

@@ -1,64 +1,59 @@
 """Run one job on several ranks: hand it out, follow the news, and leave nothing behind."""
 
+import math
 import os
 import pickle
-import queue
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
+from multiprocessing.connection import wait
 from typing import Any
 
-from helpers.ranks.environment import free_port
-from helpers.ranks.failure import (
-    Failure,
-    LaunchReport,
-    RankState,
-    first_failure,
-    only_echoes,
-    stopped,
-    unreadable,
-)
+from helpers.hang import cases
+from helpers.ranks import pool
+from helpers.ranks.failure import Failure, LaunchReport, RankState, first_failure, only_echoes
+from helpers.ranks.job import Job
 from helpers.ranks.output import Output
-from helpers.ranks.pool import RankProcess, in_notebook, rank_defaults, the_pool
-from helpers.ranks.protocol import Call, News, RankContext, Script
 from helpers.ranks.store import HERE, Place
+from helpers.words import say_seconds, text_of
 
-EXIT_S = 5.0  # how long a finished rank may take to exit
 START_S = 120.0  # how long interpreters may take to start
+EXIT_S = 5.0  # how long a finished rank may take to exit
 GRACE_S = 0.3  # after the first failure: time for the other ranks to report theirs
 CAUSE_S = 4.0  # after the mere echo of a failure: time for its cause to arrive
 ASK_S = 0.5  # how often the ranks are asked where they stand
 STALL_S = 2.0  # how long nothing may move before we look for a deadlock
-STALL_ROUNDS = 3  # and how often all ranks must have answered since: machines get suspended
+STALL_ROUNDS = 4  # and how often all ranks must have answered since: machines get suspended
 ANSWER_S = 1.0  # how long a rank may take to say where it stands
+NOTE_S = 10.0  # after this long without a move, and without a verdict, the rows are shown
 
 
-def run_job(
-    job: Call | Script,
-    ranks: int,
-    context: RankContext,
-    write: Callable[[str], object] | None,
-) -> LaunchReport:
+def run_job(job: Job, ranks: int, write: Callable[[str], object] | None) -> LaunchReport:
     """Start the processes, hand each the job, follow them to the end, and leave nothing behind."""
-    not_inside_a_rank()
+    if "LAB_RANK" in os.environ:
+        raise RuntimeError(
+            f"this code runs inside rank {os.environ['LAB_RANK']} already, and a rank cannot start "
+            "ranks: call launch() or %%ranks from the notebook, outside of the function"
+        )
     begun = time.monotonic()
-    news: queue.Queue[News] = queue.Queue(
-        maxsize=256
-    )  # a flood of text blocks the rank that prints it
-    pool = the_pool()
-    taken = pool.take(ranks, news)
-    run = Supervisor(job, context, taken, news, Output(ranks, write))
+    run = Run(job, pool.take(ranks), write)
     try:
-        run.processes[0].order(kind="serve")
         failure = run.follow()
+    except KeyboardInterrupt as error:
+        stood = run.interrupted()
+        error.args = (stood,)
+        error._render_traceback_ = lambda: [f"KeyboardInterrupt: {stood}"]  # none of our frames
+        raise
     finally:
         run.end()
-        if in_notebook():
-            pool.size = max(pool.size, ranks)
-        pool.refill()
-    results = [None] * ranks
+        if pool.in_notebook():
+            pool.keep_warm(ranks)
+        pool.rest_later()
+    results: list[Any] = []
     if failure is None:
         results, failure = _unpack(run.states)
+    results = results or [None] * ranks
     return LaunchReport(results, failure, run.output.texts, time.monotonic() - begun)
 
 
@@ -69,199 +64,189 @@ def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:
         try:
             results.append(pickle.loads(state.result))
         except (Exception, SystemExit) as error:
-            return [None] * len(states), unreadable(state.rank, error)
+            what = ": ".join(filter(None, (type(error).__name__, text_of(error))))
+            sentence = cases.UNREADABLE.format(rank=state.rank, what=what)
+            trace = "".join(traceback.format_exception(error))
+            return [], Failure(state.rank, sentence, traceback=trace)
     return results, None
 
 
-class Supervisor:
-    """Follow one job on its ranks, and end them."""
+class Run:
+    """One job on its ranks. Everything happens in one thread: `_listen` waits for any news."""
 
-    def __init__(
-        self,
-        job: Call | Script,
-        context: RankContext,
-        processes: list[RankProcess],
-        news: queue.Queue[News],
-        output: Output,
-    ):
-        self.job, self.context, self.processes = job, context, processes
-        self.news, self.output = news, output
-        self.states = [RankState(process.rank) for process in processes]
-        self._limit = time.monotonic() + START_S
-        self._late = False  # the time is up: the ranks were asked for the last time
-        self._round = 0  # how often the ranks were asked where they stand
-        self._answers: set[int] = set()  # the ranks that have answered in this round
-        self._ask_at = float("inf")  # when to ask next: not before all ranks run
-        self._ask_anew = 0.0  # when to ask again, even if not all have answered
-        self._stall = StallDetector()
+    def __init__(self, job: Job, ranks: list[pool.RankProcess], write):
+        self.job, self.ranks, self.write = job, ranks, write
+        self.states = [RankState(number) for number in range(len(ranks))]
+        self.output = Output(len(ranks), write)
+        self._sources: dict[Any, tuple[int, Callable]] = {}
+        for number, rank in enumerate(ranks):
+            self._sources[rank.control] = (number, self._read_control)
+            self._sources[rank.text] = (number, self._read_text)
+            self._sources[rank.process.sentinel] = (number, self._read_end)
+        self._round, self._answers = 0, {}  # of the questions where the ranks stand
+        self._moved, self._since, self._rounds, self._noted = None, 0.0, 0, False
 
     def follow(self) -> Failure | None:
-        """Handle the news until all ranks have finished, one has failed, or the time is up."""
+        """Return how the job failed, or None once all ranks have finished."""
+        self._give_out()
+        limit, ask, running, late = time.monotonic() + START_S, math.inf, False, False
         while not all(s.finished for s in self.states):
-            now = time.monotonic()
-            try:
-                item = self.news.get(timeout=max(0.0, min(self._limit, self._ask_at) - now))
-            except queue.Empty:
-                if any(s.failed for s in self.states):
-                    return first_failure(self.states)
-                if self._late:
-                    return self._stopped(self.context.timeout)[0]
-                now = time.monotonic()
-                late = now >= self._limit
-                if late or now >= self._ask_anew or self._answers >= self._alive():
-                    self._ask()
-                else:  # a busy machine: an answer to the last question may still come
-                    self._ask_at = now + ASK_S
-                if late:
-                    self._late, self._limit = True, time.monotonic() + ANSWER_S
-                    self._ask_at = float("inf")
-                continue
-            self._take(item)
+            self._listen(min(limit, ask) - time.monotonic())
+            now, answered = time.monotonic(), self._answers.keys() >= self._alive()
             if any(s.failed for s in self.states):
-                continue
-            if self._answers >= self._alive():
-                if self._late and self._answers:
-                    return self._stopped(self.context.timeout)[0]
-                if self._stall.proven(self.states, self._round):
-                    failure, certain = self._stopped(None)
-                    if certain:
-                        return failure
+                ask = math.inf
+                limit = min(limit, now + (CAUSE_S if only_echoes(self.states) else GRACE_S))
+                if now >= limit or all(s.failed or s.finished for s in self.states):
+                    return first_failure(self.states)
+            elif not running and all(s.running for s in self.states):
+                running, limit, ask = True, now + self.job.timeout, now + ASK_S
+            elif late and (now >= limit or answered):
+                found = self._diagnose()
+                seconds = say_seconds(self.job.timeout)
+                late = cases.LATE.format(seconds=seconds, sentence=found.sentence)
+                return _failure(found, late)
+            elif now >= limit:
+                late, limit, ask = True, now + ANSWER_S, math.inf
+                self._ask()
+            elif now >= ask:
+                if answered and self._round and (failure := self._judge()):
+                    return failure
+                if answered or not self._round or now > ask + ANSWER_S:
+                    self._ask()
+                    ask = now + ASK_S
+                else:  # a busy machine: an answer to the last question may still come
+                    self._listen(0.05)
         return None
+
+    def interrupted(self) -> str:
+        """Return where each rank stands, as it is told of an interrupt."""
+        self._ask()
+        end = time.monotonic() + ANSWER_S
+        while not self._answers.keys() >= self._alive() and time.monotonic() < end:
+            self._listen(end - time.monotonic())
+        return f"{cases.INTERRUPTED}\n{self._diagnose().rows}"
 
     def end(self) -> None:
         """End every process: ask if all have finished, kill otherwise."""
         well = all(s.finished for s in self.states)
-        for process in reversed(self.processes):  # rank 0 last: it serves the others' store
-            if well:
-                process.order(kind="exit")
-            else:
-                process.send_kill()
+        for rank in reversed(self.ranks):  # rank 0 last: it serves the others' store
+            rank.tell("exit") if well else rank.kill()
         deadline = time.monotonic() + EXIT_S
-        running = {s.rank for s in self.states if s.status is None}
-        while running:
-            try:
-                item = self.news.get(timeout=max(0.0, deadline - time.monotonic()))
-            except queue.Empty:
-                for process in self.processes:  # one that is stopped, say, by a debugger
-                    process.kill()
-                deadline = time.monotonic() + EXIT_S
-                continue
-            self._note(item)
-            if item.kind == "ended":
-                running.discard(item.rank)
-        for process in self.processes:
-            process.kill()  # processes that the rank started and left behind
-            process.close()
-            self.output.add(process.rank, b"", final=True)
+        while any(s.status is None for s in self.states) and time.monotonic() < deadline:
+            self._listen(deadline - time.monotonic())
+        for number, rank in enumerate(self.ranks):
+            rank.close()  # kills what the rank has started and left behind
+            self.output.add(number, b"", final=True)
 
-    def _take(self, item: News) -> None:
-        """Handle one piece of news and adjust the time limits to it."""
-        before = [(s.failed, s.running, s.finished) for s in self.states]
-        self._note(item)
-        if item.kind == "message" and item.value["kind"] == "port":
-            self._give_out(item.value["port"])
-        if item.kind == "message" and item.value["kind"] == "where":
-            if item.value["round"] == self._round:
-                self._answers.add(item.rank)
-        if [(s.failed, s.running, s.finished) for s in self.states] == before:
-            return
-        now = time.monotonic()
-        if any(s.failed for s in self.states):
-            grace = CAUSE_S if only_echoes(self.states) else GRACE_S
-            self._limit, self._ask_at = min(self._limit, now + grace), float("inf")
-        elif all(s.running for s in self.states) and not all(running for _, running, _ in before):
-            # The time-out starts with the last rank.
-            self._limit, self._ask_at = now + self.context.timeout, now + ASK_S
+    def _give_out(self) -> None:
+        """Hand each rank its place and the job."""
+        count, port = len(self.ranks), self.ranks[0].port
+        for number, rank in enumerate(self.ranks):
+            place = Place(number, count, number, count, HERE, port, "helpers.ranks")
+            environment = rank_variables(place, self.job.checked)
+            rank.tell("job", replace(self.job, place=place, environment=environment))
 
-    def _note(self, item: News) -> None:
-        """Record one piece of news in the states and on the screen."""
-        state = self.states[item.rank]
-        if item.kind == "text":
-            self.output.add(item.rank, item.value)
-        elif item.kind == "ended":
-            state.status = item.value
-        elif item.value["kind"] == "result":
-            state.result = item.value["value"]
-        elif item.value["kind"] == "error" and state.error is None:
-            state.error = item.value
-        elif item.value["kind"] == "running":
+    # --- news ------------------------------------------------------------------------------------
+
+    def _listen(self, seconds: float) -> None:
+        """Handle what has arrived, or arrives within so many seconds; of a rank, its end last."""
+        ready = wait(list(self._sources), max(0.0, seconds))
+        for source in sorted(ready, key=lambda source: isinstance(source, int)):
+            number, read = self._sources[source]
+            if not read(number):
+                self._sources.pop(source, None)
+
+    def _read_text(self, number: int) -> bool:
+        data = self.ranks[number].read_text()
+        self.output.add(number, data)
+        return bool(data)
+
+    def _read_control(self, number: int) -> bool:
+        state = self.states[number]
+        try:
+            kind, value = self.ranks[number].control.recv()
+        except (EOFError, OSError):
+            return False
+        if kind == "running":
             state.running = True
-        elif item.value["kind"] == "where":
-            state.standing = item.value["standing"]
+        elif kind == "result":
+            state.result = value
+        elif kind == "error":
+            state.error = value
+        elif kind == "where" and value[0] == self._round:
+            self._answers[number] = value[1]
+        return True
+
+    def _read_end(self, number: int) -> bool:
+        rank = self.ranks[number]
+        while rank.control.poll() and self._read_control(number):
+            pass  # its last words come before its end
+        while wait([rank.text], 0) and self._read_text(number):
+            pass
+        rank.process.join()
+        self.states[number].status = rank.process.exitcode
+        return False
+
+    # --- where the ranks stand -------------------------------------------------------------------
 
     def _ask(self) -> None:
         """Ask every rank where it stands, even a finished one, whose threads may go on."""
-        self._round, self._answers = self._round + 1, set()
-        self._ask_at, self._ask_anew = time.monotonic() + ASK_S, time.monotonic() + ANSWER_S
-        for process in self.processes:
-            process.order(kind="where", round=self._round)
+        self._round, self._answers = self._round + 1, {}
+        for rank in self.ranks:
+            rank.tell("where", self._round)
 
     def _alive(self) -> set[int]:
         return {s.rank for s in self.states if s.status is None}
 
-    def _stopped(self, after: float | None) -> tuple[Failure, bool]:
-        for state in self.states:
-            if state.rank not in self._answers:
-                state.standing = None  # its last answer may be out of date
-        return stopped(self.states, after)
+    def _diagnose(self):
+        from helpers.hang.verdict import Snapshot
 
-    def _give_out(self, port: int) -> None:
-        """Hand each rank its place and the job, now that the store is served."""
-        master_port, ranks = free_port(), len(self.processes)
-        for process in self.processes:
-            rank = process.rank
-            place = Place(rank, ranks, rank, ranks, HERE, master_port, "helpers.ranks")
-            environment = _variables(place, port)
-            environment["LAB_CHECKED"] = str(int(self.context.checked))
-            context = replace(self.context, place=place, environment=environment)
-            process.order(kind="job", job=self.job, context=context)
+        ended = {s.rank for s in self.states if s.finished}
+        silent = {s.rank for s in self.states} - set(self._answers) - ended
+        return Snapshot(list(self._answers.values()), ended, silent).diagnose()
 
-
-class StallDetector:
-    """Detect that no rank has moved for a while."""
-
-    def __init__(self):
-        self._facts: object = None
-        self._time, self._rounds = 0.0, set()
-
-    def proven(self, states: list[RankState], number: int) -> bool:
-        """Return whether every rank has long been where it is now.
-
-        Args:
-            number: the round of questions that all ranks have just answered.
-        """
-        facts = [(s.finished, s.standing and s.standing.moved) for s in states]
-        if facts != self._facts:
-            self._facts, self._time, self._rounds = facts, time.monotonic(), set()
-        self._rounds.add(number)
-        return time.monotonic() - self._time > STALL_S and len(self._rounds) > STALL_ROUNDS
+    def _judge(self) -> Failure | None:
+        """Return the deadlock in which all ranks have been for a while, or None."""
+        moved = [(s.finished, self._answers[s.rank].moved) for s in self.states]
+        now = time.monotonic()
+        if moved != self._moved:
+            self._moved, self._since, self._rounds, self._noted = moved, now, 0, False
+        self._rounds += 1
+        if now - self._since < STALL_S or self._rounds < STALL_ROUNDS:
+            return None
+        found = self._diagnose()
+        if found.certain:
+            return _failure(found, found.sentence)
+        unsure = any(standing.unsure for standing in self._answers.values())
+        if (
+            now - self._since > NOTE_S
+            and (found.stuck or unsure)
+            and not self._noted
+            and self.write
+        ):
+            self._noted = True
+            self.write(f"[ranks] {cases.NOTHING_MOVES.format(seconds=NOTE_S)}\n{found.rows}\n")
+        return None
 
 
-def _variables(place: Place, store_port: int) -> dict[str, str]:
+def _failure(found, sentence: str) -> Failure:
+    facts = {"cure": found.cure, "waiting": found.waiting, "misfit": found.misfit}
+    return Failure(None, sentence, found.details, waits=found.waits, **facts)
+
+
+def rank_variables(place: Place, checked: bool) -> dict[str, str]:
     """Return the environment of a rank: ours, and the variables that tell its program its place."""
-    facts = (
-        rank_defaults()
-        | os.environ
-        | {  # the rank may have been started before a variable was set
-            "LAB_RANK": place.rank,
-            "LAB_WORLD_SIZE": place.world_size,
-            "LAB_STORE_PORT": store_port,
-            # What torch's own init_process_group reads, for scripts that call it themselves.
-            "RANK": place.rank,
-            "WORLD_SIZE": place.world_size,
-            "LOCAL_RANK": place.local_rank,
-            "LOCAL_WORLD_SIZE": place.local_world_size,
-            "MASTER_ADDR": place.address,
-            "MASTER_PORT": place.port,
-        }
-    )
-    return {name: str(value) for name, value in facts.items()}
-
-
-def not_inside_a_rank() -> None:
-    """Raise RuntimeError if this process is a rank itself."""
-    if "LAB_RANK" in os.environ:
-        raise RuntimeError(
-            f"this code runs inside rank {os.environ['LAB_RANK']} already, and a rank cannot start "
-            "ranks: call launch() or %%ranks from the notebook, outside of the function"
-        )
+    facts = {
+        "LAB_RANK": place.rank,
+        "LAB_CHECKED": int(checked),
+        # What torch's own init_process_group reads, for scripts that call it themselves.
+        "RANK": place.rank,
+        "WORLD_SIZE": place.world_size,
+        "LOCAL_RANK": place.local_rank,
+        "LOCAL_WORLD_SIZE": place.local_world_size,
+        "MASTER_ADDR": place.address,
+        "MASTER_PORT": place.port,
+        "TORCHELASTIC_USE_AGENT_STORE": "True",  # rank 0 serves a store already: RPC joins it
+    }
+    own = {name: str(value) for name, value in facts.items()}
+    return pool.rank_defaults() | os.environ | own

@@ -1,263 +1,165 @@
-"""A rank under somebody else's launcher says for whom it waits, if a wait lasts for long.
+"""A rank under somebody else's launcher says for whom it waits, and rank 0 names a deadlock.
 
 Where helpers.ranks starts the ranks, it asks all of them and explains a hang. Below srun, torchrun
-or mpirun nobody asks: a deadlock or a cut cable is silence until gloo's time-out. So each rank
-keeps a record of the call of torch.distributed that it is in, and a thread looks at it once a
-second: a wait of ten seconds is told once, on stderr. What the rank does stays as it is, and a call
-costs a microsecond more: what it waits for is found out only when it is told.
+or mpirun nobody asks: a deadlock or a cut cable is silence until gloo's time-out. So a thread of
+each rank looks once a second where it stands. A wait that lasts is told once, on stderr, and while
+it lasts the rank leaves a note of where it stands in the store of all ranks. Rank 0 reads those of
+all, as one, so that they belong to one moment. If no rank has moved between two readings, of which
+each rank has written the second anew, what explains hangs of helpers.ranks gets them.
+
+A note is Python's own notation of plain facts, never a pickle (docs/security.md).
 """
 
+import ast
 import atexit
 import functools
 import os
+import re
 import sys
 import threading
 import time
-import weakref
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import FrameType
+import traceback
+from collections import deque
+from dataclasses import astuple, replace
 from typing import Any
 
-from helpers.hang import calls, notes, threads
-from helpers.hang.log import Log
+from helpers.hang import checked
+from helpers.hang.cases import message_missed, store_is_gone, waits_long
+from helpers.hang.monitor import Standing, the_monitor
 from helpers.hang.operation import Operation
-from helpers.hang.places import Frame, caller, locate
-from helpers.words import names
+from helpers.hang.places import locate
+from helpers.hang.threads import OURS
+from helpers.plain_errors import TELLERS
+from helpers.ranks.store import Place
 
 SAY_AFTER_S = 10.0  # after this long a rank says for whom it waits
 LOOK_S = 1.0  # how often the thread looks
 END_S = 5.0  # how long a rank that ends waits for the thread, which may be asking the store
-WAIT = "wait"  # the name of a call of work.wait()
-
-
-@dataclass(eq=False, slots=True)
-class Call:
-    """A call of torch.distributed that a thread of this rank is in.
-
-    frame: of the caller. posted: for work.wait(), name and arguments of the call that gave it.
-    begun: on time.monotonic(). reported: whether its wait has been told.
-    """
-
-    name: str
-    args: tuple
-    kwargs: dict[str, Any]
-    frame: FrameType
-    begun: float
-    reported: bool = False
-    posted: tuple[str, tuple, dict[str, Any]] | None = None
-
-    def operation(self, rank: int) -> Operation | None:
-        """Return what the call asks for, or None if that is not known.
-
-        Raises:
-            NoSuchRank: if it waits for a rank that doesn't exist.
-        """
-        name, args, kwargs = self.posted or (self.name, self.args, self.kwargs)
-        if name == WAIT:
-            return None
-        signature = _signatures()[name][1]
-        place = caller(self.frame)
-        return calls.operation_of(name, signature, args, kwargs, Log(rank), place)[0]
+READINGS = 4  # the last is compared with the first: a slow machine may leave no note in between
+GLOO = re.compile(
+    r"\[\S+\.cc:\d+\] "
+)  # its own file and line, with which each of its errors begins
+LATE = re.compile(r"(?:Timed out waiting|wait timeout after) (\d+)ms")
+# What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
+ECHOES = (
+    "connection closed by peer",
+    "connection reset by peer",
+    "connection refused",
+    "broken pipe",
+    "socket closed",
+    "remote process exited",
+    "connection was likely closed",
+)
 
 
 @functools.cache
 def the_watch() -> "Watch":
-    """Return the watch of this process: there is one torch.distributed to record."""
+    """Return the watch of this process."""
     return Watch()
 
 
-@functools.cache
-def _signatures() -> dict:
-    return calls.signatures()
-
-
 class Watch:
-    """The calls of one process, and the thread that looks at them."""
+    """The thread that looks where this rank stands."""
 
-    def __init__(self):
-        self.rank, self.log, self._meeting = -1, None, None
-        self._calls: dict[int, Call] = {}  # by thread
-        self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-        self._least: dict[Frame, float] = {}  # by place: how long a wait there must last to be told
+    def __init__(self) -> None:
         self._end, self._thread = threading.Event(), None
-        self._wrapped = False
 
-    def begin(
-        self, rank: int, native: bool, timeout: float, log: Log | None = None, meeting: Any = None
-    ) -> None:
+    def begin(self, place: Place, native: bool, store: Any, timeout: float) -> None:
         """Watch from now on; `end` ends it.
 
         Args:
-            rank: the rank of this process.
             native: whether waits of torch's own C++, as in DDP's backward pass, are seen too: a
                 thread that waits for a GPU would look the same.
-            log: checked mode's, which records the calls already.
+            store: where all ranks leave their notes.
             timeout: seconds after which torch ends a wait by itself.
-            meeting: checked mode's too: all ranks, `helpers.ranks.deadlock.Meeting`.
         """
-        self.rank, self.log, self._meeting = rank, log, meeting
-        self._limit = timeout + SAY_AFTER_S
-        if log is None and not self._wrapped:
-            self._wrapped = True
-            self._wrap()
+        tell_broken_messages(place.rank)
         self._end = threading.Event()
-        self._thread = threading.Thread(
-            target=self._look, args=(self._end, native), daemon=True, name="watch of waits"
-        )
+        facts = (self._end, place, native, store, timeout + SAY_AFTER_S)
+        self._thread = threading.Thread(target=_look, args=facts, daemon=True, name=f"{OURS}watch")
         self._thread.start()
         atexit.register(self.end)  # for a program that doesn't disconnect
 
     def end(self) -> None:
         """Say nothing any more.
 
-        The thread must have ended before Python does: where it then lets go of a tensor, or comes
-        back from the store, Python would end it inside C++, and that aborts the process.
+        The thread must have ended before Python does, which would end it inside C++, and that
+        aborts the process.
         """
         self._end.set()
         if self._thread:
             self._thread.join(END_S)
 
-    # --- in the program's own threads ------------------------------------------------------------
 
-    def _wrap(self) -> None:
-        import torch.distributed as dist
-        from torch.distributed import distributed_c10d as c10d
-
-        for name, (function, _) in _signatures().items():
-            noted = self._noted(name, function)
-            for module in (dist, c10d):
-                if hasattr(module, name):
-                    setattr(module, name, noted)
-        dist.Work.wait = self._noted_wait(dist.Work.wait)
-
-    def _noted(self, name: str, function: Callable) -> Callable:
-        from torch.compiler import is_compiling
-        from torch.distributed import Work
-
-        @functools.wraps(function)
-        def noted(*args, **kwargs) -> Any:
-            me = threading.get_ident()
-            if is_compiling() or me in self._calls:  # a call inside torch's own call
-                return function(*args, **kwargs)
-            call = Call(name, args, kwargs, sys._getframe(1), time.monotonic())
-            self._calls[me] = call  # as a local too: an error's traceback holds it
-            try:
-                result = function(*args, **kwargs)
-            finally:
-                del self._calls[me]
-            if isinstance(result, Work):
-                self._works[result] = (name, args, kwargs)
-            return result
-
-        return noted
-
-    def _noted_wait(self, wait: Callable) -> Callable:
-        @functools.wraps(wait)
-        def noted(work, *args, **kwargs) -> Any:
-            me = threading.get_ident()
-            if me in self._calls:
-                return wait(work, *args, **kwargs)
-            call = Call(WAIT, (), {}, sys._getframe(1), time.monotonic())
-            call.posted = self._works.get(work)
-            self._calls[me] = call
-            try:
-                return wait(work, *args, **kwargs)
-            finally:
-                del self._calls[me]
-
-        return noted
-
-    # --- in the thread that looks ----------------------------------------------------------------
-
-    def _look(self, end: threading.Event, native: bool) -> None:
-        inside, checked = Still(), Still()
-        while not end.wait(min(LOOK_S, SAY_AFTER_S / 4)):
-            self._look_once(inside, checked, native)
-
-    def _look_once(self, inside: "Still", checked: "Still", native: bool) -> None:
-        """Tell what has waited for long; no frame, and so no tensor, is held after that."""
-        for call in list(self._calls.values()):
-            seconds = time.monotonic() - call.begun
-            if seconds >= SAY_AFTER_S and not call.reported:
-                call.reported = True
-                place = caller(call.frame)
-                try:
-                    self._tell(seconds, call.operation(self.rank), place)
-                except calls.NoSuchRank as error:
-                    say(f"{error}{locate([place]).phrase}")
-        main = threading.main_thread().ident
-        if self.log and (waiting := self.log.thread(main, "", [])).waiting:
-            if seconds := checked.since((waiting.waiting, waiting.since)):
-                self._tell(seconds, waiting.waiting, waiting.since)
-            if checked.reported:
-                self._meet()
-                if checked.lasts > self._limit and self._reads_notes(main):
-                    self._give_up(checked.lasts, waiting.waiting, waiting.since)
-        elif native and main not in self._calls:
-            frame = sys._current_frames().get(main)
-            used, frames = threads.time_used(main), threads.stack(frame)
-            state = (used, frames) if used and threads.inside_torch(frames) else None
-            if seconds := inside.since(state):
-                self._tell(seconds, None, caller(frame))
-
-    def _meet(self) -> None:
-        """Tell the deadlock that this rank and all others are in, once."""
+def _look(end: threading.Event, place: Place, native: bool, store: Any, limit: float) -> None:
+    """Look until the end, in a thread."""
+    count, seen, since, told = 0, None, 0.0, False
+    least: dict = {}  # by place: how long a wait there must last to be told again
+    readings: deque[list | None] = deque(maxlen=READINGS)
+    while not end.wait(min(LOOK_S, SAY_AFTER_S / 4)):
+        stands, now = the_monitor().standing(), time.monotonic()
+        state = (stands.moved, stands.waiting, stands.since)
+        if state != seen or not (stands.waiting or (native and stands.blocked)):
+            seen, since, told = state, now, False
+            readings.clear()
+            continue
+        where, waited = locate([stands.since] if stands.waiting else stands.frames), now - since
+        if not told and waited >= SAY_AFTER_S and waited >= least.get(where.frame, 0):
+            told, least[where.frame] = True, 2 * waited
+            say(waits_long(place.rank, waited, stands.waiting, where.phrase))
+        if waited > limit and any(frame[0] == checked.__file__ for frame in stands.frames):
+            # It asks for notes: torch waits for an answer of the store without a limit.
+            told_last = store_is_gone(stands.waiting, where.phrase, waited)
+            sys.stderr.write(f"error: {told_last}\n")
+            sys.stderr.flush()
+            os._exit(1)
+        if store is None or waited < SAY_AFTER_S / 2:
+            continue
         try:
-            if self._meeting and (found := self._meeting.deadlock()):
+            count += 1
+            store.set(str(place.rank), repr((count, astuple(stands))))
+            if place.rank == 0 and (found := _deadlock(store, place.world_size, readings)):
                 say(f"{found.sentence}\n{found.details}")
-                self._meeting = None
+                store, told = None, True
         except (RuntimeError, OSError):  # the store has gone, or is out of reach: go on
-            self._meeting = None
-
-    @staticmethod
-    def _reads_notes(thread: int) -> bool:
-        """Return whether a thread is in a call of the store, which then is beyond its time limit.
-
-        Where the network is cut torch takes back its question to the store when the time is up,
-        and waits for an answer to that without a limit.
-        """
-        frame = sys._current_frames().get(thread)
-        return frame is not None and frame.f_globals.get("__name__") == notes.__name__
-
-    def _give_up(self, seconds: float, operation: Operation, place: Frame) -> None:
-        """End this process: the store of all ranks has gone."""
-        sys.stderr.write(
-            f"error: rank {self.rank} {operation.doing}{locate([place]).phrase}, and rank 0, which "
-            f"keeps the notes of all ranks, has not answered for {seconds:.0f} s: it has ended, or "
-            "the network between them is down\n"
-        )
-        sys.stderr.flush()
-        os._exit(1)
-
-    def _tell(self, seconds: float, operation: Operation | None, place: Frame) -> None:
-        """Tell a wait; at the same line again only one that lasts twice as long."""
-        if seconds < self._least.get(place, 0):
-            return
-        self._least[place] = 2 * seconds
-        say(waits(self.rank, seconds, operation, place))
+            store = None
 
 
-class Still:
-    """How long something has been the same, by those who look."""
+def _deadlock(store: Any, ranks: int, readings: deque) -> Any:
+    """Return the diagnosis of the deadlock in which all ranks are, or None."""
+    from helpers.hang.verdict import Snapshot
 
-    def __init__(self):
-        self._state, self._begun, self.reported = None, 0.0, False
+    keys = [str(rank) for rank in range(ranks)]
+    notes = store.multi_get(keys) if store.check(keys) else None
+    readings.append(notes and [ast.literal_eval(note.decode()) for note in notes])
+    before, now = readings[0], readings[-1]
+    if not before or not now or len(readings) < READINGS:
+        return None
+    for (count, stood), (later, stands) in zip(before, now, strict=True):
+        if later <= count or stands[MOVED] != stood[MOVED]:
+            return None
+    found = Snapshot([_standing(facts) for _, facts in now]).diagnose()
+    return found if found.certain else None
 
-    @property
-    def lasts(self) -> float:
-        """Return for how many seconds it has been so."""
-        return time.monotonic() - self._begun
 
-    def since(self, state: Any) -> float:
-        """Return how many seconds it has been so, once that is long; else, and later, 0."""
-        now = time.monotonic()
-        if state is None or state != self._state:
-            self._state, self._begun, self.reported = state, now, state is None
-        if self.reported or now - self._begun < SAY_AFTER_S:
-            return 0.0
-        self.reported = True
-        return now - self._begun
+MOVED = list(Standing.__dataclass_fields__).index("moved")
+
+
+def _standing(facts: tuple) -> Standing:
+    """Return what `astuple` has taken apart."""
+    from helpers.hang.flight import Flight
+
+    found = Standing(*facts)
+    return replace(
+        found,
+        waiting=found.waiting and Operation(*found.waiting),
+        latest={channel: Operation(*each) for channel, each in found.latest.items()},
+        collectives={
+            group: [Operation(*each) for each in kept] for group, kept in found.collectives.items()
+        },
+        others=[],
+        native=found.native and Flight(*found.native),
+    )
 
 
 def say(sentence: str) -> None:
@@ -266,20 +168,39 @@ def say(sentence: str) -> None:
     sys.stderr.flush()
 
 
-def whom(operation: Operation | None) -> str:
-    """Return the ranks that an operation waits for, in words: "rank 1", "one of ranks 1 and 2"."""
-    if operation is None:
-        return "another rank"
-    if not operation.collective and operation.peer is not None:
-        return f"rank {operation.peer}"
-    others = [rank for rank in operation.members if rank != operation.rank]
-    return f"{'one of ' * (len(others) > 1)}{names(others)}" if others else "itself"
+# --- what gloo says when a message doesn't come or a connection breaks ---------------------------
 
 
-def waits(rank: int, seconds: float, operation: Operation | None, place: Frame) -> str:
-    """Return the sentence about a wait: how long, for whom, in what, and at which line."""
-    what = f": it {operation.doing}" if operation else ", inside torch,"
-    return (
-        f"rank {rank} has waited {seconds:.0f} s for {whom(operation)}{what}"
-        f"{locate([place]).phrase}"
-    )
+def is_echo(text: str) -> bool:
+    """Return whether torch only says that a partner has gone."""
+    return any(echo in text.lower() for echo in ECHOES)
+
+
+def tell_broken_messages(rank: int) -> None:
+    """Tell such errors in a sentence: in `plain_errors`, and below the traceback of any program."""
+    TELLERS[:] = [functools.partial(broken_message, rank)]
+    if not getattr(sys.excepthook, "tells_gloo", False):
+        shown = sys.excepthook
+
+        def show(kind, error, trace) -> None:
+            shown(kind, error, trace)
+            if missed := next((text for tell in TELLERS if (text := tell(error))), None):
+                say(missed)
+
+        show.tells_gloo = True
+        sys.excepthook = show
+
+
+def broken_message(rank: int, error: BaseException) -> str | None:
+    """Return which message rank `rank` missed, and at which line; None for any other error."""
+    import torch.distributed as dist
+
+    text = str(error)
+    gloo = isinstance(error, RuntimeError) and GLOO.match(text)
+    late = LATE.search(text)
+    if not (gloo or isinstance(error, dist.DistError)) or not (late or is_echo(text)):
+        return None
+    frames = traceback.extract_tb(error.__traceback__)
+    where = locate([(f.filename, f.lineno or 0, f.name) for f in frames]).phrase
+    seconds = int(late.group(1)) / 1000 if late else None
+    return message_missed(rank, getattr(error, "operation", None), where, seconds)

@@ -5,6 +5,8 @@ the end of a rank, the backward pass in two halves. Here stands what they wouldn
 """
 
 import ast
+import inspect
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -66,48 +68,75 @@ def test_what_an_operation_takes_and_makes_is_noted():
     assert any(each is x for each in seen[0])
 
 
-POSTPONED = """
-import sys
-import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-from helpers.private import postpone_the_compiler
+def test_a_rank_that_a_call_names_is_seen_before_torch_looks_at_it(monkeypatch):
+    from torch.distributed import distributed_c10d as c10d
 
-postpone_the_compiler()
-net = torch.nn.Linear(2, 1)
-dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-split = DistributedDataParallel(net)
-adam = torch.optim.AdamW(net.parameters(), lr=0.1)
+    monkeypatch.setattr(c10d, "_canonicalize_group_rank", lambda *asked: asked)
+    seen = []
+    private.watch_named_ranks(lambda *asked: seen.append(asked))
+    assert c10d._canonicalize_group_rank("group", 1, None, return_global=True)[1] == 1
+    assert seen == [("group", 1, None)]
+    for function in (
+        c10d.isend,
+        c10d.irecv,
+        c10d.broadcast,
+        c10d.reduce,
+        c10d.gather,
+        c10d.scatter,
+    ):
+        source = inspect.getsource(inspect.unwrap(function))
+        assert "_canonicalize_group_rank(" in source, f"{function.__name__} goes another way"
+    assert "_canonicalize_group_rank(" in inspect.getsource(c10d.P2POp)
 
-def step(x):
-    adam.zero_grad()
-    y = split(x)
-    y.backward(torch.ones_like(y))
-    adam.step()
 
-step(torch.ones(3, 2))
-try:
-    net(torch.ones(3, 2)).backward(torch.ones(2, 1))
-    raise SystemExit("a gradient of another shape was taken")
-except RuntimeError as error:
-    assert "Mismatch in shape" in str(error)
-adam.load_state_dict(adam.state_dict())
-assert not split._use_python_reducer
-assert not {"torch._dynamo.config", "sympy"} & {*sys.modules}, "the compiler has been imported"
-import torch._dynamo
-assert torch._dynamo.utils.get_optimize_ddp_mode() == "ddp_optimizer"
-assert torch._dynamo is sys.modules["torch._dynamo"]
-torch.compile(step, backend="eager")(torch.ones(3, 2))
-before = net.weight.clone()
-step(torch.ones(3, 2))
-assert not before.equal(net.weight)
+def recorded():
+    import torch.distributed as dist
+
+    work = dist.all_reduce(torch.ones(8), async_op=True)
+    facts = json.loads(private.flight_record())["entries"][-1]
+    work.wait()
+    return facts, private.members_of_groups(), private.groups_made()
+
+
+def test_torchs_recorder_says_what_a_rank_has_started():
+    for facts, members, groups in launch(recorded, 2, quiet=True, checked=False):
+        assert facts["process_group"][0] in members and [*members.values()] == [(0, 1)]
+        assert facts["profiling_name"].endswith(":all_reduce") and facts["input_sizes"] == [[8]]
+        assert facts["collective_seq_id"] == 1 and not facts["is_p2p"] and "retired" in facts
+        assert facts["input_dtypes"] == ["Float"] and groups == 1
+
+
+FORKED = """
+import atexit, multiprocessing, os, threading, time, weakref
+from multiprocessing import forkserver
+from helpers import private
+
+private.stop_fork_server()  # there is none yet
+multiprocessing.get_context("forkserver").set_forkserver_preload([])
+forkserver.ensure_running()
+pid = forkserver._forkserver._forkserver_pid
+private.stop_fork_server()
+assert not os.path.exists(f"/proc/{pid}")
+atexit.register(print, "forgotten")
+class Kept: pass
+kept = [Kept(), Kept()]
+weakref.finalize(kept[0], print, "forgotten too")
+private.forget_exit_handlers()
+weakref.finalize(kept[1], print, "finalizer")
+atexit.register(print, "handler")
+threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
+private.wait_for_threads()
+private.run_exit_handlers()
+print("end", flush=True)
+os._exit(0)
 """
 
 
-def test_the_compiler_is_imported_where_it_is_used():
-    command = [sys.executable, "-c", POSTPONED]
+@pytest.mark.skipif(sys.platform != "linux", reason="ranks are forked on Linux only")
+def test_the_end_of_a_rank_and_of_the_server_that_it_was_forked_from():
+    command = [sys.executable, "-c", FORKED]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["thread", "handler", "finalizer", "end"], run.stderr
 
 
 def test_the_cells_of_a_notebook_have_their_numbers():

@@ -6,7 +6,7 @@ WAY: "unsolved", "skipped" (every task skipped at the start of each lesson) or "
 reference is written into its file just before its check; the edition then stays solved).
 
 One process imports torch and the edition's helpers. Each lesson runs in a process that is forked
-from it, and so do the lesson's ranks. Prints one JSON object for each lesson: its name, its
+from it. Prints one JSON object for each lesson: its name, its
 seconds, what went wrong, and the output of each cell as text.
 """
 
@@ -28,10 +28,10 @@ def walk(edition: Path, name: str, way: str) -> dict:
     """Run one lesson in this process, which ends with it."""
     from IPython.core.interactiveshell import InteractiveShell
 
-    from helpers.ranks.pool import the_pool
+    from helpers.ranks import keep_warm
     from helpers.skipped import references
 
-    the_pool().fork_from_here()
+    keep_warm(1)
     os.chdir(edition / "notebooks")
     sys.path[:] = [str(edition / "notebooks"), str(edition), *sys.path[1:]]
     sys.argv = [""]
@@ -108,9 +108,9 @@ def main() -> None:
                 found = {"lesson": name, "seconds": 0, "tasks": [], "cells": []}
                 found["faults"] = [traceback.format_exc()]
             os.write(printed, (json.dumps(found) + "\n").encode())
-            from helpers.ranks.pool import the_pool
+            from helpers.ranks import keep_warm
 
-            the_pool().close()
+            keep_warm(0)
             os._exit(0)
         _, status = os.waitpid(pid, 0)
         if status:

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.ranks import launch, run_script
+from helpers.ranks import run_script
 from tests.helpers.hang.legal import LATE_S, MODES, rank, receive, results, send
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
@@ -239,24 +239,6 @@ def test_a_collective_that_was_started_before_the_end_counts():
     results(program, 3)
 
 
-def test_while_a_process_is_left_nothing_is_proven(tmp_path):
-    from helpers.ranks import worker
-
-    def program(folder):
-        import os
-        import subprocess
-
-        before = worker.left_processes()
-        child = subprocess.Popen(["sleep", "60"])
-        meanwhile = worker.left_processes()
-        child.kill()
-        child.wait()
-        return os.path.isdir("/proc"), before, meanwhile, worker.left_processes()
-
-    ((proc, *found),) = results(program, 1, str(tmp_path))
-    assert found == [False, proc, False]
-
-
 @pytest.mark.parametrize("way", ["threading.Timer(2, last).start()", "atexit.register(last)"])
 def test_a_script_ends_as_python_ends(way, tmp_path):
     (tmp_path / "script.py").write_text(f"""\
@@ -273,41 +255,3 @@ else:
     report = run_script(tmp_path / "script.py", 2, timeout=60, quiet=True)
     assert report.ok, report.failure
     assert "received 7.0" in report.texts[1]
-
-
-def join(peer):
-    thread = threading.Thread(target=receive, args=(peer,), name="reader")
-    thread.start()
-    thread.join()
-
-
-def leave(peer):
-    threading.Thread(target=receive, args=(peer,), name="reader").start()
-
-
-@pytest.mark.parametrize("way", [join, leave])
-@MODES
-def test_a_wait_in_a_thread_is_told_with_its_line(way, checked):
-    def program():
-        way(1) if rank() == 0 else receive(0)
-
-    how = {"timeout": 60, "on_error": "report", "quiet": True, "checked": checked}
-    said = str(launch(program, 2, **how))
-    assert "ranks 0 and 1 both receive first" in said.splitlines()[0], said
-    (row,) = [row for row in said.splitlines() if "waits for reader, which receives" in row]
-    assert row.startswith("  rank 0") and "in receive" in row
-
-
-def test_threads_that_could_free_each_other_are_told_after_the_time_limit():
-    def program():
-        if rank():
-            return receive(0)
-        threads = [threading.Thread(target=receive, args=(1,)) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    said = str(launch(program, 2, timeout=4, on_error="report", quiet=True))
-    assert said.count("receives 1 float32 from rank 1 at line") == 2, said
-    assert "thread.join()" in said

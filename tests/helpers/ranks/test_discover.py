@@ -3,12 +3,9 @@
 So does what a person says about a rank, alone and beside what a launcher says.
 """
 
-import contextlib
 import os
 import platform
-import socket
 import sys
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -24,9 +21,8 @@ from helpers.ranks import (
     find_place,
     gpu_of,
 )
-from helpers.ranks.environment import free_port
-from helpers.ranks.launchers import first_host
-from helpers.ranks.supervisor import _variables
+from helpers.ranks.environment import first_host, free_port
+from helpers.ranks.supervisor import rank_variables
 
 pytestmark = pytest.mark.ranks
 
@@ -204,7 +200,7 @@ def test_a_rank_of_ours_keeps_its_place_below_every_launcher(outer, monkeypatch)
     for name, value in outer.items():
         monkeypatch.setenv(name, value)
     ours = Place(1, 3, 1, 3, "localhost", 41234, "helpers.ranks")
-    assert find_place(environ=_variables(ours, store_port=0)) == ours
+    assert find_place(environ=rank_variables(ours, checked=False)) == ours
 
 
 @pytest.mark.parametrize("step", [None, "", "4294967291", "4294967290"])
@@ -371,21 +367,3 @@ def test_rank_0_is_not_where_it_is_told_to_be(capfd, monkeypatch):
     assert capfd.readouterr().err == ""
     # Launches of this process would listen on that network, too.
     assert "GLOO_SOCKET_IFNAME" not in os.environ
-
-
-def test_what_answers_is_not_a_store(capfd):
-    with socket.create_server(("127.0.0.1", 0)) as web:
-        threading.Thread(target=_answer, args=(web,), daemon=True).start()
-        place = Place(1, 2, 1, 2, "127.0.0.1", web.getsockname()[1])
-        with pytest.raises(ConnectError) as caught:
-            connect(place, "gloo", timeout=2)
-    assert "but what answers there is not rank 0 of this run" in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert capfd.readouterr().err == ""
-
-
-def _answer(web: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while True:
-            with web.accept()[0] as caller:
-                caller.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")

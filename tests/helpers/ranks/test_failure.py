@@ -4,14 +4,9 @@ import linecache
 
 import pytest
 
-from helpers.hang.log import Standing
 from helpers.hang.places import CELLS, locate
-from helpers.ranks.failure import (
-    RankState,
-    first_failure,
-    only_echoes,
-    stopped,
-)
+from helpers.ranks.failure import RankState, first_failure, only_echoes
+from helpers.ranks.job import Error
 from helpers.words import LONGEST, say_seconds, text_of
 
 pytestmark = pytest.mark.ranks
@@ -30,10 +25,8 @@ def setup_module():
     linecache.cache["<cell>"] = (len(text), None, text.splitlines(keepends=True), "<cell>")
 
 
-def error(text: str, time: float, kind: str = "RuntimeError") -> dict:
-    misfit = "size" if kind == "Mismatch" else ""
-    facts = {"time": time, "type": kind, "text": text, "misfit": misfit}
-    return facts | {"frames": FRAMES, "traceback": "…"}
+def error(text: str, time: float, kind: str = "RuntimeError") -> Error:
+    return Error(time, kind, text, FRAMES, "…", "size" if kind == "Mismatch" else "")
 
 
 ECHO = error("[gloo] Connection closed by peer [127.0.0.1]:4", 1.0)
@@ -77,20 +70,6 @@ def test_an_echo_waits_for_its_cause():
     assert not only_echoes([echo, RankState(1, result=b"")])  # a rank that has returned is one too
     assert not only_echoes([echo, RankState(1, error=ECHO)])  # nobody is left to tell
     assert not only_echoes([echo, RankState(1, error=REFUSED), RankState(2)])
-
-
-def test_a_time_out_says_where_each_rank_stood():
-    states = [
-        RankState(0, result=b""),
-        RankState(1, standing=Standing(1, frames=FRAMES)),
-        RankState(2),
-    ]
-    failure, certain = stopped(states, after=5)
-    assert failure.sentence.startswith("the ranks did not finish within 5 s, and were stopped")
-    assert "rank 0 has finished" in str(failure)
-    assert "rank 1 is at work at line 2 of cell [7], in train" in str(failure)
-    assert "rank 2 did not answer" in str(failure)
-    assert not certain
 
 
 def test_library_frames_are_passed_over():

@@ -35,10 +35,8 @@ def total():
 print("sum", launch(total, ranks=2, quiet=True))
 """
 POOL = """
-from helpers.ranks.pool import the_pool
-pool = the_pool()
-waiting = [p.process.pid for p in pool._waiting]
-print("pool", *waiting, *([pool._server.process.pid] if pool._server else []))
+import psutil
+print("pool", *(child.pid for child in psutil.Process().children(recursive=True)))
 """
 
 
@@ -75,6 +73,8 @@ class Kernel:
             content = message["content"]
             text += content.get("text", "") if message["msg_type"] == "stream" else ""
             error += content.get("ename", "")
+            if "traceback" in content:
+                self.traceback = "\n".join(content["traceback"])
             idle = content.get("execution_state") == "idle"
             if until(text, idle):
                 return text, error
@@ -122,7 +122,7 @@ def start_sleeping(kernel) -> list[int]:
     return [int(line.split("pid ")[1]) for line in text.splitlines() if "pid " in line]
 
 
-def pool_of(kernel) -> list[int]:
+def helpers_of(kernel) -> list[int]:
     text, _ = kernel.run(POOL)
     return [int(word) for word in text.split()[1:]]
 
@@ -132,6 +132,9 @@ def test_an_interrupt_ends_the_ranks_and_the_next_cell_runs(kernel):
     kernel.manager.interrupt_kernel()
     _, error = kernel.read(lambda text, idle: idle)
     assert error == "KeyboardInterrupt"
+    for rank in (0, 1):
+        assert f"  rank {rank} is at work at line 6 of cell [" in kernel.traceback
+    assert "time.sleep(600)" in kernel.traceback and "supervisor" not in kernel.traceback
     wait_until_gone(pids)
     text, error = kernel.run(SUM)
     assert (text, error) == ("sum [2.0, 2.0]\n", "")
@@ -139,7 +142,7 @@ def test_an_interrupt_ends_the_ranks_and_the_next_cell_runs(kernel):
 
 def test_a_restart_leaves_nothing(kernel):
     kernel.run(SUM)
-    pids = pool_of(kernel) + start_sleeping(kernel)
+    pids = helpers_of(kernel) + start_sleeping(kernel)
     assert len(pids) >= 4
     kernel.manager.restart_kernel(now=True)
     wait_until_gone(pids)
@@ -150,7 +153,7 @@ def test_a_restart_leaves_nothing(kernel):
 
 def test_a_killed_kernel_leaves_nothing(kernel):
     kernel.run(SUM)
-    pids = pool_of(kernel) + start_sleeping(kernel)
+    pids = helpers_of(kernel) + start_sleeping(kernel)
     os.kill(kernel.manager.provisioner.pid, signal.SIGKILL)
     wait_until_gone(pids)
 

@@ -189,18 +189,13 @@ def test_ranks_draw_different_random_numbers():
 
 @pytest.mark.slow
 def test_without_fork_the_same_happens(monkeypatch):
-    from helpers.ranks.pool import the_pool
-
     def who():
         x = torch.ones(1)
         dist.all_reduce(x)
         return x.item()
 
-    the_pool().close()
     monkeypatch.setenv("LAB_FORK", "0")
     assert launch(who, ranks=2, quiet=True) == [2.0, 2.0]
-    monkeypatch.delenv("LAB_FORK")
-    the_pool().size = 3
 
 
 @pytest.mark.slow

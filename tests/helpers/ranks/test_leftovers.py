@@ -14,7 +14,6 @@ import torch
 import torch.distributed as dist
 
 from helpers.ranks import keep_warm, launch
-from helpers.ranks.pool import the_pool
 
 REPEAT = int(os.environ.get("LAB_REPEAT", 3))
 pytestmark = [
@@ -112,7 +111,7 @@ def warm_again(count: int) -> None:
 def test_nothing_is_left_behind(monkeypatch, tmp_path):
     from helpers.ranks import supervisor
 
-    the_pool().close()  # ranks that start from now on keep their files in a folder of their own
+    keep_warm(0)  # ranks that start from now on keep their files in a folder of their own
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     keep_warm(2)
     monkeypatch.setattr(supervisor, "STALL_S", 0.3)
@@ -120,7 +119,6 @@ def test_nothing_is_left_behind(monkeypatch, tmp_path):
     programs = (works, raises, dies, hangs, starts_children)
     for program in programs:  # what is made once is made now
         launch(program, 2, timeout=20, on_error="report", quiet=True)
-    the_pool().refill()
     time.sleep(1)
     shared = shared_memory()
     before = len(processes()), listening(), len(os.listdir("/proc/self/fd"))
@@ -142,5 +140,4 @@ def test_nothing_is_left_behind(monkeypatch, tmp_path):
         time.sleep(0.2)
     assert not shared_memory() - shared, "shared memory"
     assert memory() - heap < 20e6 + 1e5 * REPEAT, "memory"
-    the_pool().close()
     keep_warm(4)  # as tests/conftest.py does

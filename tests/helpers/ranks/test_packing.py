@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from helpers.ranks.protocol import pack
+from helpers.ranks.job import pack
 from helpers.ranks.start import CannotSend, pack_call
 
 pytestmark = pytest.mark.ranks

@@ -17,7 +17,6 @@ from helpers.ranks.environment import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
-ONE_SLEEPS = ("nobody_takes_it", "backward")  # rank 1, until rank 0 has ended
 LAUNCHERS = ("SLURM_", "PALS_", "PMI_", "OMPI_", "LAB_", "MASTER_", "GLOO_", "TP_", "NCCL_")
 PROGRAM = textwrap.dedent("""
     import argparse, os, time
@@ -29,9 +28,9 @@ PROGRAM = textwrap.dedent("""
 
     watch.SAY_AFTER_S = 0.8
 
-    def late(rank):
+    def late(rank, seconds=2.4):
         if rank == 1:
-            time.sleep(2.4)
+            time.sleep(seconds)
 
     def legal(rank, other, x):
         watch.SAY_AFTER_S = 60  # until both have DDP: one may take long to import it
@@ -51,42 +50,11 @@ PROGRAM = textwrap.dedent("""
         late(rank)
         loss.backward()  # native
         for _ in range(2):
-            late(rank)
+            late(rank, 1.3)
             dist.barrier()  # twice
-
-    class Slow(bytearray):
-        def __del__(self):
-            time.sleep(1)
-
-    def lets_go(rank, other, x):
-        held = torch.frombuffer(Slow(4), dtype=torch.uint8)
-        late(rank)
-        dist.barrier()
-
-    def leaves_a_send(rank, other, x):
-        from helpers.hang import checked_mode
-
-        checked_mode.LOOK_S = checked_mode.LOOK_MOST_S = 0.0  # the thread is always in the store
-        dist.barrier()
-        if rank == 1:
-            dist.isend(x, other)
-        time.sleep(1 - rank)
 
     def deadlock(rank, other, x):
         dist.recv(x, src=other)  # deadlock
-
-    def nobody_takes_it(rank, other, x):
-        if rank == 1:
-            time.sleep(600)
-        else:
-            dist.send(x, dst=1)  # nobody
-
-    def backward(rank, other, x):
-        model = DistributedDataParallel(torch.nn.Linear(4, 1))
-        loss = model(x).sum()
-        if rank == 1:
-            time.sleep(600)
-        loss.backward()  # no gradient comes
 
     def dies(rank, other, x):
         dist.barrier()
@@ -94,16 +62,8 @@ PROGRAM = textwrap.dedent("""
             os._exit(3)
         dist.recv(x, src=1)  # dead
 
-    def nowhere(rank, other, x):
-        if rank == 1:
-            dist.irecv(x, src=-1)  # nowhere
-        dist.barrier()
-
     def no_sentence(rank, other, x):
         dist.all_gather([x], x)  # wrong
-
-    def bare(rank, other, x):
-        dist.recv(x, src=other)
 
     def cable(rank, other, x):
         for step in range(40):
@@ -165,8 +125,6 @@ def started(tmp_path):
             )
         ended = []
         for process in processes:
-            if ended and program in ONE_SLEEPS:
-                process.kill()
             err = process.communicate(timeout=300)[1]
             ended.append((process.returncode, err))
         return ended
@@ -196,12 +154,6 @@ def test_a_long_wait_is_told_once_and_the_program_goes_on(started):
     assert len(err.splitlines()) == 4
 
 
-def test_python_ends_while_no_thread_of_ours_lets_go_of_a_tensor(started):
-    """Python would end such a thread inside C++, and that aborts the process."""
-    assert [code for code, _ in started("lets_go")] == [0, 0]
-    assert [code for code, _ in started("leaves_a_send", LAB_CHECKED="1")] == [0, 0]
-
-
 @pytest.mark.long_for("0")
 @pytest.mark.parametrize("checked", ["0", "1"])
 def test_a_deadlock_ends_in_a_sentence(started, checked):
@@ -210,17 +162,16 @@ def test_a_deadlock_ends_in_a_sentence(started, checked):
     for rank, (code, err) in enumerate(ends):
         here = f"it receives 4 float32 from rank {1 - rank} {at('deadlock', 'deadlock')}"
         assert code == 1
-        assert waits_told(err) == [f"rank {1 - rank}: {here}"]
         lines = err.splitlines()
-        if checked == "1" and rank == 0:  # it tells for all
-            assert lines[1].startswith("[ranks] deadlock: ranks 0 and 1 both receive first")
-            del lines[1:7]  # with where each stands, and the cure
-        assert len(lines) == 2, err
-        words.append(lines[1])
+        if rank == 0:  # it tells for all, and that within 15 s
+            assert "[ranks] deadlock: ranks 0 and 1 both receive first" in err
+            assert "  Cure: let one of them send first\n" in err
+        else:
+            assert waits_told(err) == [f"rank 0: {here}"] and len(lines) == 2, err
+        words.append(lines[-1])
     late = [
         f"error: no message came from rank {1 - rank} within 9 s: "
-        f"rank {rank} receives 4 float32 from rank {1 - rank} {at('deadlock', 'deadlock')}. Where "
-        "it may be a deadlock, LAB_CHECKED=1 explains it, and so does python -m helpers.ranks"
+        f"rank {rank} receives 4 float32 from rank {1 - rank} {at('deadlock', 'deadlock')}"
         for rank in (0, 1)
     ]
     # The rank that gives up first breaks the other one's connection.
@@ -266,27 +217,6 @@ def test_a_cable_that_is_cut(started, tmp_path, seconds, checked):
         assert seconds or re.fullmatch(last, err.splitlines()[-1]), err
 
 
-@pytest.mark.long
-def test_a_send_that_nobody_takes(started):
-    code, err = started("nobody_takes_it", 9)[0]
-    assert code == 1
-    assert err.splitlines()[-1].startswith(
-        "error: rank 1 took no message within 9 s: "
-        f"rank 0 sends 4 float32 to rank 1 {at('nobody', 'nobody_takes_it')}. "
-    )
-    assert len(err.splitlines()) == 2
-
-
-@pytest.mark.long
-def test_a_backward_pass_that_waits(started):
-    code, err = started("backward", 9)[0]
-    assert code == 1
-    assert err.splitlines()[-1].startswith(
-        "error: no message came from another rank within 9 s: "
-        f"rank 0 waits inside torch {at('no gradient comes', 'backward')}. "
-    )
-
-
 @pytest.mark.long_for("0")
 @pytest.mark.parametrize("checked", ["0", "1"])
 def test_a_rank_whose_partner_has_died(started, checked):
@@ -299,29 +229,8 @@ def test_a_rank_whose_partner_has_died(started, checked):
     )
 
 
-@pytest.mark.long
-def test_a_rank_that_does_not_exist(started):
-    _, (code, err) = started("nowhere", 9)
-    told = (
-        "rank 1 receives from rank -1, but the ranks are 0 to 1: name one of these "
-        f"{at('nowhere', 'nowhere')}"
-    )
-    assert f"[ranks] {told}\n" in err
-    assert f"error: {told}\n" in err
-
-
 def test_another_error_of_torch_keeps_its_traceback(started):
     for rank, (code, err) in enumerate(started("no_sentence")):
         assert code == 1
         assert f"[rank{rank}]: Traceback (most recent call last):\n" in err
         assert "[ranks]" not in err
-
-
-@pytest.mark.long
-def test_a_traceback_that_is_shown_ends_in_the_sentence(started):
-    for rank, (_, err) in enumerate(started("bare", 9, LAB_TRACEBACK="1")):
-        assert f"[rank{rank}]: Traceback (most recent call last):\n" in err
-        assert re.match(
-            rf"\[ranks\] (no message came from rank {1 - rank} within 9 s|the connection to rank )",
-            err.splitlines()[-1],
-        )

@@ -1,0 +1,133 @@
+"""Checked mode: whoever comes second to an operation compares it with those who came before.
+
+By itself gloo silently fills a part of a buffer that is too large, reinterprets float32 as int32,
+and sums tensors that were never meant for each other; a buffer that is too small aborts the
+process. So each rank leaves a note about its operation in the store of all ranks, and reads those
+that are there, in one step (compare_set). Of two that don't fit, the later one sees the earlier,
+and refuses before it has done its part. Nobody ever waits for a note, so a legal program stays as
+it is. Notes are JSON, never a pickle: the store has no password (see docs/security.md).
+
+A receive from any rank is not compared: which send it takes is open, and so is what is left for the
+receives after it. Nor is what starts inside C++, as DDP's buckets do.
+"""
+
+import json
+import operator
+import time
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from itertools import product
+
+from helpers.hang.cases import explain_message, explain_misfit, explain_parts
+from helpers.hang.operation import Operation
+
+AFTER_S = 2.0  # how long a rank whose parts torch refuses waits for what the others call
+_JSON = json.JSONEncoder(default=operator.index)  # integers of NumPy and torch too
+FACTS = {  # what all ranks of a collective must agree on; the first disagreement is told
+    "collective": lambda op: (op.kind, "object" in op.name),
+    "arguments": lambda op: op.detail or None,
+    "dtype": lambda op: op.dtype or None,
+    "size": lambda op: op.count if op.dtype else None,
+}
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Operations that meet and don't fit: what differs (a key of `cases.MISFITS`), in words."""
+
+    kind: str
+    what: str
+    cure: str
+
+
+class Mismatch(RuntimeError):
+    """Operations of several ranks don't fit; the message says which, and the cure.
+
+    misfit: the kind of the `Misfit`.
+    """
+
+    def __init__(self, found: Misfit):
+        super().__init__(f"{found.what}. {found.cure}")
+        self.misfit = found.kind
+
+
+def misfit(operations: Sequence[Operation]) -> Misfit | None:
+    """Return why operations that meet don't fit, or None if they do."""
+    operations = sorted(operations, key=lambda op: (op.receives, op.rank))
+    if not operations[0].collective:
+        return _message_misfit(*operations)
+    for kind, fact in FACTS.items():
+        alike: dict[object, list[Operation]] = {}
+        for operation in operations:
+            if (value := fact(operation)) is not None:  # else this rank doesn't say
+                alike.setdefault(value, []).append(operation)
+        if len(alike) > 1:
+            return Misfit(kind, *explain_misfit(kind, [*alike.values()]))
+    for giver, taker in product(operations, repeat=2):
+        if giver.gives and taker.takes:
+            given = giver.gives[giver.members.index(taker.rank)]
+            taken = taker.takes[taker.members.index(giver.rank)]
+            if given != taken:
+                return Misfit("part", *explain_parts(giver, taker, given, taken))
+    return None
+
+
+def _message_misfit(send: Operation, receive: Operation) -> Misfit | None:
+    if not (send.dtype and receive.dtype):
+        return None  # objects: torch sends their size along
+    if send.dtype != receive.dtype:
+        kind = "message dtype"
+    elif send.count != receive.count:
+        kind = f"message too {'long' if send.count > receive.count else 'short'}"
+    else:
+        return None
+    return Misfit(kind, *explain_message(kind, send, receive))
+
+
+class Check:
+    """Compare the operations of this rank with those of the others, through notes in `store`."""
+
+    def __init__(self, store):
+        self._store = store
+        self._any: set[tuple] = set()  # where this rank receives from any: its order is open
+
+    def before(self, operation: Operation) -> None:
+        """Leave a note, and raise Mismatch if it doesn't fit those that are there."""
+        if operation.receives:
+            way = (operation.group, operation.tag)
+            if operation.peer is None:
+                self._any.add(way)
+            if way in self._any:
+                return
+        key, notes, note = _key(operation), "", _JSON.encode(astuple(operation)) + "\n"
+        while (there := self._store.compare_set(key, notes, notes + note).decode()) != notes + note:
+            notes = there
+        met = [_unpacked(line) for line in there.splitlines()]
+        mine = met[notes.count("\n")]
+        for other in met:  # among them itself: its own parts must fit, too
+            if operation.collective or other is not mine:
+                if misfit([mine, other] if other is not mine else [mine]):
+                    raise Mismatch(misfit(met))
+        if len(met) == (len(operation.members) if operation.collective else 2):
+            self._store.delete_key(key)  # a long program must not fill the store
+
+    def after(self, operation: Operation) -> None:
+        """Raise Mismatch if torch refuses this because another rank calls it with other parts."""
+        key, end = _key(operation), time.monotonic() + AFTER_S
+        while time.monotonic() < end and self._store.check([key]):
+            met = [_unpacked(line) for line in self._store.get(key).decode().splitlines()]
+            if found := misfit(met):
+                raise Mismatch(found)
+            time.sleep(0.02)
+
+
+def _key(operation: Operation) -> str:
+    if operation.collective:
+        return f"{operation.group}/{operation.index}"
+    pair = (operation.rank, operation.peer)[:: 1 if operation.sends else -1]
+    return f"{operation.group}/{operation.tag}/{pair}/{operation.index}"
+
+
+def _unpacked(note: str) -> Operation:
+    """JSON makes lists of the tuples of an operation."""
+    return Operation(*(tuple(v) if isinstance(v, list) else v for v in json.loads(note)))

@@ -1,0 +1,237 @@
+"""From where all ranks stand to what a student reads: is it a deadlock, why, and the cure.
+
+A verdict is certain only if nothing can still act: each rank stands in a blocking call, or has
+ended, and none of the waits can end before another one has.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from helpers.hang.cases import CASES, still_at_work
+from helpers.hang.checked import Misfit, misfit
+from helpers.hang.monitor import Standing
+from helpers.hang.operation import NATIVE, Operation
+from helpers.hang.places import Where, locate
+from helpers.waits import Deadlock, Wait, WaitGraph, find_deadlock
+from helpers.words import capital
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What happened to ranks that have stopped moving, and the cure.
+
+    certain: nothing that any rank can still do will end it. stuck: nothing that is known will.
+    sentence: what happened. cure: what to do. rows: where each rank stands. waits: who waits for
+    whom, or None if no rank waits. misfit: what differs, if operations that meet don't fit.
+    waiting: of each rank that waits the operation, and the peer of a message.
+    """
+
+    certain: bool
+    stuck: bool
+    sentence: str
+    cure: str
+    rows: str
+    waits: WaitGraph | None
+    misfit: str
+    waiting: tuple[tuple[int, str, int | None], ...]
+
+    @property
+    def details(self) -> str:
+        """Return what is printed below the sentence."""
+        return "\n".join(part for part in (self.rows, self.cure and f"  Cure: {self.cure}") if part)
+
+
+class Snapshot:
+    """Where all ranks stand at one moment, after nothing has moved for a while.
+
+    standings: of the ranks that answered. ended: the ranks that have finished; if they have
+        answered too, their standings say what they had asked for before.
+    silent: the ranks that did not answer: they may do anything.
+    """
+
+    def __init__(
+        self,
+        standings: Sequence[Standing],
+        ended: Collection[int] = (),
+        silent: Collection[int] = (),
+    ):
+        self.ended, self.silent = set(ended), set(silent)
+        self.known = {s.rank: s if s.rank in self.ended else _judged(s) for s in standings}
+        self.waiting = {
+            rank: standing.waiting
+            for rank, standing in sorted(self.known.items())
+            if standing.waiting and rank not in self.ended
+        }
+
+    def diagnose(self) -> Diagnosis:
+        """Explain it."""
+        sure = {rank for rank, standing in self.known.items() if not standing.unsure}
+        proven = find_deadlock([w for w in self.waits if w.who in sure], self.ended & sure)
+        deadlock, found = proven or find_deadlock(self.waits, self.ended), self.misfit()
+        busy = [rank for rank in self.known if rank not in {*self.waiting, *self.ended}]
+        if found:
+            sentence, cure = found.what, found.cure
+        elif deadlock:
+            sentence, cure = next(told for case in CASES if (told := case(self, deadlock)))
+        else:
+            sentence, cure = still_at_work([wait.who for wait in self.waits], busy)
+        graph = None
+        if self.waits:
+            others = {rank: "did not answer" for rank in self.silent}
+            others |= {rank: self._does(rank).replace(" at line", ", line") for rank in busy}
+            title = capital(sentence.split(". ")[0])
+            graph = WaitGraph(tuple(self.waits), tuple(self.ended), others, title)
+        return Diagnosis(
+            bool(proven or (found and len(sure) == len(self.known))),
+            bool(deadlock or found),
+            sentence,
+            cure,
+            self.rows(),
+            graph,
+            found.kind if found else "",
+            tuple((op.rank, op.name, op.peer) for op in self.waiting.values()),
+        )
+
+    # --- who waits for whom ----------------------------------------------------------------------
+
+    @cached_property
+    def waits(self) -> list[Wait]:
+        """Which ranks each waiting rank waits for."""
+        found = []
+        for rank, operation in self.waiting.items():
+            if needs := self.needs(operation):
+                place = locate([self.known[rank].since])
+                where, any_of = place.phrase.removeprefix(" at "), operation.from_any
+                found.append(Wait(rank, needs, operation.doing, where, place.line, any_of))
+        return found
+
+    def core(self, deadlock: Deadlock) -> list[tuple[Wait, Operation]]:
+        """Return the waits that explain the others, each with what its rank waits for."""
+        return [(wait, self.waiting[wait.who]) for wait in deadlock.core]
+
+    def cycle(self, deadlock: Deadlock) -> list[Operation]:
+        return [self.waiting[wait.who] for wait in deadlock.cycle]
+
+    def needs(self, operation: Operation) -> tuple[int, ...]:
+        """Return the ranks that haven't done their part of an operation yet."""
+        others = tuple(rank for rank in operation.members if rank != operation.rank)
+        group, tag, rank = operation.group, operation.tag, operation.rank
+        if operation.collective:
+            return tuple(other for other in others if not self._has_called(other, operation))
+        if operation.peer is None:
+            open_to_all = 0  # messages that the receives by name have left to those from any rank
+            for other in others:
+                sent = self._posted(other, ("send", rank, group, tag))
+                open_to_all += max(0, sent - self._posted(rank, ("recv", other, group, tag)))
+            return () if open_to_all > operation.index else others
+        count = self._posted(
+            operation.peer, ("recv" if operation.sends else "send", rank, group, tag)
+        )
+        if operation.sends:
+            count += self._posted(operation.peer, ("recv", None, group, tag))
+        return () if count > operation.index else (operation.peer,)
+
+    def misfit(self) -> Misfit | None:
+        """Return in what a collective differs, if ranks wait in one that isn't the same on all."""
+        for operation in self.waiting.values():
+            met = [
+                other
+                for standing in self.known.values()
+                for other in standing.collectives.get(operation.group, [])
+                if other.index == operation.index and not operation.name.startswith(NATIVE)
+            ]
+            if operation.collective and met and (found := misfit(met)):
+                return found
+        return None
+
+    def crossing(self, operation: Operation) -> Operation | None:
+        """Return what the other rank of a message asked for under another tag, if that's why.
+
+        That is so if both sides have posted equally many messages, but not with the same tags.
+        """
+        peer, mine = self.known.get(operation.peer), self.known[operation.rank]
+        if peer is None or operation.collective:
+            return None
+        direction = "recv" if operation.sends else "send"
+        theirs = _by_tag(peer.posted, direction, operation.rank, operation.group)
+        own = _by_tag(mine.posted, operation.channel[0], operation.peer, operation.group)
+        if sum(theirs.values()) != sum(own.values()):
+            return None
+        for tag, count in sorted(theirs.items()):
+            if count > own.get(tag, 0) and tag != operation.tag:
+                return peer.latest.get((direction, operation.rank, operation.group, tag))
+        return None
+
+    def _posted(self, rank: int, channel: tuple) -> int:
+        return self.known[rank].posted.get(channel, 0) if rank in self.known else 0
+
+    def _has_called(self, rank: int, operation: Operation) -> bool:
+        if not operation.name.startswith(NATIVE):
+            return self._posted(rank, operation.channel) > operation.index
+        native = self.known[rank].native if rank in self.known else None
+        if not native or native.started.get(operation.group, 0) <= operation.index:
+            return False
+        # It may have called another one in its place, which C++ doesn't refuse.
+        number, name, *_ = native.open.get(operation.group, (0, ""))
+        return number != operation.index + 1 or NATIVE + name == operation.name
+
+    # --- rows ------------------------------------------------------------------------------------
+
+    def rows(self) -> str:
+        """Return what each rank is doing, and where; and its other threads."""
+        lines = []
+        for rank in sorted({*self.known, *self.ended, *self.silent}):
+            standing = self.known.get(rank)
+            lines.append(f"  rank {rank} {self._does(rank)}")
+            if standing is None:
+                continue
+            if rank not in self.ended:
+                lines.append(_place(standing).line)
+            for name, waiting, frames in standing.others:
+                place = locate(frames)
+                if waiting or place.line:
+                    doing = waiting.doing if waiting else "is at work"
+                    lines += [f"  rank {rank}, in {name}, {doing}{place.phrase}", place.line]
+        return "\n".join(filter(None, lines))
+
+    def _does(self, rank: int) -> str:
+        """Return the words after "rank 0": what it does, and where."""
+        if rank in self.ended:
+            return "has finished"
+        if rank not in self.known:
+            return "did not answer"
+        standing = self.known[rank]
+        doing = standing.waiting.doing if standing.waiting else "is at work"
+        place = _place(standing)
+        also = f", and {standing.unsure}" if standing.unsure else ""
+        return f"{doing}{place.phrase or ' outside of your code'}{also}"
+
+
+def _place(standing: Standing) -> Where:
+    return locate([standing.since] if standing.waiting else standing.frames)
+
+
+def _by_tag(posted: Mapping[tuple, int], direction: str, peer: int, group: str) -> dict[int, int]:
+    """Return how many messages of one direction between two ranks were posted, by tag."""
+    of_these = (direction, peer, group)
+    return {channel[3]: count for channel, count in posted.items() if channel[:3] == of_these}
+
+
+def _judged(standing: Standing) -> Standing:
+    """Return a standing that also says what a rank waits for inside torch's C++.
+
+    It is the oldest collective that hasn't ended there; if there are several groups, it isn't known
+    which of them it waits for.
+    """
+    if standing.waiting or not (standing.blocked and standing.native and standing.native.open):
+        return standing
+    group, (number, name, shape, dtype) = next(iter(standing.native.open.items()))
+    frames = [frame for frame in standing.frames if frame[0]]
+    place = locate(frames).frame
+    operation = Operation(
+        NATIVE + name, standing.rank, group=group, members=standing.native.members.get(group, ()),
+        index=number - 1, shape=shape, dtype=dtype, place=place,
+    )  # fmt: skip
+    unsure = standing.unsure or "waits in several groups" * (len(standing.native.open) > 1)
+    return replace(standing, waiting=operation, since=place, unsure=unsure)
