@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -361,15 +361,16 @@ class Monitor:
         """Record that this thread waits while the body runs; what torch calls there is its own."""
         thread = threading.get_ident()
         self._waiting[thread] = (operation, since, limited)
+        self._inside.torch = True
         try:
-            with self._inside_torch():
-                yield
+            yield
         except RuntimeError as error:
             if told := cases.closed_by_an_earlier_limit(operation, str(error)):
                 raise RuntimeError(told) from error
             error.operation = operation  # for who tells it (helpers.ranks.watch)
             raise
         finally:
+            self._inside.torch = False
             self._waiting.pop(thread, None)
             self._moved += 1
 
@@ -419,7 +420,10 @@ class Monitor:
         if of.gives is not None and "object" not in name:
             facts["gives"] = _parts(rest, of, of.gives, len(members), -2)
             facts["takes"] = _parts(rest, of, of.takes, len(members), -3)
-        return self._counted(Operation(name, self.rank, **facts))
+        channel = ("collective", facts["group"])
+        if of.function in ("send", "recv"):
+            channel = (of.function, facts["peer"], facts["group"], facts["tag"])
+        return Operation(name, self.rank, **facts, **self._count(channel, place, name))
 
     def _new_group(self, ranks: Any, options: dict) -> Operation | None:
         """Return the operation of creating a group; None if this rank takes no part in it.
@@ -441,26 +445,28 @@ class Monitor:
             detail += f"; this rank has made {made} group{'s' * (made != 1)} before"
         members = world if self.check and not local else members
         place = caller(sys._getframe(2))
-        return self._counted(
-            Operation(
-                NEW_GROUP, self.rank, group=group, members=members, detail=detail, place=place,
-                world=not local, kind=NEW_GROUP,
-            )
+        count = self._count(("collective", group), place, NEW_GROUP)
+        return Operation(
+            NEW_GROUP, self.rank, group=group, members=members, detail=detail, place=place,
+            world=not local, kind=NEW_GROUP, **count,
         )  # fmt: skip
 
     def _name(self, group: Any) -> str:
         name = group.group_name
         return f"{name} of {self.worlds}" if self.worlds > 1 else name
 
-    def _counted(self, operation: Operation) -> Operation:
-        """Return an operation with its number on its channel, and at its place."""
+    def _count(self, channel: tuple, place: Frame, name: str) -> dict[str, int]:
+        """Count an operation; return its number on its channel, and how often it was called there.
+
+        channel: as `Operation.channel` has it.
+        """
         with self._lock:
-            index, times = self._posted[operation.channel], 1
-            self._posted[operation.channel] += 1
-            if operation.collective and "object" not in operation.name:
-                self._calls[operation.place, operation.name] += 1
-                times = self._calls[operation.place, operation.name]
-        return replace(operation, index=index, times=times)
+            index, times = self._posted[channel], 1
+            self._posted[channel] += 1
+            if channel[0] == "collective" and "object" not in name:
+                self._calls[place, name] += 1
+                times = self._calls[place, name]
+        return {"index": index, "times": times}
 
 
 def _called(frame) -> tuple[str, Frame]:
