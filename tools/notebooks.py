@@ -1,12 +1,11 @@
-"""`python tools/notebooks.py [--force | --text | --check | --shares] [NAME …]`."""
+"""`python tools/notebooks.py [--force | --text | --check] [NAME …]`."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from lessons.book import books, read_source
+from lessons.book import books
 from lessons.build import bring_up_to_date, fault_of, stale, write_text
-from lessons.sight import shares, told
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,16 +17,12 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--force", action="store_true", help="execute even what is up to date")
     parser.add_argument("--text", action="store_true", help="keep the outputs: execute later")
     parser.add_argument("--check", action="store_true", help="execute nothing, say what is stale")
-    parser.add_argument("--shares", action="store_true", help="count lines: idea, show, plumbing")
     options = parser.parse_args(arguments)
     chosen = books(root, options.names)
     if options.check:
         sentences = stale(root, chosen)
         print("\n".join(sentences) or f"All {len(chosen)} notebooks are up to date.")
         return bool(sentences)
-    if options.shares:
-        print(told({book.name: shares(read_source(book.source)) for book in chosen}))
-        return 0
     if faults := [] if options.text else list(filter(None, map(fault_of, chosen))):
         print(*faults, sep="\n")  # now, and not after the minutes that the others take
         return 1

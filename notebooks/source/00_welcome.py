@@ -54,7 +54,7 @@ from simplellm.options import prepare, stories_of_ranks
 sys.path[:0] = ["../primer"]
 import intro
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "welcome-1",
     "How long would this machine need for the computation behind Llama 3.1 405B, if it could hold "
@@ -97,7 +97,7 @@ answer("welcome-2", mine)
 # Half of this course is in one picture. Each light box is a device, and the numbered bars in it are
 # layers of one model.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(layouts())
 
 # %% [markdown]
@@ -172,7 +172,7 @@ def train(steps):
     return losses
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "welcome-3",
     "We draw the loss of every step twice: as one rank sees it, and as the mean of what three "
@@ -193,7 +193,7 @@ of_three = launch(train, ranks=3, args=(steps,), quiet=True)
 together = [sum(losses) / 3 for losses in zip(*of_three, strict=True)]
 apart = max(abs(a - b) for a, b in zip(alone, together, strict=True))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(curves({"one rank": alone, "three ranks": together}, "Three ranks learn what one rank learns"))
 claim.below("nats between the two losses of a step, at most", apart, 1e-4)
 reveal("welcome-3")

@@ -34,7 +34,7 @@ from simplellm.stories import floor, story
 # %%
 sys.path.insert(0, "../primer")
 
-# %%
+# %% jupyter={"source_hidden": true}
 import intro
 
 torch.set_num_threads(1)  # in this lab, one device is one core
@@ -54,7 +54,7 @@ print(story(4, world="small"))
 # gives each piece a number. The set of all pieces is the **vocabulary**. Ours has 1,200: some 400
 # whole words, fragments of words, and the 256 values of a byte, from which any text can be spelled.
 
-# %%
+# %% jupyter={"source_hidden": true}
 options = intro.read_flags([])
 tokenizer = intro.make_tokenizer(options)
 
@@ -74,7 +74,7 @@ print([tokenizer.decode([i]) for i in ids], "of", tokenizer.vocab_size, "pieces"
 # left, 3 **sequences** of 128 tokens. Out comes, for each of the 3 × 128 positions, one score for
 # each piece of the vocabulary that might come next.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(llama(Sizes()))
 
 # %% [markdown]
@@ -92,7 +92,7 @@ show(llama(Sizes()))
 #
 # Let's check the drawing against the real thing.
 
-# %%
+# %% jupyter={"source_hidden": true}
 torch.manual_seed(0)
 net = intro.make_model(options, tokenizer)
 batch = next(intro.stories_of_ranks(options, tokenizer, ranks=3))
@@ -181,7 +181,7 @@ show(looks(words, heads, "At the period, one head looks at the girl and another 
 # blocks. Hiding it from the period alone wouldn't be enough: *named* comes after *girl* and could
 # tell the period what it has read.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "one_device-2",
     "With girl hidden, how likely does the model think She is?",
@@ -236,7 +236,7 @@ reveal("one_device-2")
 # %%
 loss = causalLLMLoss(net(batch), batch, tokenizer.vocab_size)
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim("nats per token before training", loss.item(), math.log(tokenizer.vocab_size), within=0.02)
 
 # %% [markdown]
@@ -275,10 +275,10 @@ claim.below("the loss after the step", after.item(), loss.item())
 # same pace; ours uses it, and so did Llama 3 (with weight decay, as AdamW). With either optimizer,
 # the learning rate is the number to get right. A training loop is this step over and over:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("primer/intro.py", "train", "for step", "losses.append")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "one_device-4",
     "With two of our blocks, a learning rate of 0.01 works well. We multiply it by ten. Compared "
@@ -301,7 +301,7 @@ named = {f"learning rate {rate}": run for rate, run in rates.items()}
 show(curves(named, "A rate that's too small crawls, and one that's too large jumps"))
 good, tenfold = (sum(rates[rate][-5:]) / 5 for rate in (0.01, 0.1))
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 claim.below("mean loss of the last steps with 0.01, and with 0.1", good, tenfold)
 reveal("one_device-4")
 
@@ -326,7 +326,7 @@ whole = gradient(batch)
 mean = (gradient(batch[0:1]) + gradient(batch[1:2]) + gradient(batch[2:3])) / 3
 largest, difference = whole.abs().max().item(), (whole - mean).abs().max().item()
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("the two differ by less than 1e-5 of the largest gradient", difference, 1e-5 * largest)
 
 # %% [markdown]
@@ -353,7 +353,7 @@ def kept(rows):
 
 of_three, of_one = kept(batch), kept(batch[:1])
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"{of_three / 1e6:.1f} MB for three sequences, {of_one / 1e6:.1f} for one")
 claim("times as many bytes for three", of_three / of_one, 3, within=0.05)
 
@@ -401,7 +401,7 @@ twenty = ["--steps", quick("20", "2")]
 my_losses["primer/intro.py"], _, _ = train_script("primer/intro.py", twenty)
 apart = max(max(each) - min(each) for each in zip(*my_losses.values(), strict=True))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(curves(my_losses, "Whole or in pieces, your loop or the script's: one curve"))
 claim.below("nats between any two of the three curves, at most", apart, 1e-4)
 
@@ -425,7 +425,7 @@ claim.below("nats between any two of the three curves, at most", apart, 1e-4)
 # so $q$ is known, and the entropy of a story can be computed exactly: it's 54 nats. Divided by the
 # mean length of a story, which we count on 500 of them, it's what we call the **floor**.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "one_device-6",
     "A perfect reader of these stories knows the grammar by heart. Between how many tokens does it "
@@ -438,7 +438,7 @@ predict(
 # %%
 least = floor(tokenizer, world="small")
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"floor {least.nats_per_token:.3f} nats per token, perplexity {least.perplexity:.2f}")
 reveal("one_device-6")
 
@@ -447,7 +447,7 @@ reveal("one_device-6")
 # blocks instead of six here, because they learn faster in a short time, and a learning rate that
 # rises over the first steps, stays, and falls to almost nothing at the end.
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 flags = ["--size", "story", "--lr-schedule", "decay", "--steps", quick("450", "3")]
 losses, teller, trace = train_script("primer/intro.py", flags)
 
@@ -456,7 +456,7 @@ title = "The loss falls fast at first, and then has a long way to the floor"
 show(curves({"two blocks": losses}, title, floor=least.nats_per_token))
 last = sum(losses[-10:]) / len(losses[-10:])
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 print(f"perplexity {math.exp(losses[0]):,.0f} before, {math.exp(last):.1f} after, "
       f"{least.perplexity:.1f} for a perfect reader")  # fmt: skip
 claim.below("nats per token of a perfect reader, and of ours", least.nats_per_token, last)
@@ -468,7 +468,7 @@ claim.below("nats per token of a perfect reader, and of ours", least.nats_per_to
 # for 41 minutes, and look at its loss at each position of a sequence (at 127 of the 128, because
 # the last has no next token to predict).
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "one_device-5",
     "That model is 0.06 nats per token above the floor, as a mean over all positions of such "
@@ -560,7 +560,7 @@ unseen = story(1, split="validation", world="small").split("\n")[0]
 tokens, nats = costs(teller, unseen)
 picture = surprise(tokens, nats)
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 show(picture, live=lambda: hover(picture))
 print(f"mean {sum(nats) / len(nats):.2f} nats")
 
@@ -627,7 +627,7 @@ vary(story_by, model=NAMES[::-1], temperature=(0.6, 0, 0.3, 1.0, 1.5), seed=rang
 # \cdot 15.6 \cdot 10^{12} = 3.8 \cdot 10^{25}$, the number with which lesson 00 began. But FLOPs
 # are not seconds.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "one_device-7",
     "How long does backward (B) take in this training, compared with forward (F)?",
@@ -653,7 +653,7 @@ def seconds(kind):
 
 ratio = min(seconds("B")) / min(seconds("F"))
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 print(f"backward / forward: {ratio:.2f}, each at its fastest")
 for name, steps, seconds_of in ("all", len(losses), trace.duration), ("these", 3, three.duration):
     print(f"{name} steps: {steps * batch.numel() / seconds_of:,.0f} tokens per second")
@@ -686,7 +686,7 @@ def of_one_layer(width):
     return sorted(backward)[repeats // 2] / sorted(forward)[repeats // 2]
 
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 claim("backward over forward, one layer, 1,024 wide", lambda: of_one_layer(1024), 2, within=0.25,
       because="caches, and other work on this machine")  # fmt: skip
 

@@ -83,7 +83,7 @@ def swap():
     return theirs.tolist()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-1",
     "Two ranks run swap(). What happens?",
@@ -95,7 +95,7 @@ predict(
 # %% [markdown]
 # (`on_error="report"` returns what went wrong as a value, so that the notebook can continue.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 display(launch(swap, ranks=2, timeout=10, on_error="report", quiet=True))
 reveal("ranks_and_collectives-1")
 
@@ -145,7 +145,7 @@ launch(swap_in_turns, ranks=2, quiet=True)
 both_send = [[("send", 1), ("recv", 1)], [("send", 0), ("recv", 0)]]
 in_turns = [[("send", 1), ("recv", 1)], [("recv", 0), ("send", 0)]]
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "Two sends wait for each other; a send and a receive meet"
 show(meetings({"swap": both_send, "swap_in_turns": in_turns}, title))
 
@@ -159,7 +159,7 @@ show(meetings({"swap": both_send, "swap_in_turns": in_turns}, title))
 # neighbor. Even ranks send first and odd ranks receive first. But five is odd, so ranks 4 and 0 are
 # neighbors *and* both even: rank 4 wants to send to rank 0 while rank 0 wants to send to rank 1.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-2",
     "Five ranks in a ring: even ranks send first, odd ranks receive first. Does every rank get "
@@ -207,7 +207,7 @@ def in_a_ring(n):
     return [turn[::-1] if r % 2 else turn for r, turn in enumerate(turns)]
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "An odd ring takes one round more than an even one, and it ends"
 show(meetings({"four ranks": in_a_ring(4), "five ranks": in_a_ring(5)}, title))
 
@@ -229,7 +229,7 @@ def train():
     return "done"
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-3",
     "Ranks 0 and 1 have three batches and rank 2 has two. What happens in the third round?",
@@ -238,7 +238,7 @@ predict(
     "rank 2 stops with an error",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 display(launch(train, ranks=3, timeout=10, on_error="report", quiet=True))
 reveal("ranks_and_collectives-3")
 
@@ -273,7 +273,7 @@ def sums():
     return a.item(), b.item()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-7",
     "Rank 0 calls all_reduce for a and then for b, and rank 1 for b and then for a. What does rank "
@@ -283,7 +283,7 @@ predict(
     "a = 1 and b = 10, as before: the two ranks wait for each other",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 for rank, (a, b) in enumerate(launch(sums, ranks=2, quiet=True)):
     print(f"rank {rank}: a = {a:g}, b = {b:g}")
 reveal("ranks_and_collectives-7")
@@ -301,7 +301,7 @@ reveal("ranks_and_collectives-7")
 # five, filled with -1. The lab usually compares both sides before a message starts, so we switch
 # that off with `checked=False` and see what a plain PyTorch program would do.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-4",
     "What does rank 1 find in its buffer of five numbers?",
@@ -371,7 +371,7 @@ launch(two_branches, ranks=3, timeout=10, on_error="report", quiet=True)
 # tensor. Each collective is then one move. In four of them one rank, the **root**, is special (here
 # it's rank 0):
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(collectives(["broadcast", "scatter", "gather", "reduce"]))
 
 # %% [markdown]
@@ -381,7 +381,7 @@ show(collectives(["broadcast", "scatter", "gather", "reduce"]))
 # The collectives that carry a training run have no root: every rank contributes, and every rank
 # receives.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-5",
     "Reduce-scatter adds up the tensors of all ranks and leaves each rank with one part of the "
@@ -406,7 +406,7 @@ for rank, (everything, part, parts) in enumerate(launch(without_a_root, ranks=3,
     print(f"rank {rank}: all-reduce {everything}, reduce-scatter {part}, then all-gather {parts}")
 reveal("ranks_and_collectives-5")
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 
 # %% [markdown]

@@ -84,7 +84,7 @@ activation = parts[0](ids)
 shape = " × ".join(map(str, activation.shape))
 everything = 4 * sum(p.numel() for p in net.parameters())
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"one activation: {shape} numbers, {4 * activation.numel() / 1e3:.0f} kB")
 print(f"all gradients, which data parallelism would average: {everything / 1e3:.0f} kB")
 
@@ -106,7 +106,7 @@ answer("naive_pipeline-7", mine)
 # and a message carries numbers without any record of where they came from. So at the boundary
 # between two devices, the chain that `loss.backward()` would follow is broken.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "naive_pipeline-1",
     "The last stage has computed its loss and its own gradients. What must it send to the stage "
@@ -158,7 +158,7 @@ claim.below("largest difference from the gradients of the whole model", far, 1e-
 # shape of $y$. The left equation yields the stage's own gradients; the right one is what it sends
 # further back. `y.backward(gradient)` computes both at once.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(stages((2, 2, 2), shape))
 
 # %% [markdown]
@@ -167,7 +167,7 @@ show(stages((2, 2, 2), shape))
 # In the script, the training loop hardly changes. Forward and backward of a batch move into one
 # function, because there are now messages in between:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_diff("primer/intro.py", "PP/naive/intro_PP_naive.py", context=1)
 
 # %% [markdown]
@@ -188,7 +188,7 @@ check("PP-1")
 # on the same batches for comparison. Both use plain SGD, because there a wrong gradient shows in
 # the weights (Adam would hide a wrong scale, as lesson 03 showed).
 
-# %%
+# %% jupyter={"source_hidden": true}
 flags = ["--steps", quick("30", "3"), "--optimizer", "sgd", "--lr", "0.3"]
 losses, whole, _ = train_script("primer/intro.py", flags)
 ranks = train_script("PP/naive/intro_PP_naive.py", flags, ranks=3)
@@ -209,7 +209,7 @@ print(f"last loss: one device {losses[-1]:.4f}, pipeline {ranks[-1][0][-1]:.4f}"
 # Memory was the point, so let's count it. A rank keeps its own stage's weights, gradients and
 # optimizer states, plus, between forward and backward, whatever autograd saves.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "naive_pipeline-2",
     "Three stages, Adam, batches of three sequences. How much of one device's memory does the "
@@ -243,7 +243,7 @@ for who, module, batch in rows:
     memory[who] = each, each, 2 * each, saved_bytes(module, batch, ids)
 share = max(sum(memory[f"rank {rank}"]) for rank in range(3)) / sum(memory["one device"])
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(
     f"{'kB':12}",
     *(f"{each:>11}" for each in ("weights", "gradients", "Adam", "activations", "all")),
@@ -251,7 +251,7 @@ print(
 for who, sizes in memory.items():
     print(f"{who:12}", *(f"{size / 1e3:11,.0f}" for size in (*sizes, sum(sizes))))
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("share of one device's memory: a third, and the fullest rank", 1 / 3, share, 0.1)
 claim.below("share of one device's memory: the fullest rank, and a half", share, 0.5)
 reveal("naive_pipeline-2", share=share)
@@ -264,7 +264,7 @@ reveal("naive_pipeline-2", share=share)
 #
 # ## Where the time goes
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "naive_pipeline-3",
     "Three ranks, one batch after the other, equal stages, free messages. What share of the time "
@@ -277,7 +277,7 @@ predict(
 # %%
 plan = simulate(naive(3), Costs(forward=1, input_grad=1, weight_grad=1))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(plan.trace)
 print(f"a step takes {plan.step_time:g} s, and each rank computes {plan.busy[0]:g} s of it")
 reveal("naive_pipeline-3", share=plan.bubble())
@@ -377,7 +377,7 @@ claim("seconds of the step", step.duration, 3 * (FORWARD + BACKWARD), unit=" s")
 #
 # Two of six equal layers for each rank sounds fair. Is it?
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "naive_pipeline-4",
     "With a vocabulary of 4,096 tokens, cut 2 + 2 + 2, the embedding with rank 0 and the head with "
@@ -406,7 +406,7 @@ def seconds(stage, x, ids):
     return best
 
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 large = intro.read_flags(["--batch-size", "3", "--tokenizer", "stories-4096"])
 large_net = intro.make_model(large, intro.make_tokenizer(large))
 text = next(intro.stories_of_ranks(large, intro.make_tokenizer(large), ranks=1))
@@ -421,7 +421,7 @@ for stage, x, count in zip(three_parts, (text, vectors, vectors), (1, 6, 1), str
     pieces.append(Piece(forward, backward, memory / count))
 embedding, layer, head = pieces
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 for name, piece in zip(("embedding", "one layer", "head"), pieces, strict=True):
     print(
         f"{name:10} forward {1e3 * piece.forward:5.2f} ms, backward {1e3 * piece.backward:5.2f} ms"
@@ -436,7 +436,7 @@ sliders = cuts(6, *pieces, counts=(2, 2, 2))
 show(sliders.picture(), live=lambda: sliders)
 worth = head.seconds / layer.seconds
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 claim.below("seconds of a layer, and of the head", layer.seconds, head.seconds, spread=0.2)
 reveal("naive_pipeline-4", worth=worth)
 

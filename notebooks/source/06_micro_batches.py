@@ -95,7 +95,7 @@ for name, parts, weights in (
 # %%
 print(gpipe(4, 3))
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "micro_batches-1",
     "GPipe with four stages and eight micro-batches. Backward takes twice as long as forward, and "
@@ -108,7 +108,7 @@ predict(
 # %%
 plan = simulate(gpipe(4, 8))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(plan.trace)
 print(f"idle for {plan.bubble():.4f} of the time")
 reveal("micro_batches-1")
@@ -146,7 +146,7 @@ for p, m in ((4, 8), (4, 32), (16, 32)):
 many = [1, 2, 4, 8, 16, 32]
 bubbles = {f"{p} stages": {m: simulate(gpipe(p, m)).bubble() for m in many} for p in (2, 4, 8)}
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "The bubble shrinks with the micro-batches and grows with the stages"
 show(curves(bubbles, title, x="micro-batches", y="bubble, as a share of the total", log="x"))
 
@@ -188,7 +188,7 @@ check("PP-2")
 # twelve sequences in four micro-batches. One device trains on the same batches for comparison. Both
 # use plain SGD, because Adam would hide a wrong factor, as we saw in lesson 03.
 
-# %%
+# %% jupyter={"source_hidden": true}
 common = ["--batch-size", "12", "--optimizer", "sgd", "--lr", "0.3"]
 common += ["--steps", quick("12", "2")]
 alone, whole_model, _ = train_script("primer/intro.py", common)
@@ -226,7 +226,7 @@ compare_with_one_device(by_gpipe)
 # values, SwiGLU's gate and up, and what goes into the norms, in 2 bytes each. (Fused kernels
 # compute the scores and the SiLU again. Lesson 09 counts them one by one.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 from helpers.cost import layer_activations, read_config
 
 # %%
@@ -236,7 +236,7 @@ large = read_config({"model_type": "llama", **sizes})
 one = 8 * layer_activations(large, batch=1, sequence=8192, fused=True)
 weights = 8 * 2 * 3.19e9  # 2 bytes for each parameter of eight layers
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"one micro-batch {one / 1e9:.0f} GB, the weights {weights / 1e9:.0f} GB")
 
 # %% [markdown]
@@ -245,7 +245,7 @@ print(f"one micro-batch {one / 1e9:.0f} GB, the weights {weights / 1e9:.0f} GB")
 # for only *four* micro-batches, not eight. You may reorder the work of each rank as you like, but
 # every F and every B has to be done.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "micro_batches-3",
     "Four stages, eight micro-batches, and no rank may keep more than four of them. What's the "
@@ -261,7 +261,7 @@ predict(
 # %%
 pair = {each.name: simulate(each).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(kept(pair, "Same work, same 33 s, and half the activations or less"))
 reveal("micro_batches-3")
 
@@ -351,7 +351,7 @@ def only_messages(schedule):
             dist.recv(x, message.peer)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 for build in (gpipe, one_f_one_b):
     job = launch(only_messages, 3, (build(3, 4),), timeout=10, on_error="report", quiet=True)
     print(f"{build(3, 4).name}: {'all messages arrived' if job.ok else 'stopped'}")
@@ -362,7 +362,7 @@ show(job)
 # Because a schedule is just data, we don't need real ranks to find that out. The check that every
 # schedule has to pass can also be run with blocking messages:
 
-# %%
+# %% jupyter={"source_hidden": true}
 from helpers.schedules import BadSchedule
 from helpers.schedules import check as check_schedule
 
@@ -379,7 +379,7 @@ except BadSchedule as problem:
 #
 # Here is how the order differs from GPipe's:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_orders(gpipe(4, 8), one_f_one_b(4, 8))
 
 # %% [markdown]
@@ -402,7 +402,7 @@ compare_with_one_device(by_1f1b)
 # %% [markdown]
 # As a plan, 1F1B is a few lines. On rank $r$ of $p$, `ahead` is $p - 1 - r$:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("helpers/schedules/builders.py", "_in_turn")
 
 # %% [markdown]
@@ -437,7 +437,7 @@ def a_paced_step(schedule):
 for schedule in quick((naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8)), (one_f_one_b(4, 8),)):
     predicted, measured = a_paced_step(schedule)
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 from helpers.timeline import compare
 
 both = compare(predicted.trace, measured.trace)
@@ -463,7 +463,7 @@ rank 2: F0 B0 F1 B1 F2 B2 F3 B3
 """
 done = simulate(parse(text))
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"{done.step_time:g} s, bubble {done.bubble():.0%}, keeps {in_flight(done.schedule)}")
 show(done.trace)
 
@@ -496,7 +496,7 @@ answer("micro_batches-6", mine)
 # complete, press *run it on real ranks*: real processes run your plan, train a LLaMA with it, and
 # compare its gradients with one device's. (Without a kernel you see a half-finished plan.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 from helpers.play import play
 
 game = play("cap")
@@ -507,7 +507,7 @@ show(game.picture(), live=lambda: game)
 # the times, the network and the memory. Hover over a gap, and it tells you what the rank is waiting
 # for. When does the bubble of 1F1B fall below a tenth? What does a slow network change?
 
-# %%
+# %% jupyter={"source_hidden": true}
 from helpers.timeline import explore
 
 sliders = explore(schedule="1F1B", ranks=4, micro_batches=8)
@@ -521,7 +521,7 @@ show(sliders.picture(), live=lambda: sliders)
 # It's gradient accumulation, with a pipeline in place of the single device. In our scripts each
 # such round is a *wave*, and `intro_PP_microbatches.py --waves 2` runs it.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "micro_batches-7",
     "GPipe in two rounds of four micro-batches keeps at most four, as 1F1B does. How long does the "
@@ -534,7 +534,7 @@ predict(
 # %%
 rounds = simulate(waves(gpipe(4, 4), 2))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(rounds.trace)
 print(f"{rounds.step_time:g} s, keeps {in_flight(rounds.schedule)}")
 reveal("micro_batches-7")

@@ -54,7 +54,7 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 layouts = {"1F1B, four stages": [0, 1, 2, 3], "interleaved, eight stages": [0, 1, 2, 3] * 2}
 show(places(layouts, "Which rank holds which stage"))
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "beyond_1f1b-1",
     "Four ranks, eight micro-batches: 1F1B is idle for 27 % of the time. Now each rank holds two "
@@ -68,7 +68,7 @@ predict(
 half = Costs(forward=0.5, input_grad=0.5, weight_grad=0.5)  # a chunk is half a stage
 done = simulate(interleaved(4, 8, chunks=2), half)
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"{done.step_time:g} s instead of 33 s, idle for {done.bubble():.1%} of the time")
 reveal("beyond_1f1b-1")
 
@@ -85,14 +85,14 @@ reveal("beyond_1f1b-1")
 # large enough to read. Follow F0: down the four ranks in dark blue, and down once more in pale
 # blue.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(simulate(interleaved(4, 4, chunks=2), half).trace)
 
 # %% [markdown]
 # What does it cost? Messages, first of all: a micro-batch now crosses $pv - 1$ stage boundaries
 # instead of $p - 1$. And what about memory?
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "beyond_1f1b-2",
     "Rank 0 of 1F1B keeps 4 micro-batches of its stage. Count in the same unit (all chunks of a "
@@ -108,7 +108,7 @@ cuts = {v: interleaved(4, 8, v) if v > 1 else one_f_one_b(4, 8) for v in (1, 2, 
 runs = {v: simulate(plan, Costs(1 / v, 1 / v, 1 / v)) for v, plan in cuts.items()}
 most = {v: max(in_flight(plan)) / v for v, plan in cuts.items()}
 
-# %%
+# %% jupyter={"source_hidden": true}
 for v, done in runs.items():
     print(f"{v} chunk(s): {done.step_time:6.3f} s, idle {done.bubble():5.1%}, "
           f"{done.messages:3} messages, keeps {most[v]:.3f} stages' worth")  # fmt: skip
@@ -146,7 +146,7 @@ for p, v in ((3, 2), (4, 2), (4, 8), (8, 3)):
 # whole stage takes one second. (That's a lot inside a cluster, but not for ranks that are far
 # apart.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "beyond_1f1b-3",
     "A message takes 500 ms. Which step is the fastest?",
@@ -169,7 +169,7 @@ title = "With slow messages, two chunks stay ahead of one; four fall behind"
 show(curves(delayed, title, x="time of a message (ms)", y="time of a step (s)"))
 won = [one - two for one, two in zip(times[1], times[2], strict=True)]
 
-# %%
+# %% jupyter={"source_hidden": true}
 words = "seconds that two chunks save where messages are free, and at 500 ms"
 claim.below(words, won[0], won[-1])
 reveal("beyond_1f1b-3")
@@ -219,7 +219,7 @@ answer("beyond_1f1b-9", mine)
 # real ranks, and every weight compared with one device. Three processes hold two chunks each, in
 # the order that *you* have written.
 
-# %%
+# %% jupyter={"source_hidden": true}
 flags = ["--optimizer", "sgd", "--lr", "0.3", "--batch-size", "6", "--seq-l", "32"]
 flags += ["--steps", quick("10", "2")]
 _, alone, _ = train_script("primer/intro.py", flags)
@@ -296,7 +296,7 @@ early, idle = simulate(one_f_one_b(4, 8)), {}
 for each in (early, put_off):
     idle[each.schedule.name] = sum(each.idle_by_cause()[0].values())
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim("the idle seconds that are left", idle["ZB-H1"], idle["1F1B"] / 3, 0, how="simulated")
 print(f"rank 0 idles for {idle['1F1B']:g} s in 1F1B, and for {idle['ZB-H1']:g} s in ZB-H1")
 
@@ -304,7 +304,7 @@ print(f"rank 0 idles for {idle['1F1B']:g} s in 1F1B, and for {idle['ZB-H1']:g} s
 # And these are the lines that write the plan. On rank $r$ of $p$, ZB-H1 takes `ahead` $= p - 1 - r$
 # forwards first, as 1F1B does, and lets W come `late` $= r$ micro-batches after I:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("helpers/schedules/builders.py", "_zero_bubble")
 
 # %% [markdown]
@@ -334,7 +334,7 @@ answer("beyond_1f1b-5", mine)
 # needs $x$, the input of each linear layer, *and* $\delta$, the gradient at its output, which I has
 # to leave behind. Let's count for two blocks of our own LLaMA:
 
-# %%
+# %% jupyter={"source_hidden": true}
 from helpers.pipeline.split_backward import input_grad, nodes_below, saved_bytes
 
 options = intro.read_flags([])
@@ -350,7 +350,7 @@ inputs = saved_bytes({node for part in left for node in part.nodes}, stage)
 arrived = [g for part in left for row in part.arrived.values() for g in row if g is not None]
 deltas = sum({g.data_ptr(): g.nbytes for g in arrived}.values())
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"after F: {after_f / 1e6:.1f} MB; after I: {inputs / 1e6:.1f} MB of inputs "
       f"and {deltas / 1e6:.1f} MB of gradients")  # fmt: skip
 
@@ -370,12 +370,12 @@ print(f"after F: {after_f / 1e6:.1f} MB; after I: {inputs / 1e6:.1f} MB of input
 # %%
 both = [simulate(build(4, 8)) for build in (zb_h1, zb_h2)]
 
-# %%
+# %% jupyter={"source_hidden": true}
 for done in both:
     print(f"{done.schedule.name}: {done.step_time:g} s, "
           f"keeps {in_flight(done.schedule, until='weights')}")  # fmt: skip
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "beyond_1f1b-6",
     "The same 27 s, for nearly twice the memory. What does ZB-H2 buy?",
@@ -387,7 +387,7 @@ predict(
 # %%
 two = {build(4, 8).name: simulate(waves(build(4, 8), 2)).trace for build in (zb_h1, zb_h2)}
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(steps(two, micro_batches=8, title="Two consecutive steps: a parallelogram leaves no gap"))
 reveal("beyond_1f1b-6")
 
@@ -432,7 +432,7 @@ for plan, seconds in zip(named, held_up, strict=True):
 # float16 and its loss scaling you also look for infinities everywhere. (bfloat16, today's choice,
 # needs no loss scaling.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "beyond_1f1b-7",
     "The norm of the whole gradient must be known before any rank may update. How long do two "
@@ -445,7 +445,7 @@ predict(
 # %%
 alone_step = simulate(zb_h2(4, 8)).step_time
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"no rank begins its second step before all have ended the first: {2 * alone_step:g} s")
 reveal("beyond_1f1b-7")
 
@@ -476,7 +476,7 @@ reveal("beyond_1f1b-7")
 layouts = {"a loop": [0, 1, 2, 3] * 2, "a V": [0, 1, 2, 3, 3, 2, 1, 0]}
 show(places(layouts, "Eight stages on four ranks"))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(simulate(zb_v(4, 8), half).trace)
 
 # %% [markdown]
@@ -557,7 +557,7 @@ for plan, v in plans.items():
     idle = 100 * (1 - 24 / (two.step_time - one.step_time))  # 24 s of work in each further step
     found[plan.name] = Point(max(in_flight(plan, until="weights")) / v, [idle], plan.name)
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "Memory against idle time: the V needs no more than 1F1B and doesn't idle"
 show(
     points(
@@ -624,7 +624,7 @@ for plan, v in quick(cases, cases[:1]):
 # six micro-batches, and a backward in two halves. If you're stuck, ask the coach: it tells you
 # which of your choices matter.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from helpers.play import play
 
 game = play("h1")
@@ -663,7 +663,7 @@ compare_with_one_device("mine")
 # rank has room for 6 micro-batches. Of the named schedules with one stage on each rank, ZB-H1 is
 # the best one that fits.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "beyond_1f1b-8",
     "A computer tries a few hundred orders for exactly these times. How much shorter than ZB-H1's "
@@ -710,7 +710,7 @@ print(f"search: {best:.1f} s with room for 6 GB; ZB-V: {folded.step_time:.1f} s,
 # running kernel you can move every number here, and look for the place where the named schedules
 # overtake each other:
 
-# %%
+# %% jupyter={"source_hidden": true}
 from helpers.timeline import explore
 
 sliders = explore(schedule="ZB-H1", ranks=4, micro_batches=8, latency=1, weight_grad=6)
@@ -764,7 +764,7 @@ show(sliders.picture(), live=lambda: sliders)
 # simulator, and it should return their bubbles. The published numbers are in brackets, and the
 # bubble is that of the span.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from IPython.display import Markdown
 
 from helpers.simulate.published import table

@@ -54,7 +54,7 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # whole model, cut into three stages. Ranks 0, 1 and 2 are the first row, ranks 3, 4 and 5 the
 # second, and each row reads its own stories.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "dp_x_pp-1",
     "Rank 1 has finished its backward. With whom does it average its gradients?",
@@ -68,7 +68,7 @@ grid = Grid(dp=2, pp=3)
 names = {"all": None} | {f"rank {rank}": rank for rank in range(grid.size)}
 pictures = {name: process_grid(2, 3, rank) for name, rank in names.items()}
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(pictures["rank 1"], live=lambda: Clickable(pictures))
 reveal("dp_x_pp-1")
 
@@ -115,7 +115,7 @@ check("DP-PP-2")
 # would go unnoticed (lesson 03). Then we compare the weights, tensor by tensor, and print the
 # largest difference on each rank.
 
-# %%
+# %% jupyter={"source_hidden": true}
 flags = ["--steps", quick("12", "2"), "--optimizer", "sgd", "--lr", "0.3"]
 one = [*flags, "--batch-size", "6", "--like-ranks", "2"]
 alone, whole, _ = train_script("primer/intro.py", one)
@@ -130,7 +130,7 @@ for rank, (_, stage, _) in enumerate(six):
 # %% [markdown]
 # That isn't zero, and ranks 0 and 3 are off by far more than the others. Is it a bug?
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "dp_x_pp-2",
     "The embedding on ranks 0 and 3 differs from one device's far more than any other weight. Why?",
@@ -145,7 +145,7 @@ predict(
 # $2^{29} \approx 5\cdot10^8$. A wrong factor or a missing micro-batch stays exactly as large as it
 # is.
 
-# %%
+# %% jupyter={"source_hidden": true}
 _, whole64, _ = train_script("primer/intro.py", one, dtype=torch.float64)
 six64 = train_script("DP_PP/intro_DP_PP.py", flags, ranks=6, dtype=torch.float64)
 
@@ -158,7 +158,7 @@ def worst_of(ranks, whole):
 
 in32, in64 = worst_of(six, whole), worst_of(six64, whole64)
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("largest difference in float64, and a millionth of that in float32", in64, 1e-6 * in32)
 reveal("dp_x_pp-2")
 
@@ -237,7 +237,7 @@ claim.below("with entries of 1, the largest difference after the last step", of_
 # **Clipping.** Before the update, the gradient is scaled down if its norm over the *whole* model is
 # too large. A stage sees only its own part of it.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "dp_x_pp-3",
     "The columns have averaged. Each rank sums the squares of its gradients. Over which ranks must "
@@ -247,7 +247,7 @@ predict(
     "over its column: the two ranks with the same layers",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP_PP/clip_and_tie.py", "clip")
 
 # %% [markdown]
@@ -308,7 +308,7 @@ print(tokenizer.decode([i for i in story if i != end]))
 # the simulator: one of the two pipelines, where each column has a link of its own and its
 # all-reduce takes as long as four forwards.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "dp_x_pp-4",
     "Every column needs 4 s for its all-reduce, and each starts when its rank has done its last "
@@ -326,7 +326,7 @@ for rank in range(3):
     (done,) = (e.end for e in slow.trace.events_of(rank) if e.kind == "all-reduce")
     print(f"stage {rank}: its column has averaged after {done:.0f} s")
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"step {without.step_time:.0f} s without the all-reduces, {slow.step_time:.0f} s with them")
 show(slow.trace)
 reveal("dp_x_pp-4")
@@ -348,7 +348,7 @@ reveal("dp_x_pp-4")
 # the step shows the schedule and not your machine, and only the columns are slow (60 ms a stage).
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP_PP/overlap.py", "Columns.start")
 
 
@@ -361,7 +361,7 @@ after, during = overlap.run(False), overlap.run(True)
 both_ways = {"at the end": after, "with overlap": during}
 show(compare({name: first_pipeline(trace) for name, trace in both_ways.items()}))
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 words = "ms a step with overlap, and with the average at the end"
 claim.below(words, 1e3 * during.duration, 1e3 * after.duration, spread=0.03)
 
@@ -418,7 +418,7 @@ show(machines(layouts, title))
 # bytes each 37 GB in place of 28. Say it fits.) Computing takes 0.19 s forward and twice that
 # backward for one sequence through the whole model, and a step has 48 sequences.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "dp_x_pp-6",
     "Which groups should go through the cards?",
@@ -453,7 +453,7 @@ pipelines_cross = step_seconds(one_f_one_b(3, 12), 4, quarter, inside)
 wished = step_seconds(one_f_one_b(4, 16), 3, inside, card)
 ideal = step_seconds(one_f_one_b(4, 16), 3, inside, inside)
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"no slow link at all {ideal:.2f} s a step")
 print(f"the columns cross   {columns_cross:.2f} s (with a card for each GPU: {wished:.2f} s)")
 print(f"the pipelines cross {pipelines_cross:.2f} s")
@@ -477,7 +477,7 @@ expected = WORK / (WORK + 2 * 2 / 3 * MESSAGE)
 many = quick(384, 24)
 share = many * WORK / step_seconds(one_f_one_b(3, many), 4, quarter, inside)
 
-# %%
+# %% jupyter={"source_hidden": true}
 _ = claim("computing, as a share of a long step", share, expected, how="simulated")
 
 # %% [markdown]
@@ -491,7 +491,7 @@ _ = claim("computing, as a share of a long step", share, expected, how="simulate
 #
 # And the columns? Their 15 s are the same for every step, however *many* sequences it has.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "dp_x_pp-7",
     "With the columns on the cards and 48 sequences, a GPU computes for 13 % of a step. For how "
@@ -521,7 +521,7 @@ found = {
 }
 ends = {name: list(row.values())[-1] for name, row in found.items()}
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "Columns pass plain 1F1B at 1.7 million tokens; eager pipelines lead throughout"
 show(curves(found, title, x="sequences of a step", y="computing (% of the step)", log="x"))
 claim.below("computing (%): 1F1B, and columns that cross", ends["pipelines cross, 1F1B"],
@@ -571,7 +571,7 @@ for hidden in (False, True):
 # You can find eager 1F1B yourself: in this level of the game a message takes as long as a forward,
 # and each rank has room for five micro-batches, which is more than 1F1B uses.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from helpers.play import play
 
 game = play("slow")

@@ -85,7 +85,7 @@ print(count)
 # What people count differently is the **attention scores**, the $s \times s$ numbers that say how
 # much each token looks at every other.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "what_training_costs-1",
     "One layer of LLaMA-7B goes forward with a sequence of 2,048 tokens. What share of its FLOPs "
@@ -170,7 +170,7 @@ answer("what_training_costs-9", mine)
 # Adam, each parameter then needs its weight (2 bytes), its gradient (2), and in 32 bits a copy of
 # the weight, a mean and a variance (12).
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "what_training_costs-2",
     "LLaMA-7B in mixed precision with Adam. Do weights, gradients and the optimizer's state fit on "
@@ -238,7 +238,7 @@ print(f"{'in all, and without s x s':<34}{bytes_text(sum(kept.size for kept in r
 # scores, which FlashAttention recomputes anyway.) Here *full* recomputation wraps whole blocks, and
 # the two *selective* policies wrap the MLP, where most of the bytes are, or only its end:
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "what_training_costs-4",
     "Backward has twice the FLOPs of forward. If every block goes forward a second time, how many "
@@ -300,7 +300,7 @@ for _ in range(quick(5, 1)):  # in turn, so that all meet the same machine
     for policy, net in bodies.items():
         best[policy] = min(best.get(policy, 9.0), step(net))
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 for policy in POLICIES:
     print(f"again: {policy:23} {kept[policy] / (s * b * d * LAYERS):5.1f} bytes a token, layer and "
           f"unit of width, {computed[policy] / computed['nothing']:.3f} of the FLOPs, "
@@ -397,7 +397,7 @@ stages = rank_memories(run.row.model, run.row.layout, range(64))
 rows = {f"a GPU of stage {n}": stages[n].named() for n in (0, 31, 62)}
 everything = 8 * sum(stage.total for stage in stages)
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = f"The fullest of 512 GPUs keeps {bytes_text(stages[0].total)}"
 show(bars([Group(rows)], title))
 print(f"all 512 together: {bytes_text(everything)}")
@@ -464,7 +464,7 @@ print(f"TP 8 and DP 8 send equally much in a step of 8 x {equal:,.0f} tokens")
 # in the *step*, averaging takes no longer than all the backward passes together. To hide entirely
 # it needs $F/B$ tokens in the *last micro-batch*, because it can't start earlier. And FSDP?
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "what_training_costs-6",
     "With 29,670 tokens, 1.5 times F/B, a rank's FSDP hides its gathers over a network card. "
@@ -733,7 +733,7 @@ check("CO-2")
 mine = None
 answer("what_training_costs-10", mine)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "what_training_costs-7",
     "The budget is 1.23e22 FLOPs. A rule of thumb from the same paper says 20 tokens for each "
@@ -743,7 +743,7 @@ predict(
     "more: about 60",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 for name, law in {"printed": CHINCHILLA, "0.29": EXERCISE, "refitted": REFITTED}.items():
     print(f"{name:9}", law.best(1.23e22))
 reveal("what_training_costs-7")

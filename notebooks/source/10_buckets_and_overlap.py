@@ -60,7 +60,7 @@ print(*order)
 # send every gradient from its hook, as soon as it's complete. Compared with the flat average of
 # lesson 03, this is what changes:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
 
 # %% [markdown]
@@ -77,7 +77,7 @@ show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
 # latency? (The table below also has the $\alpha$ and $\beta$ of one machine: yours if lesson 03 has
 # measured it, or else a recorded one.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "buckets_and_overlap-1",
     "Two ranks, 2.2 MB of gradients, a link with 400 Mbit/s and a latency of 0.5 ms. The bytes "
@@ -173,10 +173,10 @@ claim.below("the four losses differ by less than", max(last) - min(last), 1e-4)
 # keeps up with, $k = \dfrac{t_B - t_S}{2(n-1)\,\alpha}$, if that's more. For buckets that aren't
 # equal, the same two conditions are a loop of a few lines:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/ddp/sweep.py", "predicted")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "buckets_and_overlap-2",
     "Computing takes T = 600 ms, a third of it forward and two thirds backward. Sending takes "
@@ -349,7 +349,7 @@ claim.below("seconds: flat, and a message for each gradient", spent["flat"], spe
 # forward begins. After the reduce-scatter a rank has the mean gradient of its part; it updates the
 # weights of that part, and what it gathers are the new *weights*, the first layer's first:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/ddp/split.py", "Split", "def leave", "self.gathering |=")
 
 # %% [markdown]
@@ -359,7 +359,7 @@ show_code("DP/ddp/split.py", "Split", "def leave", "self.gathering |=")
 # $$T_\text{step} = \max\Bigl(t_F + c',\ \frac{t_F}{k} + kc'\Bigr) + \max\Bigl(t_B + c',\
 # \frac{t_B}{k} + kc'\Bigr)$$
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "buckets_and_overlap-3",
     "Computing takes T and sending T, as before, and the step with 8 buckets took 1.5 T. What does "
@@ -377,7 +377,7 @@ def split_seconds(plan, k):
     return sum(max(each + half, each / k + k * half) for each in (forward, backward))
 
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 found = launch(sweep.measured_split, 2, (plan, 8), quiet=True, checked=False)[0]
 claim("seconds a step with the halves split", found, split_seconds(plan, 8), within=0.06)
 claim.below("split, and with all-reduces", found, swept[8], spread=0.05)
@@ -412,7 +412,7 @@ for words, how in {"all-reduce, 16 bits": {}, "all-reduce, 32 bits": {"gradient"
 # has two parts, one from the head and one from the embedding. In the model below it's parameter 2,
 # after the matrix and the bias of a layer.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "buckets_and_overlap-4",
     "Our tied weight is registered last, so it's in the bucket that should leave first. What "
@@ -455,7 +455,7 @@ def tied(steps):
     return found
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 for step, (made, complete) in enumerate(launch(tied, 2, (2,), quiet=True)[0], 1):
     print(f"step {step}: buckets with the parameters {made}; the first one leaves when ", end="")
     print(f"{complete} of 3 gradients are complete")
@@ -485,11 +485,11 @@ reveal("buckets_and_overlap-4")
 #   $2S(n-1)/n$. That's a share of $n/100$, so with 100 ranks nothing is saved. What isn't sent is
 #   dropped, or kept and added to the next step's gradient, which is called **error feedback**.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/ddp/compress.py", "keep_largest")
 show_code("DP/ddp/sending_less.py", "trained", "sent = []", "left[rank] = rest")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "buckets_and_overlap-5",
     "Each rank sends the largest 1 % of its gradient. How much of the loss that this costs comes "

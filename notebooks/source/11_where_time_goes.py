@@ -84,7 +84,7 @@ show(with_waits(trace))
 # Input and tail are boxes in the trace already. The other three are gaps, and a program finds them:
 # it walks along a rank's events, and looks at each pair of neighbors.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/ddp/gaps.py", "gaps", "row =", 'yield "launch"')
 
 # %% [markdown]
@@ -129,7 +129,7 @@ for name in gaps.PARTS:
 # Our paced device computes nothing, so let's assume that rank 0's kernels reach 60 % of the peak.
 # (Then those of rank 1 reach 46 %.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "where_time_goes-1",
     "You may remove one thing from the run above: the launch gaps, the exposed communication, or "
@@ -300,7 +300,7 @@ print(f"width 1,024 needs {flops_at(1024) / flops_at(256):.0f} times the FLOPs")
 # with the width, not with its square. "other" are norms, rotations, additions, the loss, and what
 # attention's backward needs besides its main kernel.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "where_time_goes-8",
     "How long does the step at width 1,024 take?",
@@ -351,7 +351,7 @@ lost = {names[number]: shares(number) for number in (0, 2, 4, 1)}
 title = "Where the 989 TFLOP/s of an H200 go, by width"
 show(bars([Group(lost, text=lambda part: f"{part:.0%}")], title))
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim("ms a step: width 1,024, and 256", wider, narrow, 0.05, how="recorded")
 reveal("where_time_goes-8")
 
@@ -376,7 +376,7 @@ rows = {f"{runs[n]['width']:,}, {word}": when(n, time) for n in (0, 4) for word,
 show(curves(rows, "Narrow: a kernel waits for its launch. Wide: for the kernel before it",
             x="kernel", y="ms"))  # fmt: skip
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("share of the step lost to launches at 4,096", lost["4,096"]["launch"], 0.02)
 
 # %% [markdown]
@@ -418,7 +418,7 @@ secret = random.SystemRandom().randrange(8)  # don't print it
 eight = gaps.traced(gaps.Run(slow={secret: 1.3}), ranks=8)
 claim("seconds a step", eight.duration / 2, gaps.Run(slow={0: 1.3}).seconds)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "where_time_goes-3",
     "You sort the ranks by the time they spend in all-reduces, as a profiler's table would. Where "
@@ -428,7 +428,7 @@ predict(
     "at the bottom: it comes last, when the others have been waiting for it",
 )
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(with_waits(eight))
 
 # %% [markdown]
@@ -497,7 +497,7 @@ claim.below("seconds exposed: slow rank, and slow link", rank["exposed"], link["
 #
 # Llama 3 405B read 15.6 trillion tokens in 30.84 million GPU hours (lesson 00), on 16,384 GPUs.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "where_time_goes-4",
     "A token takes 4 bytes. How many bytes a second did the whole run read?",
@@ -594,11 +594,11 @@ for name, source in sources.items():
 # is cut into windows. Nothing is padded. But now a window holds several documents, and attention
 # doesn't know: the second story looks back into the first. A **document mask** forbids it.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/ddp/windows.py", "documents_of", "ends =", "return")
 show_code("DP/ddp/windows.py", "document_mask", "same =", "return")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "where_time_goes-6",
     "With the mask, are the logits of a packed window those of its documents, each alone? "
@@ -682,7 +682,7 @@ print(f"the fullest window has {max(pairs) / mean:.1f} times the mean")
 # the windows are numbered once, through all epochs, and the shuffling depends on nothing but the
 # seed and the epoch:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/ddp/windows.py", "places_of", "read =", "return")
 show_code("DP/ddp/windows.py", "order_of", "return", "return")
 

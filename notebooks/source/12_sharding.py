@@ -84,7 +84,7 @@ print(*launch(halves, ranks=3, quiet=True), sep="\n")
 # How much does it save? In mixed precision a parameter takes 2 bytes for the weight, 2 for the
 # gradient, and 12 for the optimizer: a copy of the weight, a mean and a variance, each in 32 bits.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-1",
     "Mixed precision with Adam takes 2 + 2 + 12 = 16 bytes a parameter. With ZeRO-1 on four ranks, "
@@ -101,7 +101,7 @@ for stage in range(4):
           f"{each.optimizer:.1f} optimizer = {each.total:.1f} bytes a parameter")  # fmt: skip
 reveal("sharding-1")
 
-# %%
+# %% jupyter={"source_hidden": true}
 vary(zero_stages, ranks=(4, 2, 3))
 
 # %% [markdown]
@@ -205,7 +205,7 @@ print_kept(1, first_stage)
 # on the spot, in the middle of backward. So whole gradients never exist for more than one unit at a
 # time.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
 
 # %% [markdown]
@@ -229,7 +229,7 @@ check("DP-7")
 # reduce-scatter out of all-reduces, which send twice as much, but our slow link charges what a ring
 # would.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-3",
     "Plain data parallelism averages each gradient by an all-reduce: that is twice the bytes of "
@@ -284,7 +284,7 @@ for stage in (1, 2, 3):
         round(volume[stage]) * one + besides[stage],
     )
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 print(f"stage 3 takes {took[3] / took[1]:.2f} times as long as stage 1")
 print(f"stage 0: {quickest(0, iter([plain])):.2f} s a step")
 
@@ -309,10 +309,10 @@ show(last_steps(cut_by(trace)))
 # is gathered. But a GPU runs out of memory at its *peak*. So let's count after every
 # operation:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/zero/memory.py", "Watch.note")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-4",
     "All in 32 bits: 4 bytes a parameter for weights, 4 for gradients and 8 for Adam. The largest "
@@ -342,7 +342,7 @@ def at_most(held):
     return max(max(each) for each in held.values())
 
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 four = launch(lambda: [peak.watched(stage) for stage in range(4)], ranks=4, quiet=True)[0]
 for stage, held in enumerate(four):
     claim(f"stage {stage}, MB at the peak", at_most(held) / 1e6, most(stage, 4) / 1e6, within=0.05)
@@ -447,7 +447,7 @@ def on_paper(link, program, *given):
 # slow link. (Lesson 17 writes the same for real weights, and asks when it pays to be further
 # ahead.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-5",
     "Four units, and computing takes exactly as long as sending. If a rank waits for each message, "
@@ -473,7 +473,7 @@ for tokens, ahead in ((BOUND, 0), (BOUND, 1), (2 * BOUND, 1), (BOUND / 2, 1)):
     ratios[tokens / BOUND, ahead] = found / (UNITS * 6 * P * tokens / F)
     print(f"   {ratios[tokens / BOUND, ahead]:.2f} times its computing")
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(compare(dict([*pictured.items()][:2]), "At the bound, all but the two ends of a step hide"))
 reveal("sharding-5", ratio=ratios[1, 1])
 
@@ -495,7 +495,7 @@ reveal("sharding-5", ratio=ratios[1, 1])
 # before each update, as every pipeline does. ZeRO-1 can keep adding to its local gradients, and
 # needs the two halves of the all-reduce only once, at the end.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-6",
     "With k = 8 micro-batches in a step, ZeRO-3 frees weights and gradients after each. How many "
@@ -505,7 +505,7 @@ predict(
     "12 times",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 reveal("sharding-6")
 
 # %% [markdown]
@@ -541,11 +541,11 @@ def clipped(clip):
     return [round(number, 3) for number in torch.cat(parts).tolist()]
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("one device:  ", clip(torch.tensor([3.0, 0.0, 0.0, 4.0, 0.1, 0.0])).tolist())
 print("three shards:", launch(clipped, ranks=3, args=(clip,), quiet=True)[0])
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-7",
     "What is wrong with it?",
@@ -562,7 +562,7 @@ def clip_together(part, most=1.0):
     return part * min(1.0, most / total.sqrt().item())
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("three shards:", launch(clipped, ranks=3, args=(clip_together,), quiet=True)[0])
 reveal("sharding-7")
 
@@ -593,7 +593,7 @@ def in_torchs_words(reshard=None):
     return net, stories, lambda ids: script.causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/zero/torchs_own.py", "sharded")
 
 # %% [markdown]
@@ -650,7 +650,7 @@ def optimizer_first():
     return (net.weight.full_tensor() - before).abs().max().item()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 change = launch(optimizer_first, ranks=3, quiet=True, checked=False)[0]
 print(f"largest change of a weight after a step: {change}")
 
@@ -661,7 +661,7 @@ print(f"largest change of a weight after a step: {change}")
 # The setting you'll meet most often is `reshard_after_forward`. With False a block keeps its
 # weights from forward to backward.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-8",
     "A step accumulates four micro-batches. With reshard_after_forward=True FSDP2 sends 3k = 12 "
@@ -727,7 +727,7 @@ reveal("sharding-8", kept=[*found.values()][-2], two=[*found.values()][-1])
 # over its network card. A single ring of four ranks passes everything on from machine to machine,
 # $3 \cdot 3/4 = 2.25$. All it takes is a mesh of two dimensions:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/zero/torchs_own.py", "hybrid_step", "names =", "sharded(net")
 
 # %% [markdown]
@@ -787,7 +787,7 @@ for shape, among in MESHES.items():
 # computes the decomposition. A matrix polynomial of odd powers keeps $U$ and $V$ and changes only
 # $\Sigma$, so one that's applied five times (Newton–Schulz) takes its place:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/zero/muon.py", "orthogonal")
 
 # %%
@@ -797,7 +797,7 @@ for name, matrix in (("a gradient", gradient), ("made orthogonal", muon.orthogon
     values = torch.linalg.svdvals(matrix)
     print(f"{name:16} has singular values from {values.min():.2f} to {values.max():.2f}")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-9",
     "Each of three ranks holds a third of a matrix's rows, as a plain tensor, and makes those "
@@ -822,10 +822,10 @@ reveal("sharding-9", off=off, largest=values.max().item())
 # to the rank that owns the least so far, and all parts are padded to the size of the fullest one.
 # Everything else is ZeRO-1, with your `average` and `gather`:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/zero/muon.py", "Owned.layout")
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/zero/muon.py", "ZeroMuon.step")
 
 
@@ -1041,7 +1041,7 @@ for stage in range(4):
     lines[f"stage {stage}" if stage else "no ZeRO"] = dict(zip(ranks, sizes, strict=True))
 lines["stage 3, at the peak"] = {n: lines["stage 3"][n] + 8 * UNIT / 1e9 for n in ranks}
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "ZeRO-3 keeps less and less, but at its peak it holds four copies of a block"
 show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"))
 

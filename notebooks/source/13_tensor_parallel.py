@@ -62,7 +62,7 @@ upper, lower = np.split(W, 2, axis=0)  # by rows: each device has some of the in
 x_left, x_right = np.split(x, 2, axis=1)
 by_rows = x_left @ upper + x_right @ lower
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"columns, side by side: {abs(by_columns - x @ W).max():.0e} away from x W")
 print(f"rows, added up:        {abs(by_rows - x @ W).max():.0e} away from x W")
 
@@ -71,7 +71,7 @@ print(f"rows, added up:        {abs(by_rows - x @ W).max():.0e} away from x W")
 # **all-gather**. With a cut by rows, each device has one term of every output, and adding the terms
 # up is an **all-reduce**.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(collectives(("all-gather", "reduce-scatter", "all-reduce")))
 
 # %% [markdown]
@@ -85,7 +85,7 @@ show(collectives(("all-gather", "reduce-scatter", "all-reduce")))
 # Megatron-LM ([1909.08053](https://arxiv.org/abs/1909.08053)) cuts $A$ by columns and $B$ by
 # **rows**.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-1",
     "Megatron's way, forward: the hidden features that a rank has made are those that its rows of "
@@ -104,11 +104,11 @@ for rank in range(2):
     terms.append(gelu(X @ columns) @ rows)  # on its own: no word from the other rank
 Y = sum(terms)  # the all-reduce
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"one sum of {len(terms)} terms: {abs(Y - gelu(X @ A) @ B).max():.0e} away from one device")
 reveal("tensor_parallel-1")
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(parallel_mlp(ranks=2))
 
 # %% [markdown]
@@ -118,7 +118,7 @@ show(parallel_mlp(ranks=2))
 # Why columns before rows? If $A$ were cut by rows, each rank would have one *term* of every hidden
 # feature, just in front of a nonlinear function.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-2",
     "Rank 0 has the term a of a hidden feature, and rank 1 the term b. May each apply a ReLU "
@@ -130,7 +130,7 @@ predict(
 # %%
 a, b = np.array([3.0, -1.0, 2.0]), np.array([-5.0, 4.0, 1.0])
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("ReLU of the sum: ", np.maximum(a + b, 0))
 print("sum of the ReLUs:", np.maximum(a, 0) + np.maximum(b, 0))
 reveal("tensor_parallel-2")
@@ -187,11 +187,11 @@ def far_away(layer, bias):
     return ", ".join(f"{number:.1g}" for number in away)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 for bias in (np.zeros(3), np.array([1.0, 2.0, 3.0])):
     print(f"bias {bias}: on 1, 2 and 4 ranks {far_away(second_layer, bias)} away")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-4",
     "What is wrong with it?",
@@ -207,7 +207,7 @@ def cured(hidden, W, bias, m):
     return sum(part @ rows for part, rows in pairs) + bias
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"on 1, 2 and 4 ranks {far_away(cured, np.array([1.0, 2.0, 3.0]))} away")
 reveal("tensor_parallel-4")
 
@@ -256,7 +256,7 @@ check("TP-6")
 # and up by outputs, and the two projections that read their results by inputs. Of the four heads,
 # each of two ranks has two. Both ranks read the same stories and compute the same loss.
 
-# %%
+# %% jupyter={"source_hidden": true}
 flags = ["--steps", quick("10", "2"), "--optimizer", "sgd", "--lr", "0.3", "--layers", "3"]
 alone, whole, _ = train_script("primer/intro.py", flags)
 
@@ -276,7 +276,7 @@ def train_rank(flags):
     return losses, net.state_dict(), trace.merged(recorder.trace())
 
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 two = launch(train_rank, ranks=2, args=(flags,), quiet=True)
 show(curves({"one device": alone, "two ranks": two[0][0]}))
 
@@ -293,7 +293,7 @@ joined, right_ones = join(parts, blocks), whole.state_dict()
 far = max((joined[name] - right_ones[name]).abs().max().item() for name in right_ones)
 numbers = [sum(w.numel() for w in weights.values()) for weights in (*parts, right_ones)]
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("largest difference of a weight after the training", far, 1e-4)
 print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:,}")
 
@@ -307,7 +307,7 @@ print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:
 # the attention's output projection and one after the MLP's last matrix. How many does it have
 # backward?
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-5",
     "In our script each projection that is cut by outputs has its own Copy. How many "
@@ -330,7 +330,7 @@ first_b = min(e.start for e in step.events_of(0) if e.kind == "B")
 forward = sum(e.start < first_b for e in reduces) // 3
 backward = sum(e.start >= first_b for e in reduces) // 3
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"all-reduces of a block: {forward} forward, {backward} backward")
 reveal("tensor_parallel-5", backward=backward)
 
@@ -355,7 +355,7 @@ def on_a_slow_link(flags):
         return train_rank(flags)[2]
 
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 short = ["--steps", "3", "--optimizer", "sgd", "--lr", "0.3", "--layers", "2"]
 traces = launch(on_a_slow_link, ranks=2, args=(short,), quiet=True)
 show(in_one_step(traces[0].merged(traces[1])))
@@ -426,7 +426,7 @@ show(compare(ways, "The all-reduce runs beside the gradient of the weights"))
 # Before you go on, look for the pieces of this formula that a rank can't compute from its own
 # logits.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-7",
     "A batch of 3 sequences of 128 tokens, a vocabulary of 4,096, two ranks. How many numbers does "
@@ -455,7 +455,7 @@ def loss_in_parts():
     return put, (loss - F.cross_entropy(logits.flatten(0, 1), targets.flatten())).abs().item()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 put, away = launch(loss_in_parts, ranks=2, quiet=True)[0]
 print(f"all-reduces of {put} numbers: {sum(put):,}; the logits are {3 * 128 * 4096:,}")
 claim.below("the loss is away from torch's by less than", away, 1e-5)
@@ -475,7 +475,7 @@ reveal("tensor_parallel-7")
 # The all-reduce after the rows becomes a reduce-scatter, and an all-gather stands before the
 # columns:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(sequence_parallel_mlp(ranks=2))
 
 # %% [markdown]
@@ -510,7 +510,7 @@ def step_on_a_rank(model, ids, add_up):
     return between(before, snapshot(model))
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 options = intro.read_flags([*flags, "--batch-size", "2", "--seq-l", "32"])
 tokenizer = intro.make_tokenizer(options)
 
@@ -572,7 +572,7 @@ for add_up in (True, False):
 # which is $n/2$ at the bound and, even without latency, never reaches $n^* - 1$ (if $n^*$ is above
 # 2; else one device is the fastest).
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-8",
     "We share each layer among 64 GPUs instead of 8, over the same network. Computing takes an "

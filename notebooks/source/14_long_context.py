@@ -73,7 +73,7 @@ answer("long_context-1", mine)
 # changes nothing in the end, but without it, $e^{100}$ is already too large for 32 bits.) If the
 # block holds all keys, the attention is $o/\ell$.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-2",
     "For one query we have the attention over the first half of the keys, o / l, and that over the "
@@ -91,7 +91,7 @@ halves = [partial(q, k[n : n + 3], v[n : n + 3], open_mask) for n in (0, 3)]
 first, second = (finish(half)[0] for half in halves)
 right = torch.softmax(q @ k.T / math.sqrt(4), -1) @ v
 
-# %%
+# %% jupyter={"source_hidden": true}
 for name, found in (("all six keys", right), ("mean of halves", (first + second) / 2)):
     print(f"{name:14}", *(f"{number:6.3f}" for number in found[0].tolist()))
 for name, half in zip(("first", "second"), halves, strict=True):
@@ -138,7 +138,7 @@ claim.below("eight blocks, merged: away from the softmax of all", far, 1e-5)
 # **FlashAttention** ([2205.14135](https://arxiv.org/abs/2205.14135)) is this loop inside one GPU
 # kernel: a block of scores stays in the chip's fast memory and is never written out.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-3",
     "A sequence becomes twice as long. What happens to the time of attention, computed in blocks?",
@@ -167,7 +167,7 @@ reveal("long_context-3")
 # stay and the blocks of keys and values travel. This is **ring attention**
 # ([2310.01889](https://arxiv.org/abs/2310.01889)).
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(attention_ring(ranks=4))
 
 # %% [markdown]
@@ -239,7 +239,7 @@ claim.below("four ranks, the largest difference to one device", max(far), 1e-12)
 # at and the last rank's have many. But the ring moves in step: a rank can't go on to its next
 # block before its neighbors are ready to send and to receive.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-5",
     "Four ranks hold contiguous parts of a causal sequence. For about what share of the ring's "
@@ -255,7 +255,7 @@ forward = pace.predicted(contiguous, 4, seconds)
 busy = [sum(e.duration for e in forward.events_of(r) if e.kind == "F") for r in range(4)]
 shares = [time / forward.duration for time in busy]
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("busy: " + ", ".join(f"rank {rank} {share:.0%}" for rank, share in enumerate(shares)))
 reveal("long_context-5")
 
@@ -272,7 +272,7 @@ reveal("long_context-5")
 # %%
 check("CP-3")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-6",
     "On four ranks, how many times faster is the zigzag when your ring_forward runs it, with "
@@ -303,7 +303,7 @@ for name, cut in (("contiguous", contiguous), ("zigzag", zigzag)):
     a_paced_ring(name, cut)
 ratio = paced["contiguous"].duration / paced["zigzag"].duration
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 print(f"The zigzag is {ratio:.2f} times faster.")
 reveal("long_context-6", ratio=ratio)
 
@@ -314,7 +314,7 @@ for name, cut in (("contiguous", contiguous), ("zigzag", zigzag)):
     pictured[f"{name}, measured"] = paced[name]
 times = [trace.duration for trace in pictured.values()]
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 title = f"The zigzag should be {times[0] / times[2]:.2f} times faster, and it is {ratio:.2f} times"
 show(compare(pictured, title))
 
@@ -323,7 +323,7 @@ show(compare(pictured, title))
 # everything after its first block and then only passes blocks on, and in the end rank 3 works
 # alone. In the zigzag all ranks are busy to the end. Here is why:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(
     causal_triangle(
         {
@@ -366,7 +366,7 @@ show(
 #
 # $$dQ = \frac{dS\,K}{\sqrt e}, \qquad dK = \frac{dS^{\mathsf T} Q}{\sqrt e}.$$
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-7",
     "A matrix product of s x s x e counts as one. With P at hand, backward needs four of them. How "
@@ -380,7 +380,7 @@ predict(
 products = {"dV": 1, "dP": 1, "dQ": 1, "dK": 1}
 again = {"scores": 1, **products}
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"with P kept: {sum(products.values())} products, {', '.join(products)}")
 print(f"recomputed:  {sum(again.values())} products, {', '.join(again)}")
 reveal("long_context-7")
@@ -422,7 +422,7 @@ kept = {
     for name, way in (("scores kept", plainly), ("recomputed", Recomputed.apply))
 }
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "Without scores, memory grows with the length and not with its square"
 show(curves(kept, title, x="tokens", y="MB kept by one head", log="xy"))
 
@@ -435,7 +435,7 @@ show(curves(kept, title, x="tokens", y="MB kept by one head", log="xy"))
 # last message home. (Ours adds them up in 32 bits, and then it's 1.2.) `ring_backward` does this
 # with your `block_gradients`, which `block_back` calls:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("CP/ring/ring_attention.py", "ring_backward", "for step", "k, v = arrived()")
 
 # %% [markdown]
@@ -479,7 +479,7 @@ for mine, found in launch(ring_with_gradients, ranks=4, args=(zigzag, documents)
 # attend with its own queries. All keys are in one place, in the order of the ranks, so a single
 # mask says who may see whom, documents included. This is all of it:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("CP/ulysses/heads.py", "gathered_attention")
 
 # %% [markdown]
@@ -517,7 +517,7 @@ claim.below("gathered: gradients away by", max(far), 1e-12)
 #
 # Forward, ring and gather send the same bytes. And Ulysses?
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-8",
     "A model with 32 query heads and 32 key heads, on 16 ranks. Which sends fewer bytes forward, "
@@ -571,7 +571,7 @@ reveal("long_context-8")
 # With several, some blocks may hold a lot of work and others none, and which ones these are differs
 # from rank to rank.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-9",
     "Four documents of equal length on four ranks, in a zigzag. Every rank has the same work to "
@@ -636,7 +636,7 @@ reveal("long_context-9", ratio=both[names[0]].duration / both[names[1]].duration
 # proportional to its position, and what counts in a score is the distance between the two tokens.
 # Now each rank has a quarter of the sequence, and its code sees a tensor of $s/4$ tokens.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-10",
     "Each of four ranks numbers its own positions from 0. What happens?",
@@ -645,7 +645,7 @@ predict(
     "no error, and a higher loss",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 from simplellm.dataloaders import TinyStories
 from simplellm.models import pretrained
 
@@ -672,7 +672,7 @@ at = [15 * n + 7 for n in range(17)]
 lines = {name: dict(zip(at, line, strict=True)) for name, line in both.items()}
 wrong, right = (sum(line) / len(line) for line in both.values())
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"loss {wrong:.2f} with each rank's own positions, {right:.2f} with the right ones")
 title = "From the second rank on, at 64, wrong positions are worse than hardly any context"
 show(curves(lines, title, x="position", y="loss (nats)"))
@@ -692,7 +692,7 @@ reveal("long_context-10", wrong=wrong, right=right)
 # over the ranks of a sequence, because each has a term of the same mean, and averaged over the
 # replicas.
 
-# %%
+# %% jupyter={"source_hidden": true}
 flags = ["--steps", quick("8", "2"), "--layers", "2", "--batch-size", "1"]
 SGD = ["--optimizer", "sgd", "--lr", "0.3"]
 pair = [*flags, *SGD, "--batch-size", "2", "--like-ranks", "2"]
@@ -717,11 +717,11 @@ far = max((grid[0][1][name] - w).abs().max().item() for name, w in whole.state_d
 print("one device:      ", *(f"{loss:.4f}" for loss in alone))
 means = [(a + b) / 2 for a, b in zip(grid[0][0], grid[2][0], strict=True)]
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("CP x DP, 2 and 2:", *(f"{loss:.4f}" for loss in means))
 claim.below("largest difference of a weight after the training", far, 1e-5)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-11",
     "A colleague averages the gradients over all four ranks, as in data parallelism. They train "
@@ -737,7 +737,7 @@ by_sgd = launch(train_rank, 4, ([*flags, *SGD], 4), quiet=True)[0][1]
 apart = max(abs(a - b) for a, b in zip(*curve, strict=True))
 moved = max((by_sgd[name] - w).abs().max().item() for name, w in whole.state_dict().items())
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"Adam: the two loss curves are at most {apart:.1e} apart")
 print(f"SGD:  a weight is {moved:.1e} away from one device's, where it was {far:.0e}")
 reveal("long_context-11")

@@ -78,7 +78,7 @@ keep_warm(4)  # ranks get ready while you read
 #
 # The name of Mixtral 8x7B suggests eight times seven billion parameters.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-1",
     "Mixtral 8x7B has 8 experts in each layer, and a token is sent to 2. How many parameters does "
@@ -103,7 +103,7 @@ reveal("experts-1")
 # the results back. Bringing the rows to their experts is called **dispatch**, and putting the
 # results back **combine**.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(routing(places=4))
 
 # %% [markdown]
@@ -120,7 +120,7 @@ show(routing(places=4))
 # This is the whole layer. `order` sorts the choices of all tokens by expert, and `run` runs each
 # expert once:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("simplellm/moe.py", "MoE.forward")
 
 # %% [markdown]
@@ -141,7 +141,7 @@ answer("experts-2", mine)
 # rates and three seeds, and look at their loss on stories that neither has read.
 # (`python EP/experts/premise.py` recorded it, in a quarter of an hour.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-3",
     "Both train for 1,600 steps, with nearly the same FLOPs for each token and the same learning "
@@ -249,7 +249,7 @@ free, free_chosen, free_net = learn()
 # weights $p_e$ of the chosen experts: of those chosen, the one that helped more is made more likely
 # next time, at the cost of the other.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-4",
     "What does training without balancing do to the experts? With equal shares, each would get "
@@ -355,7 +355,7 @@ claim.below("busiest expert, in shares: balanced, and not", most, busiest(counts
 #
 # The word "expert" suggests one for animals and one for the weather. Let's see.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-5",
     "In the first layer of this model, which of these tells most about the expert that a token "
@@ -432,7 +432,7 @@ reveal("experts-5", best=max(nats[0], key=nats[0].get))
 # the middle of a layer each rank has rows for every other rank, and exchanging them is an
 # **all-to-all**.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(collectives(("all-to-all",)))
 
 # %% [markdown]
@@ -440,7 +440,7 @@ show(collectives(("all-to-all",)))
 # the ranks first tell each other how many rows are coming: an all-to-all of counts, so that
 # everybody can make room, and then one of rows.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-6",
     "Count the all-to-alls of rows that one layer of experts needs in one training step, forward "
@@ -518,7 +518,7 @@ print(", ".join(f"{name}: the busiest rank gets {n} rows, {n / equal:.2f} of a s
 # %% [markdown]
 # Read a column from top to bottom: that's the work that arrives at one rank.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-7",
     "In a layer, one of four ranks gets twice its share of the rows, and the other three get the "
@@ -567,7 +567,7 @@ for name, crowd in (("balanced by its bias", 0.0), ("a popular rank 0", 0.15)):
     expected[name], traces[name] = PACE * max(arriving), trace
     print(f"{name}: rows {arriving} in the first layer")
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(compare(traces, "A layer lasts as long as its busiest rank"))
 for name in took:
     claim(f"the first layer, {name}", 1e3 * took[name], 1e3 * expected[name], unit=" ms")
@@ -668,7 +668,7 @@ tell("a copy for each of 4 nodes, 1 byte to the experts", copies=4, dispatch=1)
 # Sending once to each node takes two nested all-to-alls, between nodes and inside a node. Both do
 # the same thing, so one function serves for both:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("EP/experts/hops.py", "hop")
 
 # %% [markdown]
@@ -825,7 +825,7 @@ def mean_of_those_who_hold_it(net, replicas):
         dist.all_reduce(p.grad, op=dist.ReduceOp.AVG, group=group)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-9",
     "Each of four ranks holds all experts (EP 1), or two of them share a set (EP 2), or all do "
@@ -877,7 +877,7 @@ def gap(epsilon):
     return max(abs(a - b) for a, b in zip(*means, strict=True))
 
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 claim.below("in 20 steps with Adam the two losses differ by at most", gap(1e-8), 0.01)
 claim.same("with epsilon = 1e-30 by", gap(1e-30), 0.0)
 

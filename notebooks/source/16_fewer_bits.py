@@ -73,7 +73,7 @@ rows = [
 ]
 rows.append(Bits("MXFP8", 4, 3, -9, -6, math.log2(448), shared=8, block=32))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(bits(rows, "The exponent buys range, the mantissa buys precision"))
 
 # %% [markdown]
@@ -83,7 +83,7 @@ show(bits(rows, "The exponent buys range, the mantissa buys precision"))
 # trick that we'll come back to: 32 small numbers share one large exponent, so they can be small and
 # yet lie anywhere.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-1",
     "fp16 and bf16 both have 16 bits. Which of them can tell 1,000 from 1,001?",
@@ -155,7 +155,7 @@ flowing = flowing[::2]  # two products of a layer read the same gradient
 flow = torch.cat(flowing)
 flow = flow[flow != 0].abs()
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-2",
     "fp16's smallest number above zero is 6e-8. What share of these gradients becomes zero in it?",
@@ -269,7 +269,7 @@ claim.same("torch's scale goes the same way", torchs_scales(2.0**45, len(scales)
 # There's one place where training does miss the precision. Around 1, bf16 has the numbers 1,
 # 1.0078, 1.0156 and so on, $2^{-7}$ apart. An update changes a weight by perhaps a thousandth.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-3",
     "A weight in bf16 is 1. It gets a thousand updates of +0.002 each. What is it then?",
@@ -285,7 +285,7 @@ for _ in range(1000):
     weight += 0.002
     master += 0.002
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"in bf16: {weight.item()}, and in float32, rounded to bf16 at the end: "
       f"{master.bfloat16().item()}")  # fmt: skip
 claim.same("the weight never moved", weight.item(), 1.0)
@@ -338,7 +338,7 @@ for step, size in enumerate((1.0, 1.0, 50.0, 1.0)):
 # %%
 check("FB-1")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-4",
     "In a matrix of 128 x 1,024 Gaussian numbers, one is made 1,000 times as large as typical. "
@@ -377,7 +377,7 @@ def others_away(cast, size):
 sizes = [10.0**n for n in range(1, 9)]
 found = {name: {s: others_away(cast, s) for s in sizes} for name, cast in CASTS.items()}
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(curves(found, "Only an outlier beyond 10,000 hurts, and only what shares its scale",
             x="size of one outlier", y="error of the others", log="xy"))  # fmt: skip
 reveal("fewer_bits-4", error=found["one scale"][1000.0])
@@ -451,7 +451,7 @@ print(f"{share:.0%} of the gradients of our model lie below the normal numbers o
 # quantized twice, from what it was in 16 bits, and so is the gradient $G$. Square blocks look the
 # same from both sides: $W$ and $W^{\mathsf T}$ share them, which is why weights have them.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-5",
     "E4M3 changes each number by 2.7 % (root mean square). A product sums 4,096 random terms of "
@@ -606,7 +606,7 @@ claim("another batch's gradient is away by", off, math.sqrt(2))
 # gradients are as small as if these were one of 1,024 parts of a step of 131,072. The score is the
 # distance to the entropy of the text, in nats per token.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-6",
     "Which of these runs end more than 0.1 nats behind float32, as a mean of three seeds?",
@@ -626,7 +626,7 @@ for name, ends in recorded.items():
 reveal("fewer_bits-6", fp16=behind["fp16"], fp8=behind["FP8, no scales"],
        fp4=behind["FP4, blocks of 16"], kept=behind["bf16, weights too"])  # fmt: skip
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 for name in ("bf16", "fp16, loss scaled", "FP8, blocks of 128", "MXFP8"):
     claim(f"{name}: as far from the floor as float32", mean[name], mean["fp32"], within=0.02)
 
@@ -675,7 +675,7 @@ _ = claim(
 # A tree rounds each number only $\log_2 n$ times. And if only the *messages* are rounded, and the
 # sum is kept in float32, there are two roundings, however many ranks there are.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-7",
     "1,024 ranks add up random numbers in bf16 around a ring. How far off is the result?",
@@ -880,7 +880,7 @@ for words, powers, times in (("exact scales", False, 2), ("powers of two", True,
 # FSDP's gathers and an all-to-all have the same factor, so one byte in all messages halves every
 # bound. But FP8 has a second effect, and it goes the other way.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-8",
     "A run changes its products from bf16 to FP8, and leaves all messages at 2 bytes. The products "

@@ -76,7 +76,7 @@ def drawn(plan):
     return rank.trace()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(compare({name: drawn(plan) for name, plan in PLANS.items()},
              "Every message that is awaited leaves its rank idle"))  # fmt: skip
 
@@ -101,7 +101,7 @@ show(compare({name: drawn(plan) for name, plan in PLANS.items()},
 # To predict $T$ we need no more than two queues. A rank has a core and a link; each does one thing
 # at a time, in the order in which it was asked. This is all of it:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("primer/hiding/rank.py", "Paper")
 
 # %% [markdown]
@@ -156,7 +156,7 @@ def held(sentence, work, link=SLOW):
 # the other one is in the same file:
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("primer/hiding/known.py", "buckets")
 
 # %% tags=["time"]
@@ -242,7 +242,7 @@ claim.below("result and gradients differ by a share of", off, 1e-12)
 #
 # $$T = c + (n-1)\max(c, m), \qquad \text{hidden} = \min\!\left(1, \frac cm\right).$$
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "hiding_messages-1",
     "Four ranks. Gathering all rows takes as long as the whole product, C = M. Waiting for the "
@@ -298,7 +298,7 @@ reveal("hiding_messages-1")
 # would be in memory, which is what FSDP is there to avoid. So: as late as possible, and early
 # enough.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "hiding_messages-2",
     "Five equal units; a gather takes 60 % of a unit's forward pass. With one unit gathered ahead, "
@@ -364,7 +364,7 @@ for ahead in (0, 1, 2):
     words = f"{ahead} ahead, units in memory: {prefetch.Unit.most}"
     early[f"{ahead} ahead"] = held(words, work)
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(compare({name: early[name] for name in ("0 ahead", "1 ahead")},
              "One unit ahead: on paper only the first gather is left"))  # fmt: skip
 reveal("hiding_messages-2")
@@ -416,7 +416,7 @@ answer("hiding_messages-3", mine)
 # each. `compute` cuts the graph of autograd at every piece, as the stages of a pipeline do, because
 # only then may backward stop between two pieces, too:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("primer/hiding/halves.py", "Forward.compute")
 
 # %% [markdown]
@@ -480,7 +480,7 @@ def experts_as_one_device():
 off = max(launch(experts_as_one_device, ranks=4, quiet=True))
 claim.below("results and gradients of two halves differ from one device's by", off, 1e-12)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "hiding_messages-4",
     "Two layers of experts, forward, in two halves. A piece of a half (attention, or experts) "
@@ -505,7 +505,7 @@ for name, way in (("one by one", halves.one_by_one), ("in turn", halves.in_turn)
     turns[name] = held(f"forward, {name}", partial(training, way=way))
 _ = held("in turn, and backward", partial(training, way=halves.in_turn, backward=True))
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(compare(turns, "One half's tokens travel while the other half computes"))
 reveal("hiding_messages-4")
 
@@ -546,7 +546,7 @@ pairs = {
     "together": held("the pair in turn", partial(pair, way=halves.in_turn)),
 }
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(compare(pairs, "Each of a pair hides what the other one sends"))
 
 # %% [markdown]
@@ -565,7 +565,7 @@ show(compare(pairs, "Each of a pair hides what the other one sends"))
 # but gathered weights and latencies don't. Here is a layer of the ring above with fewer and fewer
 # rows, on a link with a latency of 5 ms.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "hiding_messages-5",
     "Each piece's product takes 40 ms, and each message 20 ms + 5 ms of latency. Now the batch has "
@@ -616,7 +616,7 @@ def spent(megabytes, repeats):
     return found
 
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 message, product = launch(spent, ranks=2, args=(32, quick(10, 1)), quiet=True, checked=False)[0]
 print(f"an all-reduce of 32 MB: {1e3 * message:.0f} ms of a core, or {message / product:.1f} "
       "products of 512 x 512 x 512")  # fmt: skip
@@ -694,7 +694,7 @@ STEPS = (
 )
 RATES = {"peak": 1979e12, "assumed": 800e12}  # FLOP/s in 8 bits
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "hiding_messages-6",
     "With all three, can the messages of a layer hide behind its computing?",

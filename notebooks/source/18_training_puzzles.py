@@ -57,7 +57,7 @@ async def tour(model):
 
 models = run(tour, 1, 1, 2, profile="bytes")  # 1 rank, 1 layer, 2 samples
 
-# %%
+# %% jupyter={"source_hidden": true}
 for event in models[0].log:
     print(f"{1e6 * event.time:6.0f} µs {event.typ:12} {event.memory / 1e6:4.0f} MB, its result too")
 
@@ -132,7 +132,7 @@ def play(name):
 # %%
 check("PZ-1")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("basic")
 
 # %% [markdown]
@@ -144,7 +144,7 @@ play("basic")
 # %%
 check("PZ-2")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("accumulation")
 
 # %%
@@ -165,7 +165,7 @@ show(curves(held, title, x="steps", y="million elements held"))
 # layer)` returns the sum of the gradients over all ranks. Four ranks can share the 17 steps of
 # puzzle 1. A quarter of that would be 4.25 steps, but the target is 5.6.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "training_puzzles-1",
     "Four ranks share the 17 steps of puzzle 1. Why does it take 5.6 steps, and not 17 / 4 = 4.25?",
@@ -183,7 +183,7 @@ predict(
 # %%
 check("PZ-3")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("ddp")
 reveal("training_puzzles-1")
 
@@ -218,7 +218,7 @@ answer("training_puzzles-2", mine)
 # %%
 check("PZ-4")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("weight_sharded")
 
 # %% [markdown]
@@ -233,7 +233,7 @@ play("weight_sharded")
 # %%
 check("PZ-5")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("fully_sharded")
 
 # %% [markdown]
@@ -247,7 +247,7 @@ play("fully_sharded")
 # With 8 layers and 4 samples, one rank alone would take $8 \cdot 4 \cdot 2 + 8 \cdot 0.5 = 68$
 # steps.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "training_puzzles-3",
     "Four ranks hold two layers each, and the whole batch goes from rank to rank and back. How "
@@ -267,7 +267,7 @@ predict(
 # %%
 check("PZ-6")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("pipeline")
 reveal("training_puzzles-3")
 
@@ -325,7 +325,7 @@ for profile, ratio in (("classic", 3), ("bytes", 1.5)):
 # %%
 check("PZ-7")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("gpipe")
 
 # %% [markdown]
@@ -339,7 +339,7 @@ play("gpipe")
 # %%
 check("PZ-8")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("pipeline_sharded")
 
 # %% [markdown]
@@ -518,7 +518,7 @@ parameters, layer_gb = 60 * 12 * 12288**2, 34 * 2048 * 12288 / 1e9
 print(f"states: {16 * parameters / 1e12:.2f} TB in all, {16 * parameters / 48e9:.0f} GB a card")
 print(f"activations of one sequence: {layer_gb:.2f} GB a layer, {60 * layer_gb:.0f} GB in all")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "training_puzzles-4",
     "ZeRO-3 over all 48 cards, one sequence at a time: a 48th of the states, and all 60 layers' "
@@ -579,7 +579,7 @@ try:
 except PuzzleError as error:
     print(f"yours isn't in the picture yet: {error}")
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "At about the same memory: 2.6 times the MFU below 66 GB, 1.4 times above 74"
 show(points(found, title, x="GB on the fullest card", y="MFU, percent", log=""))
 

@@ -85,7 +85,7 @@ messages = m * layers / p * 4 * (alpha + 2 * (n - 1) / n * 2 * s * d / B)
 between = m * layers / p * 86 * s * d / M
 by_hand = (1 + (p - 1) / m) * (products + messages + between)
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"products {products:.2f} s, messages {messages:.2f} s, between them {between:.2f} s")
 print(f"with the bubble: {by_hand:.2f} s")
 
@@ -106,7 +106,7 @@ claim("a step, by hand", done.seconds, by_hand, within=0.1, unit=" s", how=how)
 # differs is what we left out: attention's scores and the head, averaging gradients over the
 # replicas, the update, activations sent between stages, smaller kernels, and waiting for the host.
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "Only two thirds of the step are matrix products"
 show(bars([memory_group({"memory": done}), time_group({"time": done})], title))
 
@@ -117,7 +117,7 @@ show(bars([memory_group({"memory": done}), time_group({"time": done})], title))
 # so that you can see them all (with so few, the bubble is large). The memory below each rank is
 # that of its activations alone, which comes on top of the 44 GB:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(estimate(gpt3, replace(first, batch=64), h100).simulated.trace)
 
 # %% [markdown]
@@ -138,7 +138,7 @@ from helpers.cluster.validate import judged_recomputation
 
 judged, factor = judged_recomputation()
 
-# %%
+# %% jupyter={"source_hidden": true}
 for one in judged:
     claim(f"held out: {one.row.name}", one.row.seconds, one.predicted, within=0.05, unit=" s")
 print(f"one factor for this paper's software: {factor:.3f}")
@@ -158,7 +158,7 @@ print(f"one factor for this paper's software: {factor:.3f}")
 #
 # Each number of a layout has its own limit. Change one at a time, and watch what grows.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "design_your_own-2",
     "Tensor parallelism over 16 GPUs instead of 8, on nodes of 8 GPUs; everything else stays, so "
@@ -174,7 +174,7 @@ limits = {name: estimate(gpt3, layout, h100) for name, layout in wide.items()}
 four, eight, sixteen = (one.seconds for one in limits.values())
 shrinks = 1 - sixteen / eight
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"from 4 to 8: {1 - eight / four:.0%} shorter; from 8 to 16: {shrinks:.0%} shorter")
 show(bars([time_group(limits)], "Across two nodes, messages grow while the products shrink"))
 reveal("design_your_own-2", shrinks=shrinks)
@@ -189,7 +189,7 @@ reveal("design_your_own-2", shrinks=shrinks)
 # the 25 % as 25 to 36: of the 140 measured steps only one cuts layers across nodes, and the model
 # predicts 16 % too much for it.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "design_your_own-3",
     "A pipeline has 8, 16 or 32 stages of 8 devices each, and as many replicas as 512 devices can "
@@ -206,7 +206,7 @@ for name, one in limits.items():
     share = one.causes["bubble"] / one.seconds
     print(f"{name:>5}: {one.layout.micro_batches} micro-batches, bubble {share:.1%}")
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(bars([memory_group(limits)], "More stages leave fewer weights on each device"))
 reveal("design_your_own-3")
 
@@ -245,7 +245,7 @@ from helpers.cluster import design
 
 start = {"dp": 8, "pp": 8, "tp": 8, "micro_batches": 64, "recompute": "full", "flash": True}
 
-# %%
+# %% jupyter={"source_hidden": true}
 sliders = design(model="GPT-3, 175B", machine="H100", **start)
 show(sliders.picture(), live=lambda: sliders)
 
@@ -288,7 +288,7 @@ print(f"{len(found)} layouts fit; the search took {time.perf_counter() - begun:.
 for one in found[:4]:
     print(one)
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 words = "seconds a step of the best layout, and of the first guess"
 claim.below(words, found[0].seconds, done.seconds)
 
@@ -307,14 +307,14 @@ claim.below(words, found[0].seconds, done.seconds)
 # (`docs/cluster_model.md`), so leave room. What would you pay for less? The **frontier** holds the
 # layouts that no other layout beats in both time and memory.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("helpers/cluster/search.py", "frontier")
 
 # %%
 line = {"the frontier": {e.memory.total / 1e9: e.seconds for e in frontier(found)}}
 least, fast = min(line["the frontier"]), found[0]
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = f"The fastest takes {fast.memory.total / 1e9:.0f} GB; one of {least:.0f} GB fits too"
 show(curves(line, title, x="GB a device", y="seconds a step"))
 
@@ -322,7 +322,7 @@ show(curves(line, title, x="GB a device", y="seconds a step"))
 best = frontier(found)
 chosen = {"fastest": best[0], "in between": best[len(best) // 2], "smallest": best[-1]}
 
-# %%
+# %% jupyter={"source_hidden": true}
 for name, one in chosen.items():
     print(f"{name:<11}{one.layout}")
 title = "Less memory is bought with time: smaller products, messages, bubble, recomputation"
@@ -338,7 +338,7 @@ show(bars([memory_group(chosen), time_group(chosen)], title))
 mine = None
 answer("design_your_own-4", mine)
 
-# %%
+# %% jupyter={"source_hidden": true}
 for gpus in (32, 64):
     try:
         print(gpus, search(gpt3, h100, gpus, batch=512, recompute="full", **today)[0])
@@ -352,7 +352,7 @@ for gpus in (32, 64):
 # activations don't fit beside the rest, or the layers and heads can't be cut evenly.) But is that
 # the cheapest way to train?
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "design_your_own-5",
     "Train GPT-3 on 300 billion tokens, on 64 H100s or on 512. How do the prices compare, if an "
@@ -373,7 +373,7 @@ for name, gpus in (("H100", 64), ("H100", 512), ("B200", 512)):
     print(f"{gpus:4} {name}: {hours / 24:5.0f} days, {millions:.2f} million dollars, MFU {mfu:.0%}")
 ratio = cost["H100", 512] / cost["H100", 64]
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim("price on 512 H100s over price on 64", ratio, 1, within=0.1, how=how)
 reveal("design_your_own-5", ratio=ratio)
 
@@ -432,7 +432,7 @@ answer("design_your_own-7", mine)
 # `measure()` times a large and a small matrix product, a copy and the start of a kernel, and builds
 # a machine from them. So we can predict a step of the small LLaMA of lesson 01, and then run it.
 
-# %%
+# %% jupyter={"source_hidden": true}
 sys.path[:0] = ["../primer"]
 import intro
 

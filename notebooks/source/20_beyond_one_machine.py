@@ -60,7 +60,7 @@ for environ in (torchrun, slurm, pals):
 # PALS), and the folder `jobs` has a short job script for each. Exported variables outlive the job,
 # and that's a trap.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "beyond_one_machine-1",
     "In your terminal two variables are left from yesterday: RANK=0 and WORLD_SIZE=1. Today mpirun "
@@ -151,11 +151,11 @@ size, step = ranks[0][1], best_step([runs[0] for runs, _ in ranks])
 t_b = max(e.duration for e in step.events_of(0) if e.kind == "B")
 rest = step.duration - t_b
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 print(f"{size / 4:,.0f} gradients of 4 bytes")
 print(f"backward {1e3 * t_b:.0f} ms, forward and all the rest {1e3 * rest:.0f} ms")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "beyond_one_machine-2",
     "At which bandwidth does the all-reduce of these gradients, between two ranks, take just as "
@@ -199,7 +199,7 @@ near, far = (
     count_ranks.ring_seconds(hosts, *links_of_hosts) for hosts in (SIDE_BY_SIDE, DEALT_OUT)
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"side by side {1e3 * near:.0f} ms, dealt out {1e3 * far:.0f} ms")
 claim("times as long if eight ranks are dealt out", far / near, 4, within=0.01, how="computed")
 

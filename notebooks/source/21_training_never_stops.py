@@ -27,7 +27,7 @@ from helpers.ranks import find_place, launch
 # %% [markdown]
 # ## What a failure costs
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "training_never_stops-1",
     "Say that a GPU, with everything around it, works for nearly six years on average before it "
@@ -37,7 +37,7 @@ predict(
     "three months",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 reveal("training_never_stops-1")
 
 # %% [markdown]
@@ -169,7 +169,7 @@ answer("training_never_stops-2", mine)
 # %%
 check("NS-3")
 
-# %%
+# %% jupyter={"source_hidden": true}
 sys.path[:0] = ["../DP/never_stops", "../DP/weight_aggr"]
 from rules import checkpoint_interval
 
@@ -194,7 +194,7 @@ reveal("training_never_stops-3")
 # lost twice, so the sum is a little too high. A simulation counts every second once. It jumps from
 # failure to failure, and this is all of it:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("helpers/cost/goodput.py", "restarting")
 
 # %%
@@ -223,7 +223,7 @@ for restart in (0, 300):
 # that nobody else has. After every five steps a rank keeps a copy of its part, and sends another
 # one to the next rank:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/never_stops/neighbor.py", "Rank.copy")
 
 # %% [markdown]
@@ -265,10 +265,10 @@ print(said)
 # The process that keeps track of the replicas is called the **lighthouse**, as in torchft. It's 140
 # lines, docstrings included, and this is where it decides:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/never_stops/lighthouse.py", "Lighthouse.mean")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "training_never_stops-4",
     "A replica is frozen in the middle of step 7 (its laptop's lid is closed), and the others go "
@@ -278,7 +278,7 @@ predict(
     "the replica must be killed: its weights are wrong forever",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 reveal("training_never_stops-4")
 
 # %% [markdown]
@@ -389,7 +389,7 @@ print(quick(cut_off.told(CABLE), "two hosts take a while"))
 # This is when a fragment is merged. Look for the quorum, the grace window, and the line that stops
 # waiting for a learner that's gone for good:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/never_stops/syncer.py", "Syncer.merge_if_due")
 
 # %% [markdown]
@@ -468,7 +468,7 @@ import chaos
 run = chaos.recorded()
 print(chaos.tell(run))
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "Fifty-eight faults in ten minutes, and never fewer than six of eight at work"
 show(presence(run["grid"], run["seconds"], title))
 
@@ -537,7 +537,7 @@ print(chaos.tell(live))
 # - **eight learners**, each an eighth of all devices: nobody stands still; the learner that is hit
 #   is away for 300 s, and loses up to 60 s of work.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "training_never_stops-5",
     "Which of the three has the largest goodput on a million devices?",
@@ -546,7 +546,7 @@ predict(
     "restart",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("helpers/cost/goodput.py", "leaving")
 
 # %%

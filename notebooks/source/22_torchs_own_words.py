@@ -68,7 +68,7 @@ keep_warm(quick(8, 4), imports=["torch._dynamo"])  # ranks get ready while you r
 # mesh_dim_names=("dp", "pp", "tp"))`, and then `mesh["dp"]` is the slice along "dp" that this rank
 # belongs to. The last dimension changes fastest, as in our grid.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-1",
     "On rank 5 of this mesh, which ranks does mesh['pp'] hold?",
@@ -92,7 +92,7 @@ def slices():
     return {name: tuple(mesh[name].mesh.tolist()) for name in mesh.mesh_dim_names}
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 torchs = launch(slices, ranks=8, quiet=True, checked=False)[5]
 claim.same(
     "by torch's mesh rank 5 is with the same", torchs == {n: grid.group(5, n) for n in torchs}
@@ -122,7 +122,7 @@ reveal("torchs_own_words-1")
 # `fully_shard` then cuts the rows of what's left. (Torch keeps a weight as outputs × inputs, so the
 # columns of lesson 13 are rows here: `ColwiseParallel` cuts the first weight's rows in halves.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-2",
     "Four ranks form a mesh of dp 2 x tp 2, so that tp changes fastest. Which ranks hold the four "
@@ -145,7 +145,7 @@ def look():
     return local[:, 0].int().tolist(), tuple(pair[1].weight.to_local().shape)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 for rank, (rows, shape) in enumerate(launch(look, ranks=4, quiet=True)):
     print(f"rank {rank}: rows {rows} of the first weight (8 x 4), {shape} of the second (4 x 8)")
 show(cut_weights())
@@ -190,7 +190,7 @@ check("TW-1")
 # Now add tensor parallelism: `cut_layers` is in the same file, so `--tp 2` turns your trainer
 # into DP x PP x TP on eight ranks.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP_PP/torchs_words.py", "cut_layers")
 
 # %% [markdown]
@@ -202,7 +202,7 @@ show_code("DP_PP/torchs_words.py", "cut_layers")
 #
 # Let one device take the same step, with the same eight sequences.
 
-# %%
+# %% jupyter={"source_hidden": true}
 SMALL = ["--dmodel", "32", "--heads", "4", "--layers", "4", "--seq-l", "16"]
 SMALL += ["--steps", "1", "--optimizer", "sgd", "--lr", "0.5"]
 
@@ -222,7 +222,7 @@ sequences = torch.cat(batches).split(1)
 alone = one_step(model, loss_of, sequences, lambda ps: torch.optim.SGD(ps, lr=options.lr))
 torch.set_default_dtype(torch.float32)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-3",
     "Eight ranks take the step with a mesh, FSDP, tensor parallelism and a pipeline at once, in "
@@ -296,7 +296,7 @@ claim.same("torch's zero bubble is ZB-H1", plans["torch"].ranks == zb_h1(4, 8).r
 # read an order from a CSV file with a row for each rank, and writing such a file takes us one line:
 # `save_csv(plan, path)`.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-4",
     "Torch has no ZB-H2. What does its runtime do with our file?",
@@ -350,7 +350,7 @@ reveal("torchs_own_words-4")
 # ranks do the same. But suppose there are three ranks, and rank 2 has one batch fewer than the
 # others.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-5",
     "Rank 2 leaves its loop one batch early. At which line do the other ranks stop?",
@@ -372,7 +372,7 @@ def train_with(wrap, batches=3):
         net(torch.ones(2, 4)).sum().backward()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 for wrap in quick(("DDP", "fully_shard"), ("fully_shard",)):
     report = launch(train_with, ranks=3, args=(wrap,), quiet=True, on_error="report")
     print(f"{wrap}: {report.failure}\n")
@@ -411,7 +411,7 @@ asked = (("zero-bubble",), with_defaults)
 ranks = launch(step_on_a_rank, ranks=4 * DP, args=asked, quiet=True, checked=False)
 verdict = judge(alone, gather([steps[0] for steps in ranks], alone.before))
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(verdict.headline, verdict.mistake, sep="\n")
 
 # %% [markdown]
@@ -429,7 +429,7 @@ print(verdict.headline, verdict.mistake, sep="\n")
 #
 # On one device everybody writes `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-6",
     "Two stages, and each rank calls clip_grad_norm_ on its own stage. What does torch do?",
@@ -455,7 +455,7 @@ def clip_and_repeat():
     return scaled, 1 / true, (both / first).nanmean().item()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 found = launch(clip_and_repeat, ranks=2, quiet=True, checked=False)
 for rank, (scaled, right, _) in enumerate(found):
     print(f"stage {rank}: scaled by {scaled:.3f}; by the norm of both stages, {right:.3f}")
@@ -485,7 +485,7 @@ page = Path("../docs/torch.md").read_text(encoding="utf-8")
 sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
 Markdown(sections["Where its pieces don't fit together"])
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim("after the second step(), times the first's gradient", found[0][2], 1.25, within=1e-9)
 
 # %% [markdown]
@@ -523,10 +523,10 @@ Markdown("\n".join(short))
 # token, keeps a cache of keys and values, and wants a token to be quick. So the two jobs want
 # different layouts. Let ranks 0 and 1 train and ranks 2 and 3 generate, on one mesh:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("primer/rollouts.py", "make_policy")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-8",
     "A weight has S bytes. Each of two trainers holds half of its rows, and each of two generators "
@@ -541,7 +541,7 @@ predict(
 # each trainer a generator gets the numbers that both of them hold. If the generators cut the rows
 # as well, that's all of a trainer's rows or none. If they cut the columns, it's half of each row.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("primer/rollouts.py", "reshard")
 
 # %% [markdown]
@@ -591,7 +591,7 @@ reveal("torchs_own_words-8")
 # update takes $G + T$. One version behind, the two overlap, and it takes $\max(G, T)$. In the
 # picture below F (forward) is generating, and B (backward) is learning.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-9",
     "Rollouts one version behind, G = 400 ms and T = 200 ms. For which share of the time are the "
@@ -619,7 +619,7 @@ for name, lag, seconds in (("in turn", 0, G + T), ("one version behind", 1, max(
     learns = median(e.end - e.start for e in traces[name].events_of(0) if e.kind == "B")
     claim(f"{name}, the trainers' idle share", 1 - 1e3 * learns / ms, 1 - T / seconds)
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 title = "In turn, one job always waits; one version behind, only the trainers do"
 show(compare(traces, title))
 reveal("torchs_own_words-9")

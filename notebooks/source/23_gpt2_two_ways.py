@@ -35,7 +35,7 @@ sys.path.append("../gpt2")  # a lab with its own folder of modules
 torch.set_num_threads(1)  # in this lab, one device is one core
 SENTENCES, EPOCHS = quick(1000, 32), quick(3, 1)
 
-# %%
+# %% jupyter={"source_hidden": true}
 from helpers.draw.splits import two_splits
 
 show(two_splits())
@@ -51,7 +51,7 @@ from project.data import load
 
 rows = load(train=SENTENCES, held_out=24)
 
-# %%
+# %% jupyter={"source_hidden": true}
 for row in rows.train[:3]:
     print(f"{row['de']}\n    {row['en']}")
 
@@ -60,7 +60,7 @@ for row in rows.train[:3]:
 # a token for its end, the English one, a token for its end. Only the English tokens and their end
 # should count in the loss, so they have the weight 1 and all others the weight 0.
 
-# %%
+# %% jupyter={"source_hidden": true}
 from project.models import make_config, make_model
 from project.utils import collate_batch, get_tokenizer, token_losses
 
@@ -148,7 +148,7 @@ beside("two ranks", halves)
 # sentence and the other a long one. Each takes the mean loss over its own tokens, and then the
 # ranks take the mean of both.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "gpt2_two_ways-1",
     "Is the mean of the two means the mean over all tokens?",
@@ -233,10 +233,10 @@ claim.below("the limit above, and how far its weights are off", 0.02, off(wrong)
 # as many bytes as the plan says over a slow link. (On the translator we couldn't: two ranks share
 # this machine's cores.) This is what each of them runs:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("gpt2/project/layouts.py", "_step")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "gpt2_two_ways-2",
     "On this link, 2S/B is 1.2 s, and a micro-batch takes c = 1.2 s, too. Eight replicas need "
@@ -444,7 +444,7 @@ check("GP-5")
 # `Pipe.forward()` puts the two together: it cuts the batch into micro-batches, has your `compute()`
 # take them through the parts tick after tick, and joins the results.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("gpt2/pipeline/pipe.py", "Pipe.forward")
 
 # %% [markdown]
@@ -462,7 +462,7 @@ check("GP-7")
 # loses the mask on the way would be wrong there and nowhere else. Beside the gradients, we note
 # which threads compute.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "gpt2_two_ways-4",
     "Two worker threads compute the forward passes of the two parts. Then we call backward() once. "

@@ -13,14 +13,12 @@ from nbformat import NotebookNode
 from helpers.grade.task import ANSWERS, TaskError, load_packed, load_task, task_ids
 from lessons.book import CHECK, Book
 from lessons.rules import TIMES
-from lessons.sight import FOLDED, MAGIC
 
 TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
 CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.MULTILINE)
 ASKING = ("predict", "reveal", "answer")
 ASKED = ("predict", "answer")
-WORD = re.compile(r"\w[\w'’-]*")
-SKIPPED = re.compile(r"<details>.*?</details>|\$\$.*?\$\$|\(https?[^)]*\)", re.DOTALL)
+MAGIC = re.compile(r"^(\s*)([%!].*|\w+ = [%!].*)$", re.MULTILINE)
 HOMEWORK = re.compile(r"^## Homework", re.MULTILINE)
 
 
@@ -61,24 +59,6 @@ def _task_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
     if said and (int(said[2]), int(said[3] or 0)) != (minutes, at_home):
         home = f" (homework {at_home})" if at_home else ""
         yield f"the first cell says 'tasks {said[2]}', and its tasks take {minutes} minutes{home}"
-    reading = reading_minutes(notebook)
-    if said and int(said[1]) != reading:
-        yield f"the first cell says 'Reading {said[1]}', and reading it takes {reading} minutes"
-
-
-def reading_minutes(notebook: NotebookNode) -> int:
-    """Return how long reading a lesson takes, rounded to five minutes, and at least five.
-
-    200 words a minute, hints and formulas left out; six seconds for each line of code in sight; and
-    half a minute for each question.
-    """
-    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    words = sum(len(WORD.findall(SKIPPED.sub("", text))) for text in texts)
-    seen = [cell.source for cell in code if cell.metadata.get("jupyter") != FOLDED]
-    lines = sum(bool(line.strip()) for source in seen for line in source.splitlines())
-    asked = sum(call.func.id in ASKED for cell in code for call in _calls(cell.source))
-    return max(5, 5 * round((words / 200 + lines / 10 + asked / 2) / 5))
 
 
 def _question_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
@@ -86,9 +66,8 @@ def _question_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
     calls = [call for source in code for call in _calls(source)]
     asked = [call for call in calls if call.func.id in ASKED]
     ids = [call.args[0].value for call in asked]
-    expected = [f"{book.lesson}-{k}" for k in range(1, len(ids) + 1)]
-    if sorted(ids, key=_place) != expected:
-        yield f"its questions are {', '.join(ids)}: number them {', '.join(expected)}"
+    for name in {name for name in ids if ids.count(name) > 1}:
+        yield f"two questions are called {name}"
     revealed = [call.args[0].value for call in calls if call.func.id == "reveal"]
     predicted = [call.args[0].value for call in asked if call.func.id != "answer"]
     if not predicted:
@@ -113,12 +92,6 @@ def _question_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
             if not right <= letters or set(known.wrong) != letters - right:
                 wrong = ", ".join(sorted(letters - right))
                 yield f"{call.args[0].value}: give a reason for each of {wrong}"
-
-
-def _place(question: str) -> tuple[str, int]:
-    """Its lesson and number: a question that comes later to a lesson takes the next number."""
-    lesson, _, number = question.rpartition("-")
-    return lesson, int(number) if number.isdigit() else 0
 
 
 def _calls(source: str) -> Iterator[ast.Call]:

@@ -12,11 +12,11 @@ from nbformat import NotebookNode
 from helpers.grade.page import card
 from helpers.grade.task import TaskError, load_task
 from lessons.shown import as_shown
-from lessons.sight import FOLDED, is_folded
 
 CHECK = re.compile(r'check\("([A-Z0-9-]+)"\)')
 SUMMARY = re.compile(r"^## What to remember\n", re.MULTILINE)
 GLOSSARY = "(All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)\n"
+KEPT = ("jupyter", "tags")  # of what a cell's metadata hold
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -77,7 +77,8 @@ def read_source(path: Path, quick: bool = False) -> NotebookNode:
     Before a cell `check("DP-1")` comes a text cell with what the task's file says: where to write
     it, and hints. Under "What to remember" comes a link to the glossary. A cell's id comes from its
     text, so that a new cell does not change the ids of those after it. Words for the tools are gone
-    (`shown`), and cells without an idea are folded (`sight`).
+    (`shown`). A cell that only prepares or shows is folded: its source says so, by
+    `jupyter={"source_hidden": true}`.
 
     quick: whether it has the few steps of tests.
 
@@ -99,10 +100,9 @@ def read_source(path: Path, quick: bool = False) -> NotebookNode:
             new = getattr(nbformat.v4, f"new_{kind}_cell")(piece)
             new.id = sha256(f"{kind}{seen[piece]}{piece}".encode()).hexdigest()[:8]
             notebook.cells.append(new)
-        if cell.metadata.get("tags"):
-            new.metadata.tags = cell.metadata.tags
-        if cell.cell_type == "code" and is_folded(text):
-            new.metadata.jupyter = FOLDED.copy()
+        for name in KEPT:
+            if cell.metadata.get(name):
+                new.metadata[name] = cell.metadata[name]
     return notebook
 
 

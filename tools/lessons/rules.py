@@ -19,8 +19,8 @@ cell at `# %% [markdown]`, a magic such as `%%ranks 3` stands as a comment, `# %
 7. A code cell in sight has at most 15 lines, empty ones not counted. A line of text that starts
    with "1." belongs to a list: in the middle of a paragraph it would become one. What a code cell
    shows is the same in every run, or a tag says why not (`# %% tags=["time"]`): see `compare`.
-8. A cell holds what a reader shall see, the idea, or what only runs and shows it: `sight` folds the
-   second kind, and `python tools/notebooks.py --shares` counts. `quick(full, few)` is `full` in the
+8. A cell holds what a reader shall see, the idea, or what only runs and shows it, and is folded:
+   `# %% jupyter={"source_hidden": true}` in the source. `quick(full, few)` is `full` in the
    notebook and `few` where a test only walks through the lesson: see `shown`.
 
 The outputs:
@@ -44,9 +44,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from lessons.compare import TAGS
-from lessons.sight import FOLDED
 
-MOST_LINES = 15
+FOLDED = {"source_hidden": True}  # a cell's metadata.jupyter
 TIMES = re.compile(
     r"^\*Reading (\d+) minutes? · tasks (\d+)(?: \(homework (\d+)\))? · machine (\d+)\*$",
     re.MULTILINE,
@@ -81,10 +80,6 @@ def source_faults(notebook: NotebookNode) -> list[str]:
     if not re.search(r"^## What to remember", text, re.MULTILINE):
         faults.append("no heading '## What to remember'")
     for number, cell in enumerate(cells, 1):
-        lines = sum(bool(line.strip()) for line in cell.source.splitlines())
-        seen = cell.cell_type == "code" and cell.metadata.get("jupyter") != FOLDED
-        if seen and lines > MOST_LINES:
-            faults.append(f"cell {number} has {lines} lines of code, more than {MOST_LINES}")
         for tag in {*cell.metadata.get("tags", [])} - TAGS:
             faults.append(f"cell {number} has the tag {tag!r}: use {' or '.join(sorted(TAGS))}")
     for line in LIST_BY_CHANCE.findall(text):
