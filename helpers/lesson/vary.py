@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from html import escape
 
-from helpers.draw.themed import hint, static
+from helpers.draw.themed import hint, live_html, static
 from helpers.lesson.pictures import picture, show
 from helpers.lesson.shown import Shown, put
 from helpers.ranks.pool import in_notebook
@@ -47,4 +47,4 @@ def hover(drawing: object) -> object:
     """Return a widget with a picture of `helpers.draw` in which each shape shows its tip."""
     import ipywidgets
 
-    return ipywidgets.HTML(drawing._repr_html_() + hint("Point at a part to read what it says."))
+    return ipywidgets.HTML(live_html(drawing) + hint("Point at a part to read what it says."))

@@ -286,6 +286,8 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - What 16,384 GPUs could do in 78 days if none of them ever stopped would take one of them 3,500
 #   years, and a laptop's processor hundreds of thousands at least.
 # - A rank is one process among several, and the world size is how many there are. Ranks share

@@ -693,6 +693,8 @@ claim("backward over forward, one layer, 1,024 wide", lambda: of_one_layer(1024)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - A step is forward, backward, update. The gradient is that of the loss, and the loss is the mean
 #   surprise per token: it starts at the logarithm of the vocabulary, and no model can get below the
 #   entropy of the text.

@@ -489,6 +489,8 @@ answer("ranks_and_collectives-6", mine)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - All ranks run the same program, share no memory, and talk in messages.
 # - Don't count on `send` returning before the other side receives: with gloo it never does. If all
 #   ranks send first, all of them wait. Let one receive first, start the sends without waiting, or

@@ -845,6 +845,8 @@ answer("data_parallel_gradients-9", mine)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - Data parallel: every rank holds the whole model and reads its own part of the data. After
 #   backward, an all-reduce leaves every rank with the mean gradient, and all take the same step.
 # - Taking gradients is linear, so the mean of the ranks' gradients is the gradient of the global

@@ -541,6 +541,8 @@ check("DP-8")
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - Averaging weights after each step is averaging gradients, if all start alike and the step is
 #   linear in the gradient: SGD, with or without momentum.
 # - With Adam it's a different algorithm, whose steps are shorter by about $\sqrt n$ where noise

@@ -532,6 +532,8 @@ answer("naive_pipeline-5", mine)
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - A pipeline cuts the model into stages, one per device, so each device needs room only for its
 #   own stage. What travels grows with the tokens of the batch, but not with the stage.
 # - Forward sends the activation $y$; backward returns $\partial L/\partial y$, of the same shape.

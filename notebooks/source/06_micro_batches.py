@@ -547,6 +547,8 @@ reveal("micro_batches-7")
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - Cut the batch into micro-batches, and the stages work at the same time. Weight each micro-batch
 #   by its tokens, and the gradient is that of the whole batch.
 # - The bubble of GPipe and of 1F1B is $(p-1)/(m+p-1)$ of the total time, or $(p-1)/m$ of the ideal

@@ -719,6 +719,8 @@ show(sliders.picture(), live=lambda: sliders)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - With $v$ chunks per rank, in a loop, the idle time at the ends is divided by $v$. The price is
 #   more than $v$ times as many messages. The usual order also keeps $(p-1)/v$ more stages' worth of
 #   activations, which lets it bear more latency.

@@ -580,6 +580,8 @@ show(game.picture(), live=lambda: game)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - DP x PP is a grid. A row is a pipeline, a column holds the same layers, and every rank is in one
 #   of each.
 # - The stories are divided among the rows. The first and the last stage of a row read the same

@@ -671,6 +671,8 @@ answer("what_training_costs-8", mine)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - A number of FLOPs says little without its convention: which scores, which pass, which batch.
 #   Training takes about $6ND$.
 # - Mixed precision with Adam takes 16 bytes a parameter, or 18 with gradients in 32 bits.

@@ -565,6 +565,8 @@ answer("buckets_and_overlap-6", mine)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - A gradient is complete when backward has passed its layer, and a hook says so. Buckets send them
 #   in few messages, all ranks in the same order.
 # - With $k$ buckets of $c$ seconds, $T_\text{step} = t_F + \max(t_B + c,\ t_B/k + kc)$. The best

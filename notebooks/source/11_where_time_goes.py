@@ -728,6 +728,8 @@ answer("where_time_goes-7", mine)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - A gap is named after what ends it: input, launch, waiting, exposed communication, tail. The
 #   test: if this alone took no time, would the gap be gone?
 # - MFU, slow kernels and gaps add up to the peak. A gap of $g$ seconds less on the slowest rank

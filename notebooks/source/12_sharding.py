@@ -1058,6 +1058,8 @@ show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - An all-reduce is a reduce-scatter and an all-gather, and ZeRO does the update between them.
 # - Stage 1 shards the optimizer's state, stage 2 the gradients too, stage 3 the weights too. None
 #   shards activations.

@@ -676,6 +676,8 @@ for d, tokens in ((64, 512), (64, 1024), (128, 512)):
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - Cut by columns, the outputs stand side by side; cut by rows, terms are added up. Columns, then
 #   the function, then rows: that takes one all-reduce forward and one backward.
 # - `Copy` and `Sum` are conjugate: what one does forward, the other does backward.

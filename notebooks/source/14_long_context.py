@@ -749,6 +749,8 @@ reveal("long_context-11")
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - If you keep $(o, m, \ell)$ of each block, you can merge blocks in any order, so nobody has to
 #   hold all scores at once, neither one GPU nor a cluster.
 # - Recomputing the scores costs backward a fifth product and saves memory that grows with $s^2$.

@@ -916,6 +916,8 @@ for ep in (1, 2, 4, 8):
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - A mixture of experts separates the parameters that exist from those a token pays for.
 # - A layer is: route, sort the rows by expert, run each expert once, put the results back. On
 #   several ranks there's an all-to-all before the experts and another one after them, and

@@ -953,6 +953,8 @@ for name, line in (
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - Bits of the exponent buy range, bits of the mantissa precision. Rounding changes a number by
 #   $0.21 \times 2^{-m}$ of itself.
 # - Training hardly notices noise, but it notices when most gradients become zero. fp16 loses small

@@ -780,6 +780,8 @@ answer("hiding_messages-7", mine)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - A message costs little while its rank computes something that doesn't need it: cores,
 #   multiprocessors and bandwidth, but no waiting. In real runs hiding saves a part of what it saves
 #   on paper.

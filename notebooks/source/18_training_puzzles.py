@@ -612,6 +612,8 @@ claim(
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - Keep an activation until its backward, and no longer.
 # - Data parallelism needs one all-reduce a layer, ZeRO-3 three smaller collectives for each
 #   micro-batch: $1.5\,m$ times the bytes for $m$ of them.

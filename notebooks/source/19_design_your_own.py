@@ -465,6 +465,8 @@ print({why: time_text(t) for why, t in plan.causes.items() if t > plan.seconds /
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - Tensor parallelism stays inside the NVLink domain, and may well be narrower.
 # - A pipeline needs many micro-batches. With a fixed batch, replicas take them away.
 # - Recomputation buys memory with time; ZeRO 1 saves memory at almost no cost.

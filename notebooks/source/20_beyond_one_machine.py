@@ -350,6 +350,8 @@ print(on_two_hosts(Link(megabits=100)))
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - Launchers tell a rank its place through environment variables, and contradictions between them
 #   must be errors.
 # - The local rank chooses the GPU.

@@ -657,6 +657,8 @@ claim("the effective share with a stall of 3 minutes", 0.80, by_this, 0.05, how=
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - Restarting loses about $\sqrt{2C/M} + \rho/M$ at Young's interval $\sqrt{2CM}$. The more often
 #   something fails, the more it's the restart that counts.
 # - If replicas hold full copies, the best checkpoint is a neighbor: weights, optimizer, step, and

@@ -685,6 +685,8 @@ claim.below(
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - A mesh is a grid, and a DTensor is a part that knows its place.
 # - Cut layers first, shard second, then make the optimizer; the pipeline goes around all of it.
 # - Torch's step is yours, to the last few bits of float64, and its runtime takes our tables.

@@ -527,6 +527,8 @@ beside("pipeline", pipeline)
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - Up to rounding, a split doesn't change what is learned, if nothing random depends on the layout
 #   (here dropout is off). To check it, compare with one device that reads the same batches in the
 #   same order; any other comparison measures the effect of the order.

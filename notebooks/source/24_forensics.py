@@ -349,6 +349,8 @@ claim.same(
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - A loss curve can't tell a mistake from a seed: in 32 steps most silent mistakes cost far less
 #   than another seed does.
 # - Do all ranks begin with the same weights? Then walk along the chain: data, forward, backward,

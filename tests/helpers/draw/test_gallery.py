@@ -1,6 +1,6 @@
 """Every drawing has room for its words and says the same in words; a lesson shows today's drawing.
 
-The second fails where a drawing has changed: python tools/notebooks.py --force NN.
+The second fails where a drawing has changed: python tools/notebooks.py NN.
 """
 
 import base64
@@ -155,4 +155,4 @@ def shown():
 @pytest.mark.parametrize("name", IN_LESSONS)
 def test_a_lesson_shows_what_the_code_draws(name):
     same = themed_file(IN_LESSONS[name]()) in shown()
-    assert same, "the lesson shows an older drawing: python tools/notebooks.py --force NN"
+    assert same, "the lesson shows an older drawing: python tools/notebooks.py NN"
