@@ -57,7 +57,7 @@ def test_what_cells_show_is_kept_and_what_no_reader_should_see_is_refused():
     assert picture.metadata["image/png"] == {"alt": "Nothing.", "width": 288}
     with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
         run(notebook_of("1 / 0"))
-    for code in ("import sys; print(1, file=sys.stderr)", "object()", "'/home/me/x'"):
+    for code in ("import sys; print(1, file=sys.stderr)", "object()", "'/ho' 'me/x'"):
         with pytest.raises(ValueError, match="code cell 1 shows what no reader should see"):
             run(notebook_of(code))
 
