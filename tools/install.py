@@ -91,7 +91,7 @@ def main(extras: list[str]) -> None:
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--no-compile"]
     step("pip", *pip, "pip>=25")  # an older one takes twice as long
     step("torch", *pip, *request)
-    lab = f"{ROOT}[{','.join(extras)}]"
+    lab = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
     step("JupyterLab and the rest", *pip, "-e", lab, "-c", str(ROOT / "constraints.txt"))
     settings = HOME / "share/jupyter/lab/settings/overrides.json"  # it would ask to fetch news
     settings.parent.mkdir(parents=True, exist_ok=True)
