@@ -209,7 +209,7 @@ LESSONS = (
         "Training that never stops",
         "Machines fail every three hours: how does training go on as if they didn't?",
         needs=("data_parallel_weights", "beyond_one_machine"),
-        ranks=8,
+        ranks=4,
     ),
     Lesson(
         "torchs_own_words",
@@ -226,7 +226,6 @@ LESSONS = (
         "GPT-2: two ways to split it",
         "Does a split change what a translator learns, and is it faster?",
         needs=("data_parallel_gradients", "micro_batches"),
-        ranks=3,
         gigabytes=3.0,
     ),
     Lesson(
