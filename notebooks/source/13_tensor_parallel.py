@@ -338,9 +338,9 @@ mine = None
 answer("tensor_parallel-6", mine)
 
 # %% [markdown]
-# Every one of them is **on the critical path** in our script, which waits for it before it goes on.
-# Forward it has no choice: the next product needs the sum. This is what sets tensor parallelism
-# apart from data parallelism, whose averages can hide behind the backward pass.
+# Every one of these all-reduces is **on the critical path** in our script, which waits for it
+# before it goes on. Forward it has no choice: the next product needs the sum. This is what sets
+# tensor parallelism apart from data parallelism, whose averages can hide behind the backward pass.
 #
 # The all-reduces of the backward pass could hide too, though. There a layer computes two things,
 # the gradient of its input and the gradient of its weights, and only the first must be summed. So
