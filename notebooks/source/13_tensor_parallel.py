@@ -532,10 +532,10 @@ def seconds(n, rate, link, d, f, t):
 # Here are the layers of a model of 7 billion parameters ($d$ = 4,096, $f$ = 11,008) and of Llama 3
 # 405B ($d$ = 16,384, $f$ = 53,248) on H100s: once at their peaks, and once at what large products
 # and collectives alone reach, about two thirds of 989 TFLOP/s and four fifths of 450 GB/s over
-# NVLink. Over a network card we count four fifths of its 50 GB/s too, which is a little generous:
-# in lesson 09 it was 0.73. (We assume that each machine holds one GPU of the group, so each rank
-# sends through a card of its own.) 405B has only $g = 8$ key heads for $h = 128$ query heads, which
-# makes two of attention's four matrices smaller: for it $4d$ becomes $(2 + 2g/h)\,d$.
+# NVLink. Over a network card we count four fifths of its 50 GB/s too, which is a little generous.
+# (We assume that each machine holds one GPU of the group, so each rank sends through a card of its
+# own.) 405B has only $g = 8$ key heads for $h = 128$ query heads, which makes two of attention's
+# four matrices smaller: for it $4d$ becomes $(2 + 2g/h)\,d$.
 
 # %%
 SHAPES = {"7B": (4096, 11008), "405B": (16384, 53248)}

@@ -265,7 +265,7 @@ reveal("hiding_messages-1")
 #
 # ## FSDP: gather early, but not too early
 #
-# Lesson 12 ran this with one unit ahead; now it's yours, and the question is how early is early
+# Lesson 12 had one unit ahead on paper; now it's yours, and the question is how early is early
 # enough. FSDP gathers the weights of a unit before it computes. They depend on nothing that's
 # computed in this step, so one could gather all of them at the start. But then the whole model
 # would be in memory, which is what FSDP is there to avoid. So: as late as possible, and early
