@@ -441,7 +441,7 @@ reveal("experts-7")
 # The ranks meet in every all-to-all, so a layer takes as long as its busiest rank. In the lower
 # timeline the three other ranks are hatched for much of the first layer: their rows are done, and
 # they wait for rank 0. (With our push, rank 0 gets nearly all rows, 3.9 times its share, and the
-# first layer takes three times as long, not four, because the busiest rank already had 1.2 times
+# first layer takes three times as long, not four, because the busiest rank already had 1.3 times
 # its share without it.)
 #
 # ## How wide must an expert be?
@@ -700,8 +700,7 @@ claim.same("with epsilon = 1e-30 by", gap(1e-30), 0.0)
 #   copy for each node and few nodes bring the bound down: for DeepSeek-V3 below the width of its
 #   experts at 400 TFLOP/s, but not at the peak.
 # - A router left alone can collapse onto a few experts. A loss term or a bias counters that (here
-#   the busiest then had 1.4 and 1.2 times its share), and a layer takes as long as the busiest
-#   rank.
+#   the busiest then had 1.3 times its share), and a layer takes as long as the busiest rank.
 # - Gradients of router and attention are added up over all ranks, those of experts over their
 #   replicas, and both are divided by the number of *all* ranks. With the mean over the replicas,
 #   those of experts are EP times too large, and Adam hides it.
