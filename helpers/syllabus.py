@@ -17,7 +17,7 @@ class Lesson:
     name: what its file is called after the number; its questions are `name-1`, `name-2`, …
     short: its title in tables. title: its heading. question: what it answers.
     needs: the lessons that it builds on.
-    gigabytes: its memory with the kernel's.
+    ranks, gigabytes: its largest number of processes, and its memory with the kernel's.
     """
 
     number: str
@@ -26,6 +26,7 @@ class Lesson:
     title: str
     question: str
     needs: tuple[str, ...] = ()
+    ranks: int = 0
     gigabytes: float = 2.0
 
     @property
@@ -37,12 +38,10 @@ class Lesson:
 def _read(path: Path) -> tuple[Lesson, ...]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = [*csv.DictReader(file)]
-    needs = [tuple(row.pop("needs").split()) for row in rows]
-    sizes = [float(row.pop("gigabytes")) for row in rows]
-    return tuple(
-        Lesson(f"{number:02}", **row, needs=needs[number], gigabytes=sizes[number])
-        for number, row in enumerate(rows)
-    )
+    for number, row in enumerate(rows):
+        row["number"], row["needs"] = f"{number:02}", tuple(row["needs"].split())
+        row["ranks"], row["gigabytes"] = int(row["ranks"]), float(row["gigabytes"])
+    return tuple(Lesson(**row) for row in rows)
 
 
 LESSONS = _read(Path(__file__).with_name("lessons.csv"))

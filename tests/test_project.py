@@ -106,7 +106,7 @@ def test_every_target_of_the_makefile_is_explained_and_runs_something_that_exist
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.search(r"\.PHONY: (.*\\\n.*)", makefile)[1].replace("\\", "").split()
     for target in some(targets):
-        assert re.search(rf"^{target}:.*  ## \w", makefile, re.M), f"no target {target}, or no words"
+        assert re.search(rf"^{target}:.*  ## \w", makefile, re.M), f"{target} has no words"
     for script in some(re.findall(r"[\w/]+\.py", makefile)):
         assert (ROOT / script).is_file(), f"the Makefile runs {script}, which is not there"
 

@@ -73,12 +73,9 @@ def cut(gradients, megabytes):
     return buckets
 
 
-def predicted(gradients, computed, link, ranks, megabytes, forward=None):
-    """Return the predicted step as a trace of one rank; its duration is the step time.
-
-    forward: when backward starts, for a picture; by default when the first gradient is complete.
-    """
-    first = gradients[0][0] if forward is None else forward
+def predicted(gradients, computed, link, ranks, megabytes):
+    """Return the predicted step as a trace of one rank; its duration is the step time."""
+    first = gradients[0][0]
     events = [Event(0, "F", 0.0, first), Event(0, "B", first, computed)]
     arrived = 0.0
     for number, bucket in enumerate(cut(gradients, megabytes)):

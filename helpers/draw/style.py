@@ -122,15 +122,11 @@ CAUSES = {
     "optimizer states": PURPLE,
     "activations": SKY,
     "working": BROWN,
-    # the bits of a number, and a learner that may be away
+    # the bits of a number
     "exponent": ORANGE,
     "mantissa": BLUE,
     "range": SKY,
     "computing": BLUE,
-    "syncing": SKY,
-    "healing": GREEN,
-    "frozen": LIGHT_GRAY,
-    "gone": VERMILLION,
     # what drawings point at
     "model": LIGHT_GRAY,
     "embedding": YELLOW,

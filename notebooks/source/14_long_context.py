@@ -137,26 +137,10 @@ claim.below("eight blocks, merged: away from the softmax of all", far, 1e-5)
 # %% [markdown]
 # **FlashAttention** ([2205.14135](https://arxiv.org/abs/2205.14135)) is this loop inside one GPU
 # kernel: a block of scores stays in the chip's fast memory and is never written out.
-
-# %% jupyter={"source_hidden": true}
-predict(
-    "long_context-3",
-    "A sequence becomes twice as long. What happens to the time of attention, computed in blocks?",
-    "it doubles, since no score is stored",
-    "it becomes four times as long",
-    "it stays the same",
-)
-
-# %%
-for s in (8192, 16384, 32768):
-    kept = (4 * s * 128 * 2 + s * 4) / 1e6
-    print(f"{s:6,} tokens, one head: {4 * s * s * 128 / 1e9:5.0f} GFLOPs; "
-          f"kept {kept:4.0f} MB, the scores would be {2 * s * s / 1e6:5.0f} MB")  # fmt: skip
-reveal("long_context-3")
-
-# %% [markdown]
-# So blocks get rid of the scores' memory but save no computing, and the activations still grow
-# with the length. For a long sequence we need many devices for one attention.
+#
+# So blocks get rid of the scores' memory. But they save no computing: twice the tokens take four
+# times as long, and the activations still grow with the length. For a long sequence we need many
+# devices for one attention.
 #
 # ## The ring
 #
@@ -365,27 +349,10 @@ show(
 # \sum_j P_{ij}\,dP_{ij} = dO_i \cdot O_i,$$
 #
 # $$dQ = \frac{dS\,K}{\sqrt e}, \qquad dK = \frac{dS^{\mathsf T} Q}{\sqrt e}.$$
-
-# %% jupyter={"source_hidden": true}
-predict(
-    "long_context-7",
-    "A matrix product of s x s x e counts as one. With P at hand, backward needs four of them. How "
-    "many more FLOPs does backward need if P is computed again?",
-    "25 % more",
-    "50 % more: all of forward is repeated",
-    "100 % more",
-)
-
-# %%
-products = {"dV": 1, "dP": 1, "dQ": 1, "dK": 1}
-again = {"scores": 1, **products}
-
-# %% jupyter={"source_hidden": true}
-print(f"with P kept: {sum(products.values())} products, {', '.join(products)}")
-print(f"recomputed:  {sum(again.values())} products, {', '.join(again)}")
-reveal("long_context-7")
-
-# %% [markdown]
+#
+# These are four products of $s \times s \times e$. Computing the scores again is a fifth, so
+# backward needs 25 % more FLOPs than with $P$ at hand.
+#
 # ### Your turn: CP-4 · 40 minutes · 20 points
 #
 # Write `block_gradients()` in `CP/ring/online.py`, and in `Recomputed` what forward keeps and all
@@ -483,29 +450,8 @@ for mine, found in launch(ring_with_gradients, ranks=4, args=(zigzag, documents)
 show_code("CP/ulysses/heads.py", "gathered_attention")
 
 # %% [markdown]
-# Backward, `all_gather` becomes a reduce-scatter of the gradients of keys and values. With the
-# zigzag and the three documents from above, four ranks have one device's gradients again:
-
-
-# %%
-def gather_with_gradients(cut, documents):
-    from heads import gathered_attention
-
-    positions = [cut(64, 4, rank) for rank in range(4)]
-    mine = positions[dist.get_rank()]
-    *parts, gradient = (t[:, :, mine].detach().clone() for t in whole_sequence())
-    parts = [part.requires_grad_() for part in parts]
-    found = gathered_attention(None, positions, documents)(*parts)
-    return mine, torch.autograd.grad(found, parts, gradient)
-
-
-# %%
-far = []
-for mine, found in launch(gather_with_gradients, ranks=4, args=(zigzag, documents), quiet=True):
-    far += [(a - b[:, :, mine]).abs().max().item() for a, b in zip(found, right, strict=True)]
-claim.below("gathered: gradients away by", max(far), 1e-12)
-
-# %% [markdown]
+# Backward, `all_gather` becomes a reduce-scatter of the gradients of keys and values.
+#
 # With $h$ query heads and $g$ key heads, this is what a rank sends, counted in vectors of $e$
 # numbers:
 #
@@ -515,17 +461,8 @@ claim.below("gathered: gradients away by", max(far), 1e-12)
 # | gather | $2g\,(n-1)\,s/n$, before it computes | as much, after it | memory for all keys |
 # | Ulysses | $(2h + 2g)\,\frac{n-1}{n}\,s/n$ | as much | at most $h$ ranks |
 #
-# Forward, ring and gather send the same bytes. And Ulysses?
-
-# %% jupyter={"source_hidden": true}
-predict(
-    "long_context-8",
-    "A model with 32 query heads and 32 key heads, on 16 ranks. Which sends fewer bytes forward, "
-    "the ring or Ulysses?",
-    "the ring",
-    "both the same",
-    "Ulysses, by far",
-)
+# Forward, ring and gather send the same bytes. What Ulysses
+# sends depends on heads and ranks:
 
 
 # %%
@@ -542,7 +479,6 @@ for g in (32, 8):
         }
         line = ", ".join(f"{way} {size:6.0f}" for way, size in sent.items())
         print(f"{g:2} key heads, {n:2} ranks: {line}")
-reveal("long_context-8")
 
 # %% [markdown]
 # A ring's volume doesn't shrink with $n$, because every rank must see all keys. An all-to-all sends

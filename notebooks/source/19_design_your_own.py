@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Design your own: a model, a cluster, a layout
 #
-# *Reading 25 minutes · tasks 45 · machine 1*
+# *Reading 20 minutes · tasks 45 · machine 1*
 #
 # *With twenty minutes: play with the sliders, then read the search and the price.*
 #
@@ -15,18 +15,13 @@
 # how few would be enough, and what would it cost?
 
 # %%
-import sys
 import time
 from dataclasses import replace
 
-import torch
-
 from helpers.cluster import Layout, bars, estimate, memory_group, preset, time_group
-from helpers.cost import ModelConfig, bill, gpt
-from helpers.draw import curves
-from helpers.draw.text import time_text
+from helpers.cost import bill, gpt
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, reveal, show, show_code
+from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.simulate import OutOfMemory
 
 # %% [markdown]
@@ -278,7 +273,7 @@ answer("design_your_own-9", mine)
 # and cut sequences, which makes many more layouts.)
 
 # %% tags=["time"]
-from helpers.cluster import frontier, search
+from helpers.cluster import search
 
 begun, found = time.perf_counter(), []
 for recompute in ("none", "full"):
@@ -304,31 +299,8 @@ claim.below(words, found[0].seconds, done.seconds)
 #
 # But the best one fills most of the memory, by a model that counts what training keeps. Allocators
 # and frameworks take more: two published FSDP runs reserved about 20 GB above what this model says
-# (`docs/cluster_model.md`), so leave room. What would you pay for less? The **frontier** holds the
-# layouts that no other layout beats in both time and memory.
-
-# %% jupyter={"source_hidden": true}
-show_code("helpers/cluster/search.py", "frontier")
-
-# %%
-line = {"the frontier": {e.memory.total / 1e9: e.seconds for e in frontier(found)}}
-least, fast = min(line["the frontier"]), found[0]
-
-# %% jupyter={"source_hidden": true}
-title = f"The fastest takes {fast.memory.total / 1e9:.0f} GB; one of {least:.0f} GB fits too"
-show(curves(line, title, x="GB a device", y="seconds a step"))
-
-# %%
-best = frontier(found)
-chosen = {"fastest": best[0], "in between": best[len(best) // 2], "smallest": best[-1]}
-
-# %% jupyter={"source_hidden": true}
-for name, one in chosen.items():
-    print(f"{name:<11}{one.layout}")
-title = "Less memory is bought with time: smaller products, messages, bubble, recomputation"
-show(bars([memory_group(chosen), time_group(chosen)], title))
-
-# %% [markdown]
+# (`docs/cluster_model.md`), so leave room.
+#
 # ## How few GPUs are enough?
 #
 # Weights, gradients and optimizer states take 16 bytes for each of the 175 billion parameters. How
@@ -406,62 +378,6 @@ print(spent.convention)
 # rent is the machine itself, so an idle GPU costs nearly as much as a busy one. (The batch stays at
 # 512 sequences here. On thousands of GPUs you'd enlarge it, up to the critical batch size of lesson
 # 03.)
-#
-# Now find two numbers yourself, with the functions of this lesson. The first is about Llama 3 8B on
-# 8 H100s, without FlashAttention. Which power of two is the largest micro-batch that fits in
-# `Layout(64, 8192, dp=8, micro_batch=…, recompute="full", zero=1)`?
-
-# %%
-llama = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
-
-mine = None
-answer("design_your_own-6", mine)
-
-# %% [markdown]
-# The second is about GPT-3 on 64 A100s, `Layout(64, pp=8, tp=8, chunks=…)`. By how many seconds is
-# a step with 3 chunks on each device shorter than with 1? (To 0.1 s.)
-
-# %%
-mine = None
-answer("design_your_own-7", mine)
-
-# %% [markdown]
-# ## Your own machine
-#
-# All of these machines are far away, but the same model can be asked about the one in front of you.
-# `measure()` times a large and a small matrix product, a copy and the start of a kernel, and builds
-# a machine from them. So we can predict a step of the small LLaMA of lesson 01, and then run it.
-
-# %% jupyter={"source_hidden": true}
-sys.path[:0] = ["../primer"]
-import intro
-
-from helpers.cluster import measure
-
-torch.set_num_threads(1)  # in this lab, one device is one core
-options = intro.read_flags(["--steps", quick("12", "3")])
-net = intro.make_model(options, intro.make_tokenizer(options))
-
-# %%
-c, heads = net.config, net.config.num_heads
-sizes = c.dmodel, c.n_layers, heads, heads, c.dmodel // heads, c.hidden_dim, c.vocab_size
-small = ModelConfig("llama", *sizes, positions=c.ctx_size)
-here = measure()
-layout = Layout(options.batch_size, options.seq_l, micro_batch=options.batch_size, recompute="none")
-plan = estimate(small, layout, here)
-
-# %% tags=["time"]
-_, _, trace = intro.train(options, say=lambda *_: None)
-kinds = ("F", "B", "update")
-real = sum(min(e.duration for e in trace.events if e.kind == kind) for kind in kinds)
-print(f"predicted {time_text(plan.seconds)}, measured {time_text(real)} "
-      "(the fastest forward, backward and update, added up)")  # fmt: skip
-print({why: time_text(t) for why, t in plan.causes.items() if t > plan.seconds / 20})
-
-# %% [markdown]
-# On a CPU the prediction is rough, and on a busy machine even rougher: it may be off by a factor of
-# two in either direction, because a step here consists of many tiny kernels, and the model was made
-# for large ones.
 #
 # ## What to remember
 #

@@ -6,7 +6,7 @@ from helpers.cost import states
 from helpers.draw import collectives, process_grid, ring
 from helpers.draw.all_reduce import ring_steps
 from helpers.draw.attention import looks
-from helpers.draw.experts import CHOICES, heat, routing, words_by_expert
+from helpers.draw.experts import CHOICES, heat, routing
 from helpers.draw.held import COLLECTIVES
 from helpers.draw.meetings import play
 from helpers.draw.model import Sizes, surprise
@@ -82,13 +82,6 @@ def test_what_is_too_much_for_an_expert_is_hatched(room, rects):
 def test_the_largest_count_is_the_darkest(rects):
     cells = [s.fill for s in rects(heat({"before": [[0, 9], [1, 2]], "after": [[3, 3], [3, 3]]}))]
     assert len(cells) == 8 and cells.count(cells[1]) == 1 and len(set(cells[4:])) == 1
-
-
-def test_a_long_text_is_wrapped_and_says_each_expert(check_layout, texts):
-    experts = [n % 9 for n in range(60)]
-    picture = words_by_expert(["word"] * 60, experts)
-    check_layout(picture)
-    assert texts(picture)[1::2] == [*map(str, experts)] and "word(8)" in picture.alt
 
 
 @pytest.mark.parametrize("ranks", [2, 4])

@@ -23,7 +23,6 @@ from helpers.draw.meetings import meetings
 from helpers.draw.mesh import cut_weights
 from helpers.draw.model import Sizes, layouts, llama
 from helpers.draw.pipelines import kept, places, steps
-from helpers.draw.splits import two_splits
 from helpers.draw.stages import Piece, cut, stages
 from helpers.draw.states import zero_stages
 from helpers.draw.themed import PICTURE, themed_file
@@ -89,7 +88,6 @@ IN_LESSONS = {
     "an MLP of a cut sequence": partial(sequence_parallel_mlp, 2),
     "routing": partial(routing, 4),
     "weights on a mesh": cut_weights,
-    "two splits": two_splits,
 }
 OTHERS = {  # and what each says
     "one layer": (lambda: llama(Sizes(layers=1)), "1 blocks"),
@@ -146,7 +144,7 @@ def shown():
         cells = json.loads(path.read_text("utf-8"))["cells"]
         data = [o.get("data", {}) for cell in cells for o in cell.get("outputs", ())]
         pictures = [each for each in data if "image/png" in each]
-        assert pictures and all(PICTURE in each for each in pictures), path.name
+        assert all(PICTURE in each for each in pictures), path.name
         packed = (base64.b64decode(each[PICTURE]["svg"]) for each in pictures)
         drawings |= {zlib.decompress(each).decode() for each in packed}
     return drawings
