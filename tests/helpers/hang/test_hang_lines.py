@@ -12,14 +12,16 @@ gN lN         new_group of the ranks N; the same with use_local_synchronization
 dN oN         recv from N, in float64; by the method of the group
 v             the sum of all that was all-reduced by two ranks must be there
 tN            all_to_all_single that gives each rank as many numbers as N says, and takes 2 of each
+hN            in a second a signal comes, and its handler sends to N
 ( ) j         what a thread does that is started here; wait for all threads
 .             compute for a second
 """
 
 import contextlib
 import re
+import signal
+import threading
 import time
-from threading import Thread
 
 import pytest
 import torch
@@ -51,8 +53,9 @@ CALLS = {
     "v": "assert x.tolist() == [2 ** len(works)] * 4",
     "o": "dist.group.WORLD.recv([x], {n}, 0).wait()",
     "t": "dist.all_to_all_single(y, x, [2, 2], [{ranks}])",
+    "h": "signal.signal(signal.SIGALRM, lambda *_: dist.send(x, {n})); signal.alarm(1)",
     "(": "def thread():",
-    ")": "threads += [Thread(target=thread)]; threads[-1].start()",
+    ")": "threads += [threading.Thread(target=thread)]; threads[-1].start()",
     "j": "[thread.join() for thread in threads]",
     ".": "time.sleep(1.0)",
 }
@@ -90,11 +93,12 @@ ENDS = [
     "r1 s2 / . s0 / r0",
     ". a / a",
     "A k / . A k",
+    "h1 A k / r0 A k",
     "( . s1 ) / r0",
     "( . s1 ) b / r0 b",
     "( . s1 ) r1 / r0 s0",
     "( . r1 ) j b / s0 b",
-    "A w v A w v / . A w . A w",
+    "A w v A w v A w v / . A w . A w . A w",
     "a01 a02 / a01 a12 / a02 a12",
     "g01 . a / g01 a",
     "l01 / l01 / .",
@@ -134,7 +138,8 @@ def source_of(program):
 def started(program, folder, checked, seconds=60):
     path = folder / "program.py"
     path.write_text(source_of(program))
-    scope = {"dist": dist, "torch": torch, "time": time, "Thread": Thread, "__name__": "__main__"}
+    scope = {each.__name__: each for each in (signal, threading, time, torch)}
+    scope |= {"dist": dist, "__name__": "__main__"}
     exec(compile(path.read_text(), str(path), "exec"), scope)  # noqa: S102
     ranks = program.count("/") + 1
     return reported(scope["program"], ranks, checked, seconds), path
