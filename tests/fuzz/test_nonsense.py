@@ -177,6 +177,7 @@ SAID = [
     (1, f"RANK=one WORLD_SIZE=3 | {GA}", "RANK must be a whole number, not 'one'"),
     (1, f"RANK=1 WORLD_SIZE=3 LOCAL_RANK=x | {GA}", "LOCAL_RANK must be a whole number, not 'x'"),
     (1, f"RANK=1 WORLD_SIZE=3 MASTER_PORT=x | {GA}", "MASTER_PORT must be a whole number, not 'x'"),
+    (1, f"RANK=1 WORLD_SIZE=3 MASTER_ADDR=a..b | {GA}", "the address 'a..b' of rank 0 is not kno"),
     (1, f"RANK=1 WORLD_SIZE=3 | {GA} 2", "called with rank 2, but the environment says that it is"),
     (1, f"RANK=1 WORLD_SIZE=3 {MPI} | {GA}", "from MPI, that it is rank 2 of 3: type 'unset RANK"),
     (1, f"SLURM_STEP_ID=0 {SLURM} | {GA}", "SLURM_PROCID must be a whole number from 0 to 7"),
