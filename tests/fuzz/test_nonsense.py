@@ -185,6 +185,8 @@ SAID = [
     (2, "DP/zero/intro_ZeRO.py 0 --stage 4", "argument --stage: invalid choice: 4"),
     (1, "EP/experts/intro_EP.py 0 --world-size 4 --ep 3", "--ep 3 does not divide 4 ranks"),
     (1, "DP_PP/survival/intro_survival.py 0 --batch-size 5", "a batch of 5 cannot be cut into 2"),
+    (2, "-m helpers.ranks -n 0 @program", "ranks must be a whole number from 1 to 64, not 0"),
+    (2, "-m helpers.ranks -n 2 --timeout nan @program", "timeout must be a number of seconds"),
     (2, "-m helpers.oracle @folder", "the following arguments are required: parallel"),
     (2, "-m bench nope", "there is no bench/nope.py: choose from"),
     (1, "-m simplellm.stories -3", "count is -3, and must be a whole number, 0 or more"),
