@@ -164,6 +164,7 @@ def test_a_hang_is_told(program, words, cure, checked, tmp_path):
     assert words in said.splitlines()[0], said
     assert cure in said.split("Cure: ")[1], said
     assert "did not finish within" not in said, "it was proven, not waited for"
+    assert ("in the main thread, is at work at line" in said) == ("j" in program), said
     shown = lines_shown(said)
     assert shown and all(source[number - 1].strip() == text for number, text in shown.items()), said
     assert any("dist." in text or "work" in text for text in shown.values()), said
