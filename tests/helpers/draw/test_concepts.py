@@ -7,7 +7,6 @@ from helpers.draw import collectives, process_grid, ring
 from helpers.draw.all_reduce import ring_steps
 from helpers.draw.experts import CHOICES, heat, routing, words_by_expert
 from helpers.draw.held import COLLECTIVES
-from helpers.draw.meetings import play
 from helpers.draw.model import Sizes
 from helpers.draw.pipelines import kept
 from helpers.draw.states import zero_stages
@@ -49,13 +48,6 @@ def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather():
     place = [held.index(f"Σ{rank}") for rank, held in enumerate(found["reduce-scatter"].after)]
     gathered = [next(i for i, part in enumerate(h) if part) for h in found["all-gather"].before]
     assert place == gathered, "each part stands where the all-gather expects it"
-
-
-def test_one_odd_rank_frees_a_ring_of_five_within_three_units():
-    ring = [[("send", (r + 1) % 5), ("recv", (r - 1) % 5)][:: -1 if r % 2 else 1] for r in range(5)]
-    spans = play(ring)
-    assert len(spans) == 10 and max(span[5] for span in spans) == 3
-    assert (4, "send", 0, 0, 1, 2) in spans  # it waited for rank 0
 
 
 def test_the_title_names_the_row_and_the_column_of_a_rank():

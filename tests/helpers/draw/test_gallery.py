@@ -19,7 +19,6 @@ from helpers.draw.experts import heat, routing
 from helpers.draw.formats import Bits, bits
 from helpers.draw.machines import machines
 from helpers.draw.matrices import parallel_mlp, sequence_parallel_mlp
-from helpers.draw.meetings import meetings
 from helpers.draw.mesh import cut_weights
 from helpers.draw.model import Sizes, layouts, llama
 from helpers.draw.pipelines import kept, places, steps
@@ -33,7 +32,6 @@ from helpers.simulate import Costs, simulate
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 FORMATS = [Bits("bf16", 8, 7, -133, -126, 128), Bits("MX", 4, 3, -9, -6, 8.8, 8, 32)]
 PIECES = Piece(0.0, 0.0, 4e6), Piece(1.0, 2.0, 2e6), Piece(2.0, 4.0, 5e6)
-IN_TURNS = [[("send", 1), ("recv", 1)], [("recv", 0), ("send", 0)]]
 COUNTS = {"before": [[0, 9], [1, 2]], "after": [[3, 3], [3, 3]]}
 SPREAD = {
     "gradients, every step": draw.Point(300, [2.2, 2.4, 2.3], "gradients"),
@@ -94,11 +92,6 @@ IN_LESSONS = {
 OTHERS = {  # and what each says
     "one layer": (lambda: llama(Sizes(layers=1)), "1 blocks"),
     "126 layers": (lambda: llama(Sizes(layers=126)), "126 blocks"),
-    "two sends": (
-        lambda: meetings({"stuck": [[("send", 1)], [("send", 0)]], "not": IN_TURNS}, "Two"),
-        "rank 0 calls send to 1 and waits forever; rank 1 calls send to 0 and waits forever. "
-        "not: rank 0, send to 1 from time 0 to 1; rank 1, recv from 0 from time 0 to 1; ",
-    ),
     "machines": (lambda: machines({"a": [[(0, 0), (0, 1)], [(1, 0), (1, 1)]]}), "a: "),
     "where stages lie": (lambda: places({"a line": range(4), "a V": [0, 1, 1, 0]}), "a V: rank 0"),
     "two steps": (
