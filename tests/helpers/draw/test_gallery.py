@@ -23,7 +23,7 @@ from helpers.draw.mesh import cut_weights
 from helpers.draw.model import Sizes, layouts, llama
 from helpers.draw.pipelines import kept, places, steps
 from helpers.draw.splits import two_splits
-from helpers.draw.stages import Piece, cut, stages
+from helpers.draw.stages import stages
 from helpers.draw.states import zero_stages
 from helpers.draw.themed import PICTURE, themed_file
 from helpers.schedules import dualpipe_v, gpipe, one_f_one_b, waves, zb_h2
@@ -31,7 +31,6 @@ from helpers.simulate import Costs, simulate
 
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 FORMATS = [Bits("bf16", 8, 7, -133, -126, 128), Bits("MX", 4, 3, -9, -6, 8.8, 8, 32)]
-PIECES = Piece(0.0, 0.0, 4e6), Piece(1.0, 2.0, 2e6), Piece(2.0, 4.0, 5e6)
 COUNTS = {"before": [[0, 9], [1, 2]], "after": [[3, 3], [3, 3]]}
 SPREAD = {
     "gradients, every step": draw.Point(300, [2.2, 2.4, 2.3], "gradients"),
@@ -113,8 +112,6 @@ OTHERS = {  # and what each says
         lambda: stages((1, 2, 0)),
         "rank 0 holds the embedding and layer 0; rank 1 holds layers 1 and 2",
     ),
-    "a cut": (lambda: cut((2, 2, 2), *PIECES), "Cut 2 + 2 + 2: rank 2 computes longest, 1.50"),
-    "no last": (lambda: cut((3, 3, 0), *PIECES), "Cut 3 + 3 + 0: rank 0 computes longest, 1.12"),
     "points": (lambda: draw.points(SPREAD, "a title", x="MB"), "a title"),
     "points, logarithmic": (lambda: draw.points(SPREAD, "t", x="MB", log="xy"), "once"),
 }
