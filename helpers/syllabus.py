@@ -113,7 +113,6 @@ LESSONS = (
         "What training costs, and when sending costs more",
         "How much memory and how many FLOPs? And when does sending cost more than computing?",
         needs=("data_parallel_gradients",),
-        ranks=4,
     ),
     Lesson(
         "buckets_and_overlap",
