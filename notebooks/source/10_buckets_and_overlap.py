@@ -381,4 +381,4 @@ answer("buckets_and_overlap-6", mine)
 # ## Where next
 #
 # You've predicted where the time of a step goes. [Lesson 11](11_where_time_goes.ipynb) measures
-# it, in programs you didn't write, and finds a cause that no bucket cures: the input.
+# it.

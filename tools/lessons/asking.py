@@ -47,11 +47,9 @@ def _task_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
                     f"{task.minutes} minutes · {task.points} points' in a text that names "
                     f"{task.file}"
                 )
-    own = {
-        task_id
-        for task_id in task_ids(book.root / "tasks")
-        if load_task(task_id, book.root / "tasks").task.lesson == book.lesson
-    }
+    folder = book.root / "tasks"
+    tasks = [load_task(task_id, folder).task for task_id in task_ids(folder)]
+    own = {task.id for task in tasks if task.lesson == book.lesson and not task.page}
     for task_id in sorted(own ^ checked):
         where = "is missing" if task_id in own else "belongs to another lesson"
         yield f"check({task_id!r}) {where}: see `lesson` in its file in tasks/"

@@ -15,7 +15,7 @@ cell at `# %% [markdown]`, a magic such as `%%ranks 3` stands as a comment, `# %
 5. It sums up: a text cell has the heading `## What to remember`.
 6. A task stands where it's first needed: a text cell with the heading
    `### Your turn: DP-1 · 15 minutes · 10 points` that names its file, then a cell `check("DP-1")`.
-   A lesson has all tasks that say they're its own.
+   A lesson has all tasks that say they're its own and name no other page.
 7. A code cell in sight has at most 15 lines, empty ones not counted. A line of text that starts
    with "1." belongs to a list: in the middle of a paragraph it would become one. What a code cell
    shows is the same in every run, or a tag says why not (`# %% tags=["time"]`): see `compare`.
