@@ -398,9 +398,8 @@ for name, (vocabulary, d, f, shared) in models.items():
 
 # %% [markdown]
 # The wider the model, the less the head weighs, because a layer grows with $d^2$ and the head only
-# with $d$. In Llama 3 8B it's still a problem for the cut.
-# An even share of the work is (layers + head) / stages, so the last stage should hold an even share
-# minus the head, counted in layers.
+# with $d$. In Llama 3 8B it's still a problem for the cut. An even share of the work is (layers +
+# head) / stages, so the last stage should hold an even share minus the head, counted in layers.
 #
 # **Llama 3 8B has 32 layers. Cut into four stages, how many should the last one hold, so that its
 # computing comes closest to an even share?** Take 2.4 layers for the head.

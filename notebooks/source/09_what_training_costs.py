@@ -72,9 +72,8 @@ print(count)
 # %% [markdown]
 # The product of an $(m, k)$ matrix and a $(k, n)$ matrix takes $2mnk$ FLOPs: each pair of numbers
 # is multiplied and added. Norms, rotations and additions take so few FLOPs that nobody counts them
-# (their time is another matter: they wait for memory).
-# What people count differently is the **attention scores**, the $s \times s$ numbers that say how
-# much each token looks at every other.
+# (their time is another matter: they wait for memory). What people count differently is the
+# **attention scores**, the $s \times s$ numbers that say how much each token looks at every other.
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -426,11 +425,11 @@ for micro_batches in (1, 4):
 reveal("what_training_costs-6")
 
 # %% [markdown]
-# Both compute for the same time. The first is bound by its computing and
-# the second by its link: each micro-batch gathers everything anew, so it has a quarter of the
-# tokens to hide just as many bytes. That's why FSDP wants few, large micro-batches, while a
-# pipeline wants many small ones. Llama 3, which combines the two, keeps the gathered weights from
-# forward to backward; to gather only once a step they have to stay after backward, too (lesson 12).
+# Both compute for the same time. The first is bound by its computing and the second by its link:
+# each micro-batch gathers everything anew, so it has a quarter of the tokens to hide just as many
+# bytes. That's why FSDP wants few, large micro-batches, while a pipeline wants many small ones.
+# Llama 3, which combines the two, keeps the gathered weights from forward to backward; to gather
+# only once a step they have to stay after backward, too (lesson 12).
 #
 # **Pipelines.** A stage of $\ell$ layers sends $d$ numbers of 2 bytes for each token. Forward, a
 # LLaMA's layer has $4d^2 + 3df$ weights in its matrices (with as many key heads as query heads), so
