@@ -323,8 +323,8 @@ reveal("what_training_costs-4")
 # second forward as soon as it has the last tensor that backward needs. The block's last matrix is
 # never multiplied again, and that's a quarter of its products. The first selective policy repeats
 # no matrix product, so it costs least (what isn't a product takes time, too, most where memory is
-# slow: here 5 to 15 % of a step), and still saves nearly a third of the bytes. So wrap what is
-# large and cheap first, and whole blocks only if you must.
+# slow), and still saves nearly a third of the bytes. So wrap what is large and cheap first, and
+# whole blocks only if you must.
 #
 # ## MFU, against a real peak
 #
