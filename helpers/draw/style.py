@@ -138,7 +138,6 @@ CAUSES = {
     "partial sum": SKY,
     "count": BLUE,
     "fault": VERMILLION,
-    "surprise": VERMILLION,
 }
 RANKS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GRAY)  # whose: a rank's, an expert's
 CURVES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)

@@ -14,7 +14,7 @@ from helpers.lesson.code import show_code
 from helpers.lesson.pictures import show
 from helpers.lesson.questions import predict, reveal
 from helpers.lesson.skipping import skip
-from helpers.lesson.vary import hover, vary
+from helpers.lesson.vary import vary
 from helpers.private import postpone_the_compiler
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # for this kernel and for the ranks that it starts

@@ -25,7 +25,6 @@ import torch
 import torch.distributed as dist
 
 from helpers.draw import collectives
-from helpers.draw.meetings import meetings
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.ranks import launch
@@ -138,22 +137,10 @@ def swap_in_turns():
 launch(swap_in_turns, ranks=2, quiet=True)
 
 # %% [markdown]
-# A **space-time diagram** shows why. Each rank has a row, time runs to the right, and an arrow is a
-# message. A message begins only when its send and its receive are both there.
-
-# %%
-both_send = [[("send", 1), ("recv", 1)], [("send", 0), ("recv", 0)]]
-in_turns = [[("send", 1), ("recv", 1)], [("recv", 0), ("send", 0)]]
-
-# %% jupyter={"source_hidden": true}
-title = "Two sends wait for each other; a send and a receive meet"
-show(meetings({"swap": both_send, "swap_in_turns": in_turns}, title))
-
-# %% [markdown]
-# There are two more cures. `dist.isend` only *starts* to send and returns immediately (that's the
-# i). It returns a handle. Don't touch the tensor until `wait()` on that handle has returned,
-# because gloo reads it straight from your memory. And `dist.batch_isend_irecv` takes a list of
-# sends and receives and starts them together.
+# Now a send always meets a receive. There are two more cures. `dist.isend` only *starts* to send
+# and returns immediately (that's the i). It returns a handle. Don't touch the tensor until `wait()`
+# on that handle has returned, because gloo reads it straight from your memory. And
+# `dist.batch_isend_irecv` takes a list of sends and receives and starts them together.
 #
 # Let's scale the swap up. Five ranks sit in a ring, and each hands its tensor to its right
 # neighbor. Even ranks send first and odd ranks receive first. But five is odd, so ranks 4 and 0 are
@@ -195,21 +182,6 @@ for name, way in exchange.ways().items():
     if name != "deadlock":
         print(f"{name:8}", launch(around, ranks=5, args=(way,), quiet=True))
 reveal("ranks_and_collectives-2")
-
-# %% [markdown]
-# In the diagram, follow rank 4. Its send has to wait for rank 0, but rank 0 is busy with its own
-# send to rank 1, which is ready to receive:
-
-
-# %%
-def in_a_ring(n):
-    turns = [[("send", (r + 1) % n), ("recv", (r - 1) % n)] for r in range(n)]
-    return [turn[::-1] if r % 2 else turn for r, turn in enumerate(turns)]
-
-
-# %% jupyter={"source_hidden": true}
-title = "An odd ring takes one round more than an even one, and it ends"
-show(meetings({"four ranks": in_a_ring(4), "five ranks": in_a_ring(5)}, title))
 
 # %% [markdown]
 # ## Uneven data
@@ -326,19 +298,9 @@ reveal("ranks_and_collectives-4")
 
 # %% [markdown]
 # A program that continues with wrong numbers is worse than one that hangs, because nothing stops
-# it. The wrong *type* is just as quiet. Here rank 1 reads the bits of floating-point numbers as
-# integers, and 1.0 becomes 1,065,353,216:
-
-# %%
-# %%ranks 2 --unchecked
-x = torch.tensor([1.0, 2.0, 3.0]) if rank == 0 else torch.zeros(3, dtype=torch.int32)
-if rank == 0:
-    dist.send(x, 1)
-else:
-    dist.recv(x, 0)
-x.tolist()
-
-# %% [markdown]
+# it. The wrong *type* is just as quiet: a rank that receives the bits of floating-point numbers as
+# integers finds 1,065,353,216 where the other sent 1.0.
+#
 # This is why, in the lessons, ranks compare notes before each message. That costs time, so scripts
 # and measurements go without it. With the comparison on, the same function stops with an error:
 

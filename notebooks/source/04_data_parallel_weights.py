@@ -185,20 +185,15 @@ matrices = mean(ratio for name, ratio in short.items() if "proj" in name)
 
 # %%
 claim("length of a step, averaged weights over averaged gradients", matrices, 3**-0.5)
-ends = short["model.embed_tokens.weight"], short["lm_head.weight"]
-print(f"and at the ends: the embedding {ends[0]:.2f}, the head {ends[1]:.2f}")
 reveal("data_parallel_weights-2", ratio=matrices)
 
 # %% [markdown]
 # So with Adam, averaging weights is a different algorithm. In the matrices inside the blocks its
-# steps are shorter by about $\sqrt n$, and a larger learning rate makes up for that. (In general
-# the ratio is $\sqrt{(G^2 + \sigma^2/n)/(G^2 + \sigma^2)}$, so 0.605 means that $G^2$ is only 5 %
-# of $\sigma^2$.) But not everywhere. The embedding gets even shorter steps, since a row whose token
-# only one rank has read is moved by that rank alone, and divided by three: 1/3 for such rows, 0.58
-# for those that all have read, 0.49 for the mix. The head hardly loses any: most of its rows get
-# the same push from all ranks, "less of this token", and where there's no noise the ratio is 1. No
-# single learning rate makes up for all of them, least of all in a model as small as ours, where
-# embedding and head hold three quarters of the weights.
+# steps are shorter by about $\sqrt n$, and a larger learning rate makes up for that. But not
+# everywhere: the embedding, where a row's token may have been read by one rank alone, gets even
+# shorter steps, and the head hardly loses any. No single learning rate makes up for all of them,
+# least of all in a model as small as ours, where embedding and head hold three quarters of the
+# weights.
 #
 # If you compare the two methods at *one* learning rate, at least one of them gets a rate that
 # doesn't suit it: what's right for averaged gradients is too small for averaged weights.
@@ -395,15 +390,10 @@ reveal("data_parallel_weights-4", fair=fair)
 # against 0.006), because its outer momentum makes steps *longer*. In the long run, a change that
 # keeps its direction is multiplied by $\eta/(1-\mu) = 0.7/0.4 = 1.75$. A rate 1.5 times as large
 # for plain averaging is enough to turn the headline around: after every step at 0.003, it's ahead
-# of DiLoCo at 0.002 with every seed. (With the same rate for both, DiLoCo leads on average up to
-# 0.004, and at 0.006 it's behind with every seed.)
-#
-# (Each rate was chosen on the text on which it's then judged, which flatters all methods a little.
-# DiLoCo's $\eta$ and $\mu$ weren't tuned.)
+# of DiLoCo at 0.002 with every seed.
 #
 # What is left when each has its own rate? Averaging less often costs loss, as the ranks drift
-# apart, and DiLoCo recovers part of it. (With 64 local steps instead of 16, it sends a quarter of
-# the bytes and loses another 0.15 nats.)
+# apart, and DiLoCo recovers part of it.
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -533,7 +523,7 @@ for method in (gradients_every_step, local_sgd):
 # float16 half of float32), only some of the layers at a time, a different learning rate for
 # `group.optimizers`, or one that changes as the time runs out. The check takes one of three seeds,
 # and its score is how far you are below what `local_sgd` has reached with the same one: 0.04 nats
-# pass, and the largest margin in the class wins.
+# pass.
 
 # %% tags=["training"]
 check("DP-8")

@@ -30,7 +30,7 @@ from helpers.lesson import answer, claim, predict, reveal, show, show_code, show
 from helpers.lesson.scripts import distances, train_script
 from helpers.pipeline import Pace, run_paced
 from helpers.ranks import launch
-from helpers.schedules import gpipe, in_flight, messages, naive, one_f_one_b, parse, waves
+from helpers.schedules import gpipe, in_flight, messages, naive, one_f_one_b, parse
 from helpers.simulate import simulate
 from simplellm.losses import causalLLMLoss
 from simplellm.slicing import whole_weights
@@ -359,20 +359,7 @@ show(job)
 
 # %% [markdown]
 # It's the swap of lesson 02. The order of the *work* is fine; the blocking sends are the mistake.
-# Because a schedule is just data, we don't need real ranks to find that out. The check that every
-# schedule has to pass can also be run with blocking messages:
-
-# %% jupyter={"source_hidden": true}
-from helpers.schedules import BadSchedule
-from helpers.schedules import check as check_schedule
-
-# %%
-try:
-    check_schedule(one_f_one_b(3, 4), blocking=True)
-except BadSchedule as problem:
-    print(problem)
-
-# %% [markdown]
+#
 # The cure is in the report: start the send with `dist.isend`, which returns at once, and keep the
 # tensor until the message has left. Megatron-LM solves the same problem with a fused call,
 # `send_forward_recv_backward`, that starts the send and the receive together.
@@ -472,6 +459,8 @@ show(done.trace)
 # micro-batch? Every action needs its input to be there, and the check reports where it isn't:
 
 # %%
+from helpers.schedules import BadSchedule
+
 careful = text.replace("F0 F1 F2 B0", "F0 B0 F1 F2")
 try:
     simulate(parse(careful))
@@ -501,48 +490,6 @@ from helpers.play import play
 
 game = play("cap")
 show(game.picture(), live=lambda: game)
-
-# %% [markdown]
-# With a running kernel the next cell shows sliders: the schedule, the stages, the micro-batches,
-# the times, the network and the memory. Hover over a gap, and it tells you what the rank is waiting
-# for. When does the bubble of 1F1B fall below a tenth? What does a slow network change?
-
-# %% jupyter={"source_hidden": true}
-from helpers.timeline import explore
-
-sliders = explore(schedule="1F1B", ranks=4, micro_batches=8)
-show(sliders.picture(), live=lambda: sliders)
-
-# %% [markdown]
-# ## When the batch is larger than the memory
-#
-# There's an older way to get by with little memory. Let GPipe take four micro-batches, empty the
-# pipeline, take four more, and update the weights only then: the gradients of both halves add up.
-# It's gradient accumulation, with a pipeline in place of the single device. In our scripts each
-# such round is a *wave*, and `intro_PP_microbatches.py --waves 2` runs it.
-
-# %% jupyter={"source_hidden": true}
-predict(
-    "micro_batches-7",
-    "GPipe in two rounds of four micro-batches keeps at most four, as 1F1B does. How long does the "
-    "step take, for the same eight micro-batches on four stages?",
-    "33 s",
-    "42 s",
-    "66 s",
-)
-
-# %%
-rounds = simulate(waves(gpipe(4, 4), 2))
-
-# %% jupyter={"source_hidden": true}
-show(rounds.trace)
-print(f"{rounds.step_time:g} s, keeps {in_flight(rounds.schedule)}")
-reveal("micro_batches-7")
-
-# %% [markdown]
-# Each round pays the whole bubble again. That's why large runs make one long 1F1B step out of the
-# entire batch of a pipeline, whose memory doesn't grow with $m$, rather than accumulate over
-# several short ones.
 
 # %% [markdown]
 # ## What to remember

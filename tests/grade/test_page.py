@@ -79,7 +79,6 @@ def test_labs_of_other_courses_name_what_exists():
         ("DP/ddp/inputs.py", ["h5py", "safetensors", "memmap"]),
         ("DP/ddp/profile_flags.py", ["--compile", "-shape", "--dtype"]),
         ("TP/mpi-test.py", ["allreduce", "allgather", "reduce_scatter", "split"]),
-        ("notebooks/source/09_what_training_costs.py", ["A trillion parameters"]),
     ],
 )
 def test_what_is_given_ready_is_there_and_is_no_solution(path, words):
