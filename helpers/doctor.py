@@ -24,14 +24,23 @@ from helpers.clone import ROOT, NotAClone, need_clone
 AGAIN = "run: python3 tools/install.py (in a conda environment: pip install -e .)"
 
 
-def doctor() -> bool:
-    """Print what this machine has and what is wrong, with a cure; return whether all is well."""
+def doctor() -> None:
+    """Print what this machine has and what is wrong, with its cure."""
+    _, words = examine()
+    print(words)
+
+
+def examine() -> tuple[bool, str]:
+    """Return whether all lessons run here, and what `doctor` prints.
+
+    Raises:
+        NotAClone: this is the installed package, which has no lessons.
+    """
     need_clone()
     troubles = broken()
-    print("Something is missing." if troubles else "Every lesson runs on this machine:", machine())
-    for line in troubles or notes():
-        print(f"- {line}")
-    return not troubles
+    first = "Something is missing." if troubles else "Every lesson runs on this machine:"
+    lines = [f"{first} {machine()}", *(f"- {line}" for line in troubles or notes())]
+    return not troubles, "\n".join(lines)
 
 
 def machine() -> str:
@@ -99,6 +108,8 @@ def notes() -> list[str]:
 
 if __name__ == "__main__":
     try:
-        sys.exit(not doctor())
+        well, words = examine()
     except NotAClone as error:
         sys.exit(f"error: {error}")
+    print(words)
+    sys.exit(not well)

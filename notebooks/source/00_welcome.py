@@ -118,7 +118,7 @@ show(layouts())
 # The next cell looks at your machine and changes nothing. If something is missing, it prints the
 # command that installs it.
 
-# %%
+# %% tags=["time"]
 doctor()
 
 # %% [markdown]
