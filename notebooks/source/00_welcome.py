@@ -277,7 +277,7 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # | 20 | [Beyond one machine](20_beyond_one_machine.ipynb) | Who starts the ranks, and what does a slow link cost? |
 # | 21 | [Training that never stops](21_training_never_stops.ipynb) | Machines fail every three hours: how does training go on as if they didn't? |
 # | 22 | [In torch's own words](22_torchs_own_words.ipynb) | Do torch's own pieces take the step you wrote by hand? |
-# | 23 | [GPT-2: two ways to split it](23_gpt2_two_ways.ipynb) | Does a split change what a translator learns, and is it faster? |
+# | 23 | [GPT-2: two ways to split it](23_gpt2_two_ways.ipynb) | Does a split change what a translator learns, and what of a pipeline of threads can overlap? |
 # | 24 | [Forensics](24_forensics.ipynb) | The loss curve looks right. How do you find out whether the training is? |
 # <!-- end lessons -->
 #

@@ -217,7 +217,7 @@ show(curves(both, "Too few buckets can't overlap, too many pay latency", x="buck
 # %% [markdown]
 # By the formula the lowest point is at $\sqrt{0.4 / 0.006} \approx 8$ buckets, and the valley
 # around it is flat: twice or half as many cost 3 % more. What's measured lies a little above the
-# formula, most where there are many buckets, because each also costs some processor time. So a
+# formula, because each bucket also costs some processor time. So a
 # bucket size isn't worth hours of tuning, but it should follow the machine. With more ranks a ring
 # has more steps, $\alpha$ counts $2(n-1)$ times, and larger buckets pay; that's why Megatron-LM's
 # default, 40 million gradients, grows with the number of replicas from 40 on.
@@ -249,15 +249,15 @@ for tokens in (2, 1, 2 / 3):
     print(f"     {of_t[8]:.2f} T, and with one bucket {of_t[1]:.2f} T")
 
 # %% [markdown]
-# At the bound itself sending the bytes takes two thirds of $T$, and a sixth of $T$ sticks out: half
-# of that is the wait for the first bucket, and half is the latency of all eight. With twice the
-# tokens the link keeps up with 33 buckets, and by the formula 33 buckets would save another 3 %. At
-# the bound and below it, eight buckets save the same half of $T$ over one, however much is sent;
-# above it they save less, because there's less to hide. (Below the bound the link never catches up,
-# so only the *first* bucket is waited for, and buckets that grow help: at the third point 1, 2, 4,
-# 6, 10, 16 and 25 layers would take 1.41 $T$ in place of 1.5. At the bound the same cut costs 1.27
-# $T$ in place of 1.16, because the large last one sticks out. By default DDP makes only the first
-# one smaller.)
+# At the bound itself sending the bytes takes two thirds of $T$, and by the formula a sixth of $T$
+# sticks out: half of that is the wait for the first bucket, and half is the latency of all eight.
+# With twice the tokens the link keeps up with 33 buckets, and by the formula 33 buckets would save
+# another 3 %. At the bound and below it, eight buckets save the same half of $T$ over one, however
+# much is sent; above it they save less, because there's less to hide. (Below the bound the link
+# never catches up, so only the *first* bucket is waited for, and buckets that grow help: at the
+# third point 1, 2, 4, 6, 10, 16 and 25 layers would take 1.41 $T$ in place of 1.5. At the bound the
+# same cut costs 1.27 $T$ in place of 1.16, because the large last one sticks out. By default DDP
+# makes only the first one smaller.)
 #
 # With gradient accumulation there's a catch. The gradients are sent once a step, during the
 # backward of the *last* micro-batch, so it's the tokens of that one that must reach $F/B$. (The
@@ -373,8 +373,6 @@ answer("buckets_and_overlap-6", mine)
 # - DDP's paper reports near-linear scaling to 256 GPUs
 #   ([2006.15704](https://arxiv.org/abs/2006.15704), abstract); from the second step on, buckets
 #   hold 25 MiB by default, the first one 1 MiB.
-# - DeepSeek-V3 keeps 20 multiprocessors of each GPU for communication
-#   ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2).
 #
 # To read: in PyTorch, `Reducer::mark_variable_ready` in `torch/csrc/distributed/c10d/reducer.cpp`
 # is your `complete`; look for `next_bucket_`. In Megatron-LM it's `register_grad_ready` in

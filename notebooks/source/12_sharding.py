@@ -194,8 +194,8 @@ show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
 check("DP-7")
 
 # %% [markdown]
-# Now let's run all four stages, and count the tensors that each hands to its collectives. Each is
-# priced as in a ring, where a rank sends $(n-1)/n$ of them for a reduce-scatter, as much for an
+# Now let's run the other two stages, and count the tensors that each hands to its collectives. Each
+# is priced as in a ring, where a rank sends $(n-1)/n$ of them for a reduce-scatter, as much for an
 # all-gather, and twice that for an all-reduce. (NCCL's ring does. Torch's Gloo backend builds a
 # reduce-scatter out of all-reduces, which send twice as much, but our slow link charges what a ring
 # would.)
@@ -361,15 +361,16 @@ reveal("sharding-4", found=found)
 #
 # ## What hides behind what
 #
-# **With gradients in 2 bytes, FSDP hides all its messages but the first and the last from $F/B$
-# tokens per micro-batch on, if each gather starts one unit early.** Weights depend on nothing
+# **With gradients in 2 bytes, FSDP hides all its messages but the first and the last if a
+# micro-batch has at least $F/B$ tokens and each gather starts one unit early.** $F$ is the rate in
+# FLOP/s that a rank reaches, and $B$ its bytes a second. Weights depend on nothing
 # that's computed in this step. So a unit can be gathered while the one before computes, which is
 # called **prefetching**. Say a unit has $P_\text{unit}$ weights of 2 bytes and a rank reads $t$
 # tokens. As lesson 09 derived, forward has $2P_\text{unit}$ bytes beside $2P_\text{unit}\,t$ FLOPs
 # and backward twice as many of both, so each requires $t \ge F/B$. (With gradients reduced in 4
 # bytes, as is common, backward needs 1.5 times as many tokens.) $B$ is the bandwidth of the whole
 # group. With one GPU a machine that's one card's 50 GB/s. Whole machines of eight have eight cards,
-# which makes it 400 GB/s, and 2,500 tokens are enough.
+# which makes it 400 GB/s, and at an H100's peak of 989 TFLOP/s 2,500 tokens are enough.
 #
 # With $u$ units, $m$ seconds a message and $c \ge m$ seconds a unit's forward pass, what's left
 # over is the first gather and the last reduce-scatter:
@@ -377,11 +378,10 @@ reveal("sharding-4", found=found)
 # $$T = 3uc + 2m.$$
 #
 # These two are all that's exposed, for any number of units: with four units at the bound, $c = m$,
-# a step takes 14/12 of its computing, and twice that if a rank waits for each message. With half
+# a step takes 14/12 of its computing, and 24/12 if a rank waits for each message. With half
 # the tokens the link is busy all the time, and the step takes twice as long as its computing.
 # (Lesson 17 runs this on real ranks, and asks when it pays to be further ahead.)
-
-# %% [markdown]
+#
 # ## With gradient accumulation
 #
 # So far each step had one micro-batch. Suppose we accumulate the gradients of $k$ micro-batches
@@ -410,8 +410,8 @@ reveal("sharding-6")
 # $$V_{1} = 2, \qquad V_{2} = k+1, \qquad V_{3} = 3k \quad\text{or}\quad 2k+1.$$
 #
 # A pipeline has a large $k$ by design, because that is how its bubble gets small. So pipelines are
-# combined with ZeRO-1, and hardly ever with ZeRO-3. (Llama 3 is between the two, as we'll see.) Nor
-# do more micro-batches help to hide all of this: each needs $F/B$ tokens of its own.
+# combined with ZeRO-1, and hardly ever with ZeRO-3. More micro-batches don't help to hide all of
+# this either: each needs $F/B$ tokens of its own. (Llama 3 is between the two, as we'll see.)
 #
 # ## Find the bug
 #
@@ -490,7 +490,7 @@ def in_torchs_words(reshard=None):
 show_code("DP/zero/torchs_own.py", "sharded")
 
 # %% [markdown]
-# First we look at its losses, which must be those of your ZeRO-3, and then at a parameter. It has
+# Its losses must be those of your ZeRO-3. And each of its parameters has
 # become a **DTensor**, a tensor that knows how it's cut: its shape is that of the whole, while each
 # rank holds only a part.
 

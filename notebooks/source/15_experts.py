@@ -111,7 +111,7 @@ show(routing(places=4))
 # rows of $t$ tokens, where the *capacity factor* $c$ is a little above 1. First choices come first,
 # and rows beyond the capacity are **dropped**: the expert contributes nothing to that token, and
 # the residual connection carries the token on. A model without a limit is called *dropless*, and
-# that's what we'll use unless we say otherwise.
+# that's what we'll use.
 #
 # This is the whole layer. `order` sorts the choices of all tokens by expert, and `run` runs each
 # expert once:
@@ -232,10 +232,10 @@ early = max(over_time(free_chosen[:20]).values())
 claim("the busiest within 20 steps, in times its share", early, full)
 
 # %% [markdown]
-# **Left alone, a router can collapse.** Here one of the two did, within 20 steps: nearly every
-# token sends one of its two choices to the same expert. A collapse can feed on itself, because an
-# expert that's chosen more often also learns more often. Later it eases a little, but 400 steps
-# don't undo it. And with a capacity, popular experts drop the rows that don't fit.
+# **Left alone, a router can collapse.** Here the router of one layer did, within 20 steps: nearly
+# every token sends one of its two choices to the same expert. A collapse can feed on itself,
+# because an expert that's chosen more often also learns more often. Later it eases a little, but
+# 400 steps don't undo it. And with a capacity, popular experts drop the rows that don't fit.
 #
 # ## Two ways to balance
 #
@@ -629,8 +629,7 @@ predict(
 )
 
 # %% [markdown]
-# A comparison with one device will tell us. (We merge the tensors of the four ranks into one whole
-# model first, so `judge` sees a single rank that has had four micro-batches.)
+# A comparison with one device will tell us.
 
 # %% tags=["training"]
 for ep in (1, 2, 4):
@@ -645,10 +644,10 @@ reveal("experts-9")
 # %% [markdown]
 # **The factor is EP**, the number of ranks that share the experts: the mean over $n/\mathrm{EP}$
 # replicas divides by that in place of $n$. No loss curve shows it under Adam, which hides a factor
-# (lesson 03). The small difference that remains comes from the constant $\varepsilon$ that Adam
-# adds to its denominator, and disappears without it. (A factor of 4 is exact in floating point;
-# with 3 ranks rounding would remain.) But whoever clips by the norm of the whole gradient takes
-# another step.
+# (lesson 03). The small difference that we'll measure below comes from the constant $\varepsilon$
+# that Adam adds to its denominator, and disappears without it. (A factor of 4 is exact in floating
+# point; with 3 ranks rounding would remain.) But whoever clips by the norm of the whole gradient
+# takes another step.
 
 
 # %%
@@ -677,7 +676,7 @@ claim.same("with epsilon = 1e-30 by", gap(1e-30), 0.0)
 # %% [markdown]
 # A second bug of this kind lies in the data. In tensor parallelism all ranks read the *same*
 # tokens. Carried over to experts, every row is sent and computed once for each rank, each copy goes
-# home to its own rank, and the loss looks fine. So the script compares the ranks' tokens in its
+# home to its own rank, and the loss looks fine. So `intro_EP.py` compares the ranks' tokens in its
 # first step. Where tensor and expert parallelism are combined, the ranks of a tensor-parallel group
 # first split their common tokens among themselves, which is sequence parallelism (lesson 13).
 #

@@ -6,7 +6,7 @@
 # *With twenty minutes: how often to save, with NS-3; then read about a replica less.*
 #
 # Every training job so far had one thing in common: if a rank died, the launch was over, and
-# lesson 02 was proud of how quickly it said so. That's what you want while you look for a mistake.
+# lesson 00 was proud of how quickly it said so. That's what you want while you look for a mistake.
 # It isn't what you want on 16,384 GPUs, of which one fails every few hours, for weeks. So which
 # parts of a training job really need the rank that has just died?
 #
@@ -22,7 +22,7 @@ from helpers.lesson import answer, claim, predict, reveal, show_code, vary
 from helpers.ranks import find_place, launch
 
 # %% [markdown]
-# ## What a failure costs
+# ## How often a rank fails, and what it costs
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -225,7 +225,7 @@ show_code("DP/never_stops/neighbor.py", "Rank.copy")
 
 # %% [markdown]
 # When is a copy complete? Only when *all* ranks have theirs, and a rank may die while they are
-# being sent. So the last two are kept, like the draft and the file above. Now we kill ranks 1 and 3
+# being sent. So the last two are kept, and a whole one is always there. Now we kill ranks 1 and 3
 # in step 12, and new processes take their places, with an empty memory and no disk:
 
 # %%
@@ -412,7 +412,8 @@ print(quick(cut_off.told(CABLE), "two hosts take a while"))
 # - `torchrun --max-restarts 3` is the older way: it notices that a rank has ended, stops the
 #   others, and starts all of them anew. `jobs/torchrun_elastic.sh` shows how.
 #
-# [post]: https://pytorch.org/blog/fault-tolerant-llama-training-with-2000-synthetic-failures-every-15-seconds-and-no-checkpoints-on-crusoe-l40s/
+# [post]:
+# https://pytorch.org/blog/fault-tolerant-llama-training-with-2000-synthetic-failures-every-15-seconds-and-no-checkpoints-on-crusoe-l40s/
 #
 # To read: `Manager.should_commit` in `torchft/manager.py`. Who votes there, and on what?
 #

@@ -14,8 +14,8 @@
 # easy to get wrong, and a pipeline whose devices are threads of one process. `gpt2/README.md` says
 # how to train both ways and how to draw the figures that compare them.
 #
-# **Question.** Does a split change what the translator learns, and can a pipeline be faster within
-# one process?
+# **Question.** Does a split change what the translator learns, and which part of a pipeline of
+# threads can overlap?
 
 # %%
 import sys
@@ -168,7 +168,7 @@ show_code("gpt2/pipeline/pipe.py", "Pipe.forward")
 check("GP-7")
 
 # %% [markdown]
-# Does the pipeline compute the same? We give it a mask too: the first row's first four tokens are
+# Does the pipeline compute the same? We give it a mask: the first row's first four tokens are
 # masked, as padding on the left would be, and a pipeline that loses the mask on the way would be
 # wrong there and nowhere else. Beside the gradients, we note which threads compute.
 
@@ -219,29 +219,28 @@ claim.same("backward ran in the thread that called it alone", threads["backward"
 reveal("gpt2_two_ways-4")
 
 # %% [markdown]
-# The gradients are the same. But look at who computed them: on a CPU, autograd runs all of backward
-# in one thread, so two thirds of the work doesn't overlap. On GPUs autograd has one thread for each
-# device, so backward could overlap too (we haven't tried it). Processes have replaced threads all
-# the same: each has its own interpreter, and its own machine if need be, and the price is that
-# hidden states become messages.
+# Up to rounding, the gradients are the same. But look at who computed them: on a CPU, autograd runs
+# all of backward in one thread, so two thirds of the work doesn't overlap. On GPUs autograd has one
+# thread for each device, so backward could overlap too (we haven't tried it). Processes have
+# replaced threads all the same: each has its own interpreter, and its own machine if need be, and
+# the price is that hidden states become messages.
 #
 # ## What to remember
 #
 # (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
-# - Up to rounding, a split doesn't change what is learned, if nothing random depends on the layout
-#   (here dropout is off). To check it, compare with one device that reads the same batches in the
-#   same order; any other comparison measures the effect of the order.
+# - Up to rounding, a split doesn't change what is learned, if nothing random depends on the layout,
+#   as dropout would.
 # - A mean of means is wrong where ranks have different numbers of tokens. Add up sums and counts.
 # - On a CPU only the forward of a pipeline of threads can overlap.
 #
 # ## In the wild
 #
 # - The real GPT-2 had up to 1.5 billion parameters, 48 layers of width 1,600 ([Radford et al.,
-#   2019](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf),
-#   table 2). Today it would fit on one GPU, optimizer states included. GPT-3's 175 billion take 2.8
-#   TB of weights, gradients and optimizer states (lesson 19). Splitting stops being a choice long
-#   before: at 16 bytes a parameter, five billion fill a GPU of 80 GB.
+# 2019](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf),
+# table 2). Today it would fit on one GPU, optimizer states included. GPT-3's 175 billion take 2.8
+# TB of weights, gradients and optimizer states (lesson 19). Splitting stops being a choice long
+# before: at 16 bytes a parameter, five billion fill a GPU of 80 GB.
 # - In October 2024 gradient accumulation in a widely used library turned out to take the mean of
 #   means: micro-batches of different lengths counted equally. It was fixed by counting the tokens
 #   of the whole batch first ([the library's
