@@ -21,6 +21,8 @@ help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 .venv/%.done: pyproject.toml constraints.txt
+	@command -v "$(PYTHON)" >/dev/null || { echo 'There is no "$(PYTHON)" here: name a Python' \
+		'that is, as in PYTHON=python3.12 make lab' >&2; exit 1; }
 	@"$(PYTHON)" tools/install.py $*
 setup: .venv/lab.done  ## set everything up in .venv
 

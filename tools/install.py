@@ -28,19 +28,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".venv"
 PYTHON = HOME / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+EXTRAS = {"test", "site", "hub", "torchft"}
 INDEX = "https://download.pytorch.org/whl"
 CURES = {  # what a failed step wrote, and what to do about it
     r"ensurepip is not\s+available|No module named '?(venv|ensurepip)": (
         "This Python can't make a virtual environment: on Debian and Ubuntu, "
         f"sudo apt install python3.{sys.version_info[1]}-venv"
     ),
-    "No space left|Errno 28": "The disk is full: make room",
-    "NewConnectionError|NameResolution|Timeout|ProxyError": (
-        "The package index can't be reached: check the network (LAB_TORCH=URL names another index)"
+    "No space left|Errno 28": (
+        "The disk is full, or that for temporary files is (TMPDIR=FOLDER names another): make room"
     ),
-    "No matching distribution found for torch": (
-        "No index that was asked has this torch for this Python and system: docs/installing.md "
-        "says which have one"
+    "NewConnectionError|NameResolution|Timeout|ProxyError": (
+        "A package index can't be reached: check the network (LAB_TORCH=URL names another index, "
+        "and LAB_TORCH=cuda takes torch from PyPI, 5.6 GB on Linux)"
+    ),
+    "No matching distribution found for torch|Cannot install torch==": (
+        "No index that was asked has this torch for this Python and system (docs/installing.md "
+        "says for which there is one): name another index by LAB_TORCH=URL"
     ),
     "": "The lines above say why: put right what they name",
 }
@@ -75,12 +79,15 @@ def make_venv() -> None:
     """Make .venv, unless there's one that works."""
     if PYTHON.exists() and not subprocess.call([PYTHON, "-m", "pip", "-V"], stdout=-3, stderr=-3):
         return
-    if HOME.exists() and not (HOME / "pyvenv.cfg").exists() and any(HOME.iterdir()):
+    ours = HOME.is_dir() and ((HOME / "pyvenv.cfg").exists() or not any(HOME.iterdir()))
+    if HOME.exists() and not ours:
         sys.exit(f"{HOME} is not a virtual environment: move it away, then try again.")
     step("a virtual environment", sys.executable, "-m", "venv", "--clear", str(HOME))
 
 
 def main(extras: list[str]) -> None:
+    if unknown := {*extras} - EXTRAS:
+        sys.exit(f"There is no extra {unknown.pop()!r}: give test, site, hub or torchft.")
     nvidia = bool(shutil.which("nvidia-smi")) or Path("/proc/driver/nvidia/version").exists()
     request = torch_request(os.environ.get("LAB_TORCH", "auto"), sys.platform, nvidia)
     room = 9 if len(request) == 1 and sys.platform == "linux" else 3  # GB; 9 with CUDA
@@ -105,4 +112,7 @@ def main(extras: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main([name for name in sys.argv[1:] if name != "lab"])
+    try:
+        main([name for name in sys.argv[1:] if name != "lab"])
+    except KeyboardInterrupt:
+        sys.exit("\nSet-up was interrupted: run the same command again, and it goes on.")

@@ -49,12 +49,15 @@ def test_too_little_room_is_said_before_anything_is_fetched(lab, monkeypatch):
     assert not (lab / ".venv").exists()
 
 
-def test_a_folder_that_is_no_environment_is_not_touched(lab):
+def test_what_is_no_environment_is_not_touched(lab, monkeypatch):
     (lab / ".venv").mkdir()
     (lab / ".venv/thesis.txt").write_text("all of it")
     with pytest.raises(SystemExit, match="is not a virtual environment: move it away"):
         install.make_venv()
     assert (lab / ".venv/thesis.txt").read_text() == "all of it"
+    monkeypatch.setattr(install, "HOME", lab / ".venv/thesis.txt")
+    with pytest.raises(SystemExit, match="is not a virtual environment: move it away"):
+        install.make_venv()
 
 
 def test_an_old_python_gets_as_far_as_the_sentence():
@@ -87,7 +90,9 @@ def test_each_machine_asks_for_its_build_of_torch(wanted, system, nvidia, end):
     assert ("--extra-index-url" in request) == (end[0].endswith("+cpu"))
 
 
-def test_a_wrong_choice_of_torch_is_refused():
+def test_a_wrong_choice_is_refused(lab):
+    with pytest.raises(SystemExit, match="There is no extra 'tset': give test, site, hub or"):
+        install.main(["tset"])
     with pytest.raises(SystemExit, match="LAB_TORCH=gpu: give auto, cpu, cuda, or the address"):
         install.torch_request("gpu", "linux", False)
 
@@ -102,6 +107,6 @@ def test_make_lists_its_targets_and_says_that_python_is_too_old(tmp_path):
     make = subprocess.check_output(["which", "make"], text=True).strip()
     (tmp_path / "sh").symlink_to("/bin/sh")
     done = subprocess.run(
-        [make, "-n", "setup", "SHELL=/bin/sh"], cwd=ROOT, env=env, capture_output=True, text=True
+        [make, "-nB", "setup", "SHELL=/bin/sh"], cwd=ROOT, env=env, capture_output=True, text=True
     )
     assert "There is no Python 3.11 or newer here: install one" in done.stderr
