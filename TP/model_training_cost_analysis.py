@@ -49,11 +49,9 @@ def get_optimal_N_D(budget, law=EXERCISE):
         406.4 / N^0.34 + 410.7 / D^0.29 + 1.69.
     """
     budget = law.checked(budget)
-    # BEGIN SOLUTION CO-2
     ratio = law.alpha * law.a / (law.beta * law.b)
     n = (ratio * (budget / 6) ** law.beta) ** (1 / (law.alpha + law.beta))
     return n, budget / (6 * n)
-    # END SOLUTION
 
 
 def say_cost(path):

@@ -12,7 +12,6 @@ from collections import defaultdict
 from pathlib import Path
 
 from helpers.files import write_whole
-from helpers.syllabus import named
 
 NAME = "distributed-ml-lab"
 
@@ -35,11 +34,7 @@ def read_all(path: Path | None) -> dict[str, dict]:
     """Everything that is remembered, by kind: "tasks", "times", "predictions", …"""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        kinds = {str(k): v for k, v in record.items() if isinstance(v, dict)}
-        return {
-            kind: {named(key): facts for key, facts in found.items()}
-            for kind, found in kinds.items()
-        }
+        return {str(kind): found for kind, found in record.items() if isinstance(found, dict)}
     except Exception:
         return {}  # no record yet, or one that somebody has broken: start a new one
 

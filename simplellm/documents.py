@@ -46,7 +46,7 @@ def read_hub(split: str) -> Iterator[str]:
     except ImportError as error:
         raise ImportError(
             'source="hub" needs the package datasets, which is not installed here: run '
-            '`python tools/install.py --extras hub`, or take source="stories", which needs none.'
+            '`python tools/install.py hub`, or take source="stories", which needs none.'
         ) from error
     try:
         for row in datasets.load_dataset(HUB_NAME, split=split, streaming=True):

@@ -10,6 +10,7 @@ TASK = Task(
     file="DP/ddp/inputs.py",
     function="FromFile.handle",
     lesson="where_time_goes",
+    page="DP/ddp/README.md",
     minutes=15,
     hints=(
         "A worker that was forked has a copy of every object of its rank, including the open file. "

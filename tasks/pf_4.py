@@ -7,6 +7,7 @@ TASK = Task(
     file="DP/ddp/precision.py",
     function="train_step",
     lesson="where_time_goes",
+    page="DP/ddp/README.md",
     minutes=30,
     hints=(
         "Three parts, each under its mark. What runs in the half type, and what must not? Whose "

@@ -7,6 +7,7 @@ TASK = Task(
     file="DP/ddp/transformer.py",
     function="Forecaster.forward",
     lesson="where_time_goes",
+    page="DP/ddp/README.md",
     minutes=20,
     hints=(
         "At place t the decoder reads one vector and attends to some places. Which vector of the "

@@ -8,6 +8,7 @@ TASK = Task(
     file="puzzles/part0.py",
     function="train_ddp",
     lesson="training_puzzles",
+    page="puzzles/README.md",
     kind="prize",
     minutes=30,
     hints=(

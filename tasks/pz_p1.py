@@ -8,6 +8,7 @@ TASK = Task(
     file="puzzles/part1.py",
     function="part1_training_loop",
     lesson="training_puzzles",
+    page="puzzles/README.md",
     kind="prize",
     minutes=45,
     hints=(

@@ -8,6 +8,7 @@ TASK = Task(
     file="puzzles/part2.py",
     function="part2_training_loop",
     lesson="training_puzzles",
+    page="puzzles/README.md",
     kind="prize",
     minutes=30,
     hints=(

@@ -10,6 +10,7 @@ TASK = Task(
     file="TP/model/func_impl.py",
     function="get_info",
     lesson="tensor_parallel",
+    page="TP/README.md",
     minutes=25,
     ranks=6,
     hints=(

@@ -11,6 +11,7 @@ TASK = Task(
     function="naive_collect_forward_input",
     also=("naive_collect_forward_output",),
     lesson="tensor_parallel",
+    page="TP/README.md",
     minutes=20,
     ranks=4,
     hints=(

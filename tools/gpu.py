@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.functional import ScalingType, scaled_mm
 
-from helpers.doctor import doctor
+from helpers.doctor import machine
 from helpers.files import write_whole
 from helpers.grade.task import load_module
 from helpers.ranks import find_place, launch, run_script
@@ -233,7 +233,7 @@ def main() -> int:
         said = "torch sees no GPU of NVIDIA's here, and `make gpu` has nothing to look at; what the"
         print(f"error: {said} lessons need is told by `python -m helpers.doctor`", file=sys.stderr)
         return 2
-    about = f"{doctor().short} torch {torch.__version__}."
+    about = machine()
     found = checks(torch.device("cuda", 0), torch.cuda.device_count())
     return 0 if tell(found, about, FOLDER / "report.md") else 1
 

@@ -1,4 +1,4 @@
-"""`python tools/renumber.py [--dry-run]`: bring files and text into line with helpers/syllabus.py.
+"""`python tools/renumber.py [--dry-run]`: bring files and text into line with helpers/lessons.csv.
 
 A lesson's number is its place in the table. Where a file has another one, its files move, and all
 tracked text follows: "lesson NN", "lessons NN and NN", file names, links such as [NN](…), and the
@@ -20,7 +20,7 @@ NUMBERS = re.compile(
 )
 # Files in whose tables a cell that begins with two digits, or with "none; ", names lessons.
 BY_LESSON = ("docs/teaching/map.md", "docs/teaching/misconceptions.md")
-OF_THEIR_TIME = ("CHANGELOG.md", "tests/helpers/test_syllabus.py")  # numbers that stay as they were
+OF_THEIR_TIME = ("CHANGELOG.md",)  # numbers that stay as they were
 CELL = re.compile(r"(?<=\| )(?:none; )?\d\d\b[^|(]*")
 NAME = re.compile(r"(?<!\d)\d\d_([a-z][a-z0-9_]*?)(?![a-z0-9_])")
 LINK = re.compile(r"\[\d\d\](\((?:\.\./)*(?:notebooks/|lessons/)?(\d\d)_)")
@@ -36,7 +36,7 @@ def moved(root: Path = ROOT) -> dict[str, str]:
     wanted = {lesson.name: lesson.number for lesson in LESSONS}
     if odd := sorted(there.keys() ^ wanted.keys()):
         raise SystemExit(
-            f"{', '.join(odd)}: in notebooks/source or in helpers/syllabus.py, but not in both"
+            f"{', '.join(odd)}: in notebooks/source or in helpers/lessons.csv, but not in both"
         )
     return {number: wanted[name] for name, number in there.items()}
 

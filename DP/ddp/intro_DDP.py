@@ -11,7 +11,6 @@ trace shows when work was started, not when it was done: to wait for it would en
 
 import torch.distributed as dist
 from buckets import Buckets
-from compress import HOOKS
 from flat import Flat
 from hooks import Hooks
 from torch.nn.parallel import DistributedDataParallel
@@ -29,21 +28,14 @@ def read_flags(arguments=None):
     flags = add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=3)
     flags.add_argument("--average", choices=WAYS, default="buckets", help="how (buckets)")
     flags.add_argument("--bucket-mb", type=above_zero, default=1.0, help="of a bucket, about (1)")
-    flags.add_argument("--compress", choices=HOOKS, help="of DDP: 16 bits, or the top 1 %%")
-    options = flags.parse_args(arguments)
-    if options.compress and options.average != "ddp":
-        raise ValueError("--compress is a hook of torch's DDP: take --average ddp with it")
-    return options
+    return flags.parse_args(arguments)
 
 
-def averaging(net, way, megabytes, recorder, compress=None):
+def averaging(net, way, megabytes, recorder):
     """The model to train with, and what to call after each backward."""
     if way == "ddp":
         net = DistributedDataParallel(net, bucket_cap_mb=megabytes)
-        if compress:
-            net.register_comm_hook(None, HOOKS[compress]())
-        else:
-            net.register_comm_hook(recorder, record_bucket)
+        net.register_comm_hook(recorder, record_bucket)
         return net, lambda: None  # backward itself waits for the buckets
     for p in net.parameters():
         dist.broadcast(p.data, 0)  # the same weights everywhere, whatever the seeds were
@@ -65,7 +57,7 @@ def train(options, place, device, say=print):
     """
     tokenizer, net = prepare(options, device)
     recorder = Recorder(rank=place.rank)
-    model, finish = averaging(net, options.average, options.bucket_mb, recorder, options.compress)
+    model, finish = averaging(net, options.average, options.bucket_mb, recorder)
     stories = iter(make_stories(options, tokenizer, place.rank, place.world_size))
     optimizer = make_optimizer(options, net)
     losses = []

@@ -35,16 +35,6 @@ def be_quiet():
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch prints when it starts and stops
 
 
-def operators(step):
-    """Return the seconds of step(), and the operators of the processor that were seen in it."""
-    be_quiet()
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        begun = time.perf_counter()
-        step()
-        seconds = time.perf_counter() - begun
-    return seconds, profiler.events()
-
-
 def make_profiler(options, place, device, steps):
     """The profiler of this rank, for a `with`; call step() of it after each step. None without.
 

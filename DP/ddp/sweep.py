@@ -17,14 +17,12 @@ import torch
 import torch.distributed as dist
 from buckets import MB, Buckets
 from paced import Paced
-from split import Split
 
 from helpers.network import Link, slow_link
 from helpers.ranks import launch
 from helpers.trace import Event, Recorder, Trace
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)  # buckets: from all gradients in one to each alone
-PROMPT_S = 0.0005  # what has arrived within so short a time was already there
 
 
 @dataclass(frozen=True)
@@ -73,12 +71,9 @@ def cut(gradients, megabytes):
     return buckets
 
 
-def predicted(gradients, computed, link, ranks, megabytes, forward=None):
-    """Return the predicted step as a trace of one rank; its duration is the step time.
-
-    forward: when backward starts, for a picture; by default when the first gradient is complete.
-    """
-    first = gradients[0][0] if forward is None else forward
+def predicted(gradients, computed, link, ranks, megabytes):
+    """Return the predicted step as a trace of one rank; its duration is the step time."""
+    first = gradients[0][0]
     events = [Event(0, "F", 0.0, first), Event(0, "B", first, computed)]
     arrived = 0.0
     for number, bucket in enumerate(cut(gradients, megabytes)):
@@ -112,28 +107,6 @@ def measured(plan, counts=COUNTS, steps=2):
             finish = Buckets(net, silent, size, first=size).finish
             found[count] = min([step(net, net.clock, finish, silent) for _ in range(steps + 1)][1:])
     return found
-
-
-class PacedSplit(Split):
-    """A rank that had to wait for weights computes from then on."""
-
-    def arrive(self, parameters):
-        begun = time.perf_counter()
-        super().arrive(parameters)
-        if time.perf_counter() - begun > PROMPT_S:
-            self.clock.begin()
-
-
-def measured_split(plan, count, steps=3):
-    """What each rank runs: seconds of a step, if each all-reduce is split in its halves."""
-    torch.set_num_threads(1)
-    net, silent = plan.paced(), Recorder(0, enabled=False)
-    with slow_link(plan.link):
-        split = PacedSplit(net, silent, 0.1, plan.megabytes(count))
-        split.clock = net.clock
-        seconds = [step(net, net.clock, split.finish, silent) for _ in range(steps + 1)]
-        split.arrive_all()
-    return min(seconds[1:])  # nothing travels behind the first forward
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ gets its part from there, and all go back to the step of the copy.
 import argparse
 import datetime
 import functools
+import itertools
 import tempfile
 import time
 from pathlib import Path
@@ -20,7 +21,6 @@ import torch
 import torch.distributed as dist
 from crew import Crew
 from rules import State
-from syncer import cut
 from wire import Refused
 from work import Work, on_one_device
 
@@ -41,7 +41,8 @@ class Rank:
     def __init__(self, number, ranks, work, every):
         self.number, self.ranks, self.work, self.every = number, ranks, work, every
         self.start, self.memory, self.state = work.start(), {}, None
-        self.parts = cut(self.start, ranks)
+        ends = np.linspace(0, len(self.start), ranks + 1).astype(int)
+        self.parts = [slice(*pair) for pair in itertools.pairwise(ends)]
         self.mine, self.before = self.parts[number], self.parts[number - 1]
 
     def total(self, array):

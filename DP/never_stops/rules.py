@@ -1,6 +1,6 @@
-"""The rules by which training goes on: four functions, and the state that they're about.
+"""The rules by which training goes on: three functions, and the state that they're about.
 
-The lighthouse, the replicas and the syncer call them; none of them knows about processes.
+The lighthouse and the replicas call them; none of them knows about processes.
 """
 
 import math
@@ -96,34 +96,4 @@ def checkpoint_interval(save, between):
     # BEGIN SOLUTION NS-3
     every = math.sqrt(2 * save * between)
     return every, save / every + every / (2 * between)
-    # END SOLUTION
-
-
-def merge(weights, velocity, deliveries, version, quorum, oldest, rate=0.7, momentum=0.6):
-    """Merge what learners deliver into the global weights; return (weights, velocity), new arrays.
-
-    A delivery that began with weights more than `oldest` versions back is too late: it's left out,
-    and it doesn't count for the quorum either. Without a quorum, return None.
-
-    The outer gradient is the mean of what learners have changed, each weighted by its tokens, with
-    the sign turned. The outer step is Nesterov's: first velocity = momentum * velocity + gradient;
-    then the weights change by -rate * (gradient + momentum * velocity). The arrays that are passed
-    stay as they are.
-
-    Args:
-        weights, velocity: the global weights, and the velocity that the last merge returned.
-        deliveries: for each learner {"base": the version of the weights that it began with,
-            "tokens": how many it has learned from, "delta": its weights minus those it began with}.
-        version: of `weights`: how often they have been merged.
-        quorum: of how many learners a merge needs deliveries.
-        oldest: by how many versions a base may be behind.
-    """
-    # BEGIN SOLUTION NS-4
-    fresh = [one for one in deliveries.values() if version - one["base"] <= oldest]
-    if len(fresh) < quorum:
-        return None
-    tokens = sum(one["tokens"] for one in fresh)
-    gradient = -sum(one["tokens"] / tokens * one["delta"] for one in fresh)
-    velocity = momentum * velocity + gradient
-    return weights - rate * (gradient + momentum * velocity), velocity
     # END SOLUTION

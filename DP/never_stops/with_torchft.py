@@ -1,6 +1,6 @@
 """The same with torchft: three replicas, of which one is killed and heals from a peer, on CPU.
 
-    python tools/install.py --extras torchft      Linux, Python 3.11 to 3.13; nothing else needs it
+    python tools/install.py torchft      Linux, Python 3.11 to 3.13; nothing else needs it
     python with_torchft.py
 
 Its words beside ours: docs/torch.md.
@@ -27,7 +27,7 @@ def why_not():
         return ""
     if sys.platform != "linux":
         return "torchft has packages for Linux only, and this is another system"
-    return "torchft isn't installed: python tools/install.py --extras torchft"
+    return "torchft isn't installed: python tools/install.py torchft"
 
 
 def train(number, lighthouse, at):

@@ -11,20 +11,14 @@ STORIES = 96  # sequences of each replica; its place wraps around
 
 
 class Work:
-    """A model, and a text for each replica that is cut into batches of one to three sequences.
+    """A model, and a text for each replica that is cut into batches of one to three sequences."""
 
-    text: a file that `save_text` wrote, for a text that's longer than what is drawn here.
-    """
-
-    def __init__(self, replicas, flags=TINY, seed=0, dtype=torch.float64, text=None):
+    def __init__(self, replicas, flags=TINY, seed=0, dtype=torch.float64):
         torch.set_num_threads(1)
         options = TrainingFlags("", batch_size=replicas).parse_args([*flags, "--seed", str(seed)])
         self.tokenizer, net = prepare(options, "cpu")
         self.net = net.to(dtype)
-        if text:
-            self.text = torch.from_numpy(np.load(text))
-        else:
-            self.text = draw_text(options, self.tokenizer, replicas, STORIES)
+        self.text = draw_text(options, self.tokenizer, replicas, STORIES)
 
     def start(self):
         """Return the weights that everybody begins with."""
@@ -64,13 +58,6 @@ def draw_text(options, tokenizer, replicas, sequences):
         for r in range(replicas)
     )
     return torch.stack([next(stream) for stream in streams])
-
-
-def save_text(path, replicas, sequences, flags=TINY, seed=0):
-    """Write a text for all replicas to a file, from which `Work` reads it."""
-    options = TrainingFlags("", batch_size=replicas).parse_args([*flags, "--seed", str(seed)])
-    tokenizer, _ = prepare(options, "cpu")
-    np.save(path, draw_text(options, tokenizer, replicas, sequences).numpy())
 
 
 def vector(tensors):

@@ -1,7 +1,6 @@
 """Torch's own shards, `fully_shard` (FSDP2), and what they send."""
 
 import functools
-import time
 from collections import Counter
 
 import torch
@@ -10,8 +9,6 @@ from peak import TOKENS, VOCABULARY, model
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
-
-from helpers.network import slow_link
 
 HALVES = ("all_gather_into_tensor", "reduce_scatter_tensor")
 HALVES += ("all_gather_single", "reduce_scatter_single")  # their names in newer versions of torch
@@ -35,7 +32,7 @@ class Sent:
                 setattr(dist, name, self.noting(name, getattr(dist, name)))
 
     def noting(self, name, send):
-        @functools.wraps(send)  # with its signature, which `slow_link` reads
+        @functools.wraps(send)
         def noted(*given, **named):
             whole = max(t.nbytes for t in (*given, *named.values()) if hasattr(t, "nbytes"))
             group = tuple(dist.get_process_group_ranks(named.get("group") or dist.group.WORLD))
@@ -45,11 +42,11 @@ class Sent:
         return noted
 
 
-def hybrid_step(shape, inside, across):
-    """On a rank: backward of one sequence on a mesh of this shape, over two links.
+def hybrid_step(shape):
+    """On a rank: backward of one sequence on a mesh of this shape.
 
     shape: (ranks,), or (groups, ranks inside of each). Return how far any gradient is from one
-    device's, {group: volume in times the model}, the seconds, and the bytes of the model.
+    device's, and {group: volume in times the model}.
     """
     torch.manual_seed(0)
     net, ids = model(width=48, layers=2).double(), torch.randint(VOCABULARY, (4, TOKENS))
@@ -64,10 +61,7 @@ def hybrid_step(shape, inside, across):
     names = ("across", "inside")[-len(shape) :]
     sharded(net, init_device_mesh("cpu", shape, mesh_dim_names=names))
     sent = Sent()
-    with slow_link(inside, only=HALVES), slow_link(across, only=["all_reduce"]):
-        begun = time.perf_counter()
-        backward(ids[dist.get_rank()][None])
-        seconds = time.perf_counter() - begun
+    backward(ids[dist.get_rank()][None])
     found = {name: p.grad.full_tensor() for name, p in net.named_parameters()}
     far = max((found[name] - right[name]).abs().max().item() for name in right)
-    return far, {group: size / whole for group, size in sent.bytes.items()}, seconds, whole
+    return far, {group: size / whole for group, size in sent.bytes.items()}

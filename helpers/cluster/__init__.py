@@ -14,11 +14,10 @@ docs/cluster_model.md.
 from helpers.cluster.bars import Group, bars, memory_group, time_group
 from helpers.cluster.estimate import Estimate, estimate
 from helpers.cluster.layout import Layout
-from helpers.cluster.local import measure
 from helpers.cluster.machine import Interconnect, Machine
 from helpers.cluster.memory import Memory, memory
 from helpers.cluster.presets import PRESETS, preset
-from helpers.cluster.search import frontier, layouts, search
+from helpers.cluster.search import layouts, search
 
 
 def design(**settings):

@@ -4,7 +4,7 @@ Peaks and bandwidths are the makers' figures for 16 bits without sparsity. What 
 of them was set on measured iterations of A100s, see docs/cluster_model.md, and is carried over to
 newer devices. Three constants are theirs, set on runs on H100s: the shares of the peak that matrix
 products and fused attention reach, and the share of messages to experts that computing hides; the
-A100 takes over the last two. `LAPTOP` is a guess: `measure` replaces it by your machine.
+A100 takes over the last two. `LAPTOP` is a guess.
 """
 
 from dataclasses import replace

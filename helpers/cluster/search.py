@@ -1,9 +1,9 @@
-"""Every layout of a model on a number of devices: the fastest, and what less memory costs."""
+"""Every layout of a model on a number of devices, the fastest first."""
 
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import product
 
 from helpers.cluster.estimate import Estimate, estimate
@@ -113,15 +113,6 @@ def search(
     found.sort(key=lambda e: e.seconds)
     best = sorted(found[:simulated], key=lambda e: e.simulated.step_time)
     return best + found[simulated:]
-
-
-def frontier(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """Those that no other one beats in both time and memory; the fastest first."""
-    best: list[Estimate] = []
-    for one in sorted(estimates, key=lambda e: (e.seconds, e.memory.total)):
-        if not best or one.memory.total < best[-1].memory.total:
-            best.append(one)
-    return best
 
 
 def _choices(model: ModelConfig, gpus: int, wide: bool) -> dict[str, tuple]:

@@ -24,7 +24,7 @@ from helpers.cost.flops import ATTENTION, RECOMPUTE, Flops, Utilisation, flops, 
 from helpers.cost.forward import ForwardPeak, forward_peak
 from helpers.cost.huggingface import read_config
 from helpers.cost.parameters import Parameters, parameters
-from helpers.cost.scaling import CHINCHILLA, EXERCISE, REFITTED, Optimum, ScalingLaw
+from helpers.cost.scaling import EXERCISE, Optimum, ScalingLaw
 from helpers.cost.states import PRECISIONS, ZERO, Precision, States, states
 from helpers.cost.wire import (
     Wire,

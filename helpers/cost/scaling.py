@@ -12,7 +12,7 @@ class ScalingLaw:
     2203.15556, approach 3. Training costs C = 6 N D FLOPs: two per weight and token forward, four
     backward.
 
-    The constants are by default `EXERCISE`; the paper's are `CHINCHILLA`, a second fit `REFITTED`.
+    The constants are by default `EXERCISE`.
     """
 
     a: float = 406.4
@@ -74,16 +74,8 @@ class ScalingLaw:
         }
 
 
-# A course's exercise, and CO-2. It took the paper's law and wrote 0.29 for its 0.28.
+# A course's exercise. It took the paper's law and wrote 0.29 for its 0.28.
 EXERCISE = ScalingLaw()
-
-# As the paper prints it, to two digits. Its LaTeX source has more, alpha 0.3392, beta 0.2849 and
-# floor 1.6934, and they matter: at 1.23e22 FLOPs, 42 tokens a parameter and not 64 (2404.10102).
-CHINCHILLA = ScalingLaw(beta=0.28)
-
-# The same data, fitted again: Besiroglu et al., "Chinchilla scaling: a replication attempt",
-# arXiv 2404.10102. It brings approach 3 into line with the paper's other two.
-REFITTED = ScalingLaw(a=482.01, alpha=0.3478, b=2085.43, beta=0.3658, floor=1.8172)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
-"""A mixture of experts: which token goes where, who sends how much to whom, whose word is whose."""
+"""A mixture of experts: which token goes where, and who sends how much to whom."""
 
 from collections.abc import Mapping, Sequence
 
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
 from helpers.draw.style import RANKS, cause, ink_on
-from helpers.draw.text import width_of
 
 WORDS = ("Once", "a", "fox", "found", "a", "red", "ball")
 CHOICES = ((0, 1), (1, 3), (2, 0), (0, 3), (1, 0), (2, 0), (2, 3))
@@ -106,20 +105,3 @@ def heat(
     canvas.height = top + 60 + 34 * max(map(len, panels.values())) + PAD
     words = f"Counts, a row for each {rows.split()[-1]}. {'. '.join(spoken)}."
     return Picture(canvas, "", words)
-
-
-def words_by_expert(words: Sequence[str], experts: Sequence[int]) -> Picture:
-    """Draw a text, each token on the color of its expert, whose number stands below it."""
-    canvas = Canvas()
-    x, y = float(PAD), float(PAD)
-    for word, expert in zip(words, experts, strict=True):
-        wide = max(14.0, width_of(word, 13) + 8)
-        if x + wide > WIDE - PAD:
-            x, y = float(PAD), y + 46
-        color = RANKS[expert % len(RANKS)]
-        canvas.box(x, y, wide, 22, color, word, 13)
-        canvas.text(x + wide / 2, y + 30, str(expert), 10, canvas.theme.muted, "middle")
-        x += wide + 3
-    canvas.height = y + 42 + PAD
-    spoken = " ".join(f"{word}({expert})" for word, expert in zip(words, experts, strict=True))
-    return Picture(canvas, "", f"A text, with the number of the expert of each token: {spoken}.")

@@ -3,14 +3,11 @@
 Conceptual drawings: nothing in them is measured, but for the nats of `surprise`.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
 from helpers.draw.style import cause, ink_on
 from helpers.draw.text import width_of
-from helpers.words import significant
 
 BLOCK, ATTENTION = cause("model"), cause("attention")
 FORTH, BACK = cause("activations"), cause("gradients")
@@ -239,47 +236,3 @@ def _draw_arrows_legend(canvas: Canvas, y: float) -> None:
         x += 34 + width_of(words, 12) + 26
     canvas.rect(x, y - 8, 22, 16, canvas.theme.grid)
     canvas.text(x + 30, y, "a device", 12)
-
-
-# --- each token's surprise -----------------------------------------------------------------------
-
-MOST = 7.0  # nats at which the color is full: about the surprise of an untrained model
-
-
-def surprise(tokens: Sequence[str], nats: Sequence[float | None]) -> Picture:
-    """Draw a text token by token, each the darker the less the model expected it.
-
-    Args:
-        tokens: the text; a token that begins a word begins with a space.
-        nats: minus the log of the probability of each token; None where nothing was predicted.
-    """
-    canvas = Canvas()
-    y = PAD + 12
-    x = float(PAD)
-    for token, cost in zip(tokens, nats, strict=True):
-        word = token.strip() or "⏎"
-        wide = width_of(word, 13) + 6
-        x += 5 if token.startswith((" ", "\n")) and x > PAD else 0
-        if x + wide > WIDE - PAD or token.startswith("\n"):
-            x, y = float(PAD), y + 42
-        _draw_token(canvas, x, y, wide, word, cost)
-        x += wide + 1
-    canvas.height = y + 34
-    known = [(t.strip(), n) for t, n in zip(tokens, nats, strict=True) if n is not None]
-    words = "".join(tokens).strip()
-    most = sorted(known, key=lambda pair: -pair[1])[:5]
-    rows = ", ".join(f"{token!r} {significant(n, 2)}" for token, n in most)
-    title = "The surprise of each token"
-    alt = f"{title}. The text: {words} Most surprising, in nats: {rows}."
-    return Picture(canvas, title, alt)
-
-
-def _draw_token(canvas: Canvas, x, y, wide, word, cost: float | None) -> None:
-    share = 0.0 if cost is None else min(1.0, max(0.0, cost / MOST))
-    fill = canvas.theme.faded(cause("surprise"), share) if share else canvas.theme.background
-    tip = f"{word}: the first token, nothing predicts it"
-    if cost is not None:
-        tip = f"{word}: {cost:.2f} nats, probability {100 * math.exp(-cost):.3g} %"
-    canvas.box(x, y - 11, wide, 22, fill, word, 13, tip=tip)
-    if cost is not None and cost >= 0.95:
-        canvas.text(x + wide / 2, y + 18, f"{cost:.1f}", 10, canvas.theme.muted, "middle")

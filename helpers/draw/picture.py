@@ -213,10 +213,10 @@ class Picture:
     def _repr_png_(self) -> bytes:
         return self.png()
 
-    def _repr_html_(self) -> str:
-        from helpers.draw.themed import live_html
+    def _repr_html_(self) -> str | None:
+        from helpers.draw.themed import live_html, static
 
-        return live_html(self)
+        return None if static() else live_html(self)
 
     def image(self) -> str:
         """Return an HTML image with its alternative text, which notebooks drop from a plain PNG."""
@@ -226,5 +226,11 @@ class Picture:
             f'style="max-width: 100%" src="data:image/png;base64,{data}">'
         )
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return {"text/html": self._repr_html_(), "text/plain": repr(self)}
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict | tuple[dict, dict]:
+        from helpers.draw.themed import kept, static
+
+        if not static():
+            return {"text/html": self._repr_html_(), "text/plain": repr(self)}
+        facts = {"alt": self.alt, "width": round(self.canvas.width)}
+        data = {"image/png": base64.b64encode(self.png()).decode(), "text/plain": repr(self)}
+        return data | kept(self), {"image/png": facts}

@@ -1,48 +1,20 @@
-"""A model cut into pipeline stages: what goes right, what comes back, and how even the cut is.
+"""A model cut into pipeline stages: what goes right, and what comes back.
 
 A model is a row of pieces: the embedding, its layers, and the head with the loss. A cut says how
 many layers each stage holds; the embedding is always in the first stage, the head in the last.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
-from helpers.draw.style import cause, look
+from helpers.draw.style import cause
 from helpers.draw.text import width_of
-from helpers.words import bytes_text, listed, percent, time_text
+from helpers.words import listed
 
 PIECE, HIGH = 44.0, 74.0  # pixels of a piece of the model
 PIECES = {"emb": cause("embedding"), "head": cause("head")}
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 GAP = 150.0  # between two stages: room for what travels
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What one piece of a model takes: the embedding, one layer, or the head with the loss.
-
-    forward, backward: seconds of one batch. bytes: weights, gradients and optimizer states, and
-    what forward keeps for backward.
-    """
-
-    forward: float
-    backward: float
-    bytes: float
-
-    def times(self, count: int) -> "Piece":
-        return Piece(self.forward * count, self.backward * count, self.bytes * count)
-
-    def __add__(self, other: "Piece") -> "Piece":
-        return Piece(
-            self.forward + other.forward,
-            self.backward + other.backward,
-            self.bytes + other.bytes,
-        )
-
-    @property
-    def seconds(self) -> float:
-        return self.forward + self.backward
 
 
 def stages(counts: Sequence[int] = (2, 2, 2), message: str = "") -> Picture:
@@ -126,53 +98,3 @@ def _said(names: list[str]) -> list[str]:
     if layers:
         words.append(f"layer{'s' * (len(layers) > 1)} {listed(layers)}")
     return words + (["the head"] if "head" in names else []) or ["nothing"]
-
-
-def cut(counts: Sequence[int], embedding: Piece, layer: Piece, head: Piece) -> Picture:
-    """Draw what each stage of a cut computes and keeps, as bars.
-
-    The title says how far the slowest stage is from an even share, for it sets the pace as soon as
-    several micro-batches are on their way.
-    """
-    whole = embedding + layer.times(sum(counts)) + head
-    held = [layer.times(count) for count in counts]
-    held[0] += embedding
-    held[-1] += head
-    slowest = max(range(len(held)), key=lambda stage: held[stage].seconds)
-    ratio = held[slowest].seconds * len(held) / whole.seconds
-    title = (
-        f"Cut {' + '.join(map(str, counts))}: rank {slowest} computes longest, "
-        f"{ratio:.2f} times an even share"
-    )
-    canvas = Canvas()
-    canvas.heading(title)
-    y = PAD + 44
-    pieces, time_left, memory_left = PAD + 62, 0.40 * WIDE, 0.74 * WIDE
-    canvas.text(pieces, y - 12, "holds (E: embedding, H: head)", 11, canvas.theme.muted)
-    canvas.text(time_left, y - 12, "computes a batch in (F, B)", 11, canvas.theme.muted)
-    canvas.text(memory_left, y - 12, "keeps in memory", 11, canvas.theme.muted)
-    room_time, room_memory = memory_left - time_left - 84, WIDE - PAD - memory_left - 62
-    for stage, (piece, names) in enumerate(zip(held, pieces_of(counts), strict=True)):
-        canvas.text(PAD, y + 11, f"rank {stage}", 12)
-        small = min(24.0, (time_left - pieces - 16) / max(1, sum(counts) + 2))
-        for n, name in enumerate(names):
-            color = PIECES.get(name, cause("model"))
-            letter = {"emb": "E", "head": "H"}.get(name, name)
-            canvas.box(pieces + n * small, y, small - 2, 22, color, letter, 11)
-        scale = room_time / whole.seconds
-        forward, backward = piece.forward * scale, piece.backward * scale
-        canvas.rect(time_left, y, forward, 22, look("F").color)
-        canvas.rect(time_left + forward, y, backward, 22, look("B").color)
-        words = f"{time_text(piece.seconds)}, {percent(piece.seconds / whole.seconds)}"
-        canvas.text(time_left + forward + backward + 6, y + 11, words, 11, canvas.theme.muted)
-        wide = piece.bytes / whole.bytes * room_memory
-        canvas.rect(memory_left, y, wide, 22, canvas.theme.faded(canvas.theme.text, 0.45))
-        canvas.text(memory_left + wide + 6, y + 11, bytes_text(piece.bytes), 11, canvas.theme.muted)
-        y += 32
-    canvas.height = y + 8
-    spoken = [
-        f"rank {r} holds {listed(_said(names))}, computes {time_text(p.seconds)} and keeps "
-        f"{bytes_text(p.bytes)}"
-        for r, (p, names) in enumerate(zip(held, pieces_of(counts), strict=True))
-    ]
-    return Picture(canvas, title, f"{title}. {'; '.join(spoken)}.")

@@ -122,15 +122,11 @@ CAUSES = {
     "optimizer states": PURPLE,
     "activations": SKY,
     "working": BROWN,
-    # the bits of a number, and a learner that may be away
+    # the bits of a number
     "exponent": ORANGE,
     "mantissa": BLUE,
     "range": SKY,
     "computing": BLUE,
-    "syncing": SKY,
-    "healing": GREEN,
-    "frozen": LIGHT_GRAY,
-    "gone": VERMILLION,
     # what drawings point at
     "model": LIGHT_GRAY,
     "embedding": YELLOW,
@@ -142,7 +138,6 @@ CAUSES = {
     "partial sum": SKY,
     "count": BLUE,
     "fault": VERMILLION,
-    "surprise": VERMILLION,
 }
 RANKS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GRAY)  # whose: a rank's, an expert's
 CURVES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)

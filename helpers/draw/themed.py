@@ -81,8 +81,6 @@ def in_steps(series: Mapping[str, Sequence[Picture]], step: str = "step") -> dic
 
 def live_html(picture: Picture) -> str:
     """Return what a running notebook shows: the SVG, and the PNG where no SVG may be."""
-    if static():
-        return picture.image()
     return framed(themed_svg(picture), picture.image())
 
 

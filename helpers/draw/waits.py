@@ -8,7 +8,6 @@ from html import escape
 
 from helpers.draw.graph import Arrow, Node, arcs
 from helpers.draw.picture import Picture
-from helpers.draw.themed import kept
 from helpers.waits import Deadlock, Wait, WaitGraph, find_deadlock, sentence
 from helpers.words import names
 
@@ -44,18 +43,15 @@ def who_waits(found: WaitGraph) -> Picture:
     return arcs([rows[who] for who in order], arrows, found.title or _found(deadlock), alt)
 
 
-def report_html(report) -> str:
-    """Return the HTML of a `LaunchReport`: its text, and the picture of the ranks that waited."""
+def show_report(report) -> None:
+    """Display a `LaunchReport`: its text, then the picture of the ranks that waited."""
+    from IPython.display import display
+
     style = "font-family: monospace; white-space: pre-wrap; word-break: normal"
-    waits = report.failure.waits if report.failure else None
-    words = f'<pre style="{style}">{escape(str(report))}</pre>'
-    return words + (who_waits(waits)._repr_html_() if waits else "")
-
-
-def report_kept(report) -> dict[str, dict]:
-    """Return, by MIME type, what a built lesson keeps of that picture."""
-    waits = report.failure.waits if report.failure else None
-    return kept(who_waits(waits)) if waits else {}
+    words = {"text/html": f'<pre style="{style}">{escape(str(report))}</pre>'}
+    display(words | {"text/plain": repr(report)}, raw=True)
+    if report.failure and report.failure.waits:
+        display(who_waits(report.failure.waits))
 
 
 def draw_in(shell) -> None:
@@ -65,13 +61,11 @@ def draw_in(shell) -> None:
         return lambda found, **_: getattr(who_waits(found), method)()
 
     shown = shell.display_formatter
-    png, html = shown.formatters["image/png"], shown.formatters["text/html"]
     graph = ("helpers.waits.graph", "WaitGraph")
     shown.mimebundle_formatter.for_type_by_name(*graph, drawn("_repr_mimebundle_"))
-    png.for_type_by_name(*graph, drawn("_repr_png_"))
+    shown.formatters["image/png"].for_type_by_name(*graph, drawn("_repr_png_"))
     report = ("helpers.ranks.failure", "LaunchReport")
-    html.for_type_by_name(*report, report_html)
-    shown.mimebundle_formatter.for_type_by_name(*report, lambda found, **_: report_kept(found))
+    shown.ipython_display_formatter.for_type_by_name(*report, show_report)
 
 
 def _found(deadlock: Deadlock | None) -> str:

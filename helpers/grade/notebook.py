@@ -61,6 +61,8 @@ def _after(task: Task) -> str:
     if place + 1 == len(tasks):
         return "that was the last task; make progress shows which ones you have left out"
     then = tasks[place + 1]
+    if then.page:
+        return f"the next task is {then.id}, {then.title}: see {then.page}"
     if then.number == task.number:
         return f"{then.id}, {then.title}, further down in this lesson"
     return f"read on; the next task is {then.id}, in lesson {then.number}"

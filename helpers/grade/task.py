@@ -68,7 +68,7 @@ class Task:
     title: what to do, in a few words: "average the gradients".
     file, function: where to write it; `file` from the repository's root, with "/"; a method with
     its class, "Pipe.forward". also: further functions there.
-    lesson: the name of the lesson that it belongs to.
+    lesson: the name of the lesson that it belongs to. page: where it stands, if not in that lesson.
     minutes: about how long it takes; the points follow from it.
     hints: three, from a nudge to nearly the answer.
     kind: one of KINDS, which says what each of them is for.
@@ -92,6 +92,7 @@ class Task:
     also: tuple[str, ...] = ()
     done_by: tuple[str, ...] = ()
     ranks: int = 0
+    page: str = ""
     id: str = ""
 
     def __post_init__(self) -> None:

@@ -14,6 +14,6 @@ from helpers.lesson.code import show_code
 from helpers.lesson.pictures import show
 from helpers.lesson.questions import predict, reveal
 from helpers.lesson.skipping import skip
-from helpers.lesson.vary import hover, vary
+from helpers.lesson.vary import vary
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # for this kernel and for the ranks that it starts

@@ -10,7 +10,6 @@ from html import escape
 from pathlib import Path
 
 from helpers.draw.themed import kept, static
-from helpers.draw.waits import report_html, report_kept
 from helpers.lesson.shown import TIMELINE, Shown, find_file, put
 from helpers.ranks.failure import LaunchReport
 from helpers.ranks.pool import in_notebook
@@ -33,6 +32,9 @@ def show(
         its own, the interactive timeline. Under LAB_STATIC=1 the picture is shown, because a saved
         widget without its kernel shows only an error; a timeline's data are kept beside it.
     """
+    if isinstance(thing, LaunchReport):  # a notebook draws it: helpers.draw.waits
+        put(thing)
+        return
     if live is None and hasattr(thing, "events_of") and in_notebook():
         live = partial(_interactive, thing, title or None)
     if live is None:
@@ -74,10 +76,9 @@ def picture(thing: object, alt: str = "", title: str = "") -> Shown:
         from helpers.draw import timeline
 
         thing = timeline(thing, title or None)
-    if isinstance(thing, LaunchReport):
-        return Shown(report_html(thing), alt or repr(thing), report_kept(thing))
     if hasattr(thing, "image") and static():  # a built lesson: the same everywhere
-        return Shown(thing.image(), alt or thing.alt, kept(thing))
+        width = round(thing.canvas.width)
+        return Shown(thing.image(), alt or thing.alt, kept(thing), thing.png(), width)
     if hasattr(thing, "_repr_html_"):
         return Shown(thing._repr_html_(), alt or getattr(thing, "alt", "") or repr(thing))
     raise TypeError(
@@ -95,7 +96,9 @@ def image(data: bytes, kind: str, alt: str, width: int | None = None) -> Shown:
         )
     source = f"data:{kind};base64,{base64.b64encode(data).decode()}"
     size = f' width="{width}"' if width else ""
-    return Shown(f'<img alt="{escape(alt)}"{size} style="max-width: 100%" src="{source}">', alt)
+    html = f'<img alt="{escape(alt)}"{size} style="max-width: 100%" src="{source}">'
+    png = data if kind == "image/png" else b""
+    return Shown(html, alt, png=png, width=width or 0)
 
 
 def _figure(figure: object, alt: str) -> Shown:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from html import escape
 
-from helpers.draw.themed import hint, static
+from helpers.draw.themed import static
 from helpers.lesson.pictures import picture, show
 from helpers.lesson.shown import Shown, put
 from helpers.ranks.pool import in_notebook
@@ -41,10 +41,3 @@ def shown(thing: object) -> Shown:
         return picture(thing)
     rows = "".join(f"<p>{escape(line)}</p>" for line in thing.splitlines())
     return Shown(f'<div style="max-width: 46em">{rows}</div>', thing)
-
-
-def hover(drawing: object) -> object:
-    """Return a widget with a picture of `helpers.draw` in which each shape shows its tip."""
-    import ipywidgets
-
-    return ipywidgets.HTML(drawing._repr_html_() + hint("Point at a part to read what it says."))

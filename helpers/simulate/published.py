@@ -1,7 +1,5 @@
 """Bubble rates that a paper publishes, beside those of the simulator.
 
-    python -m helpers.simulate.published        the table, in Markdown
-
 Qi et al., "Zero bubble pipeline parallelism", arXiv 2401.10241: the times of table 9 go in, the
 rates of table 5 come out. Their rate counts the span of a rank: `Simulated.bubble("span")`.
 
@@ -89,22 +87,3 @@ def _left_out(schedule: Schedule, before: int, stage: int, micro_batch: int) -> 
     way = (last, 0) if before < stage else (0, last)
     around = (schedule.rank_of[before], schedule.rank_of[stage]) == way
     return around and micro_batch % schedule.size > 0
-
-
-def table() -> str:
-    """Published and simulated rates side by side, in Markdown."""
-    names = ("1F1B", "ZB-H1", "ZB-H2", "interleaved")
-    lines = [
-        "| model | p | m | " + " | ".join(names) + " | interleaved, honest |",
-        "|---" * (3 + len(names) + 1) + "|",
-    ]
-    for row in ROWS:
-        cells = [f"{simulated_rate(row, name):.4f} ({row.rates[name]:.4f})" for name in names[:3]]
-        cells.append(f"{as_published(row):.4f} ({row.rates['interleaved']:.4f})")
-        cells.append(f"{simulated_rate(row, 'interleaved'):.4f}")
-        lines.append(f"| {row.model} | {row.p} | {row.m} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(table())

@@ -54,7 +54,7 @@ from simplellm.options import prepare, stories_of_ranks
 sys.path[:0] = ["../primer"]
 import intro
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "welcome-1",
     "How long would this machine need for the computation behind Llama 3.1 405B, if it could hold "
@@ -97,7 +97,7 @@ answer("welcome-2", mine)
 # Half of this course is in one picture. Each light box is a device, and the numbered bars in it are
 # layers of one model.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(layouts())
 
 # %% [markdown]
@@ -118,7 +118,7 @@ show(layouts())
 # The next cell looks at your machine and changes nothing. If something is missing, it prints the
 # command that installs it.
 
-# %%
+# %% tags=["time"]
 doctor()
 
 # %% [markdown]
@@ -172,7 +172,7 @@ def train(steps):
     return losses
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "welcome-3",
     "We draw the loss of every step twice: as one rank sees it, and as the mean of what three "
@@ -193,7 +193,7 @@ of_three = launch(train, ranks=3, args=(steps,), quiet=True)
 together = [sum(losses) / 3 for losses in zip(*of_three, strict=True)]
 apart = max(abs(a - b) for a, b in zip(alone, together, strict=True))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(curves({"one rank": alone, "three ranks": together}, "Three ranks learn what one rank learns"))
 claim.below("nats between the two losses of a step, at most", apart, 1e-4)
 reveal("welcome-3")
@@ -277,7 +277,7 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # | 20 | [Beyond one machine](20_beyond_one_machine.ipynb) | Who starts the ranks, and what does a slow link cost? |
 # | 21 | [Training that never stops](21_training_never_stops.ipynb) | Machines fail every three hours: how does training go on as if they didn't? |
 # | 22 | [In torch's own words](22_torchs_own_words.ipynb) | Do torch's own pieces take the step you wrote by hand? |
-# | 23 | [GPT-2: two ways to split it](23_gpt2_two_ways.ipynb) | Does a split change what a translator learns, and is it faster? |
+# | 23 | [GPT-2: two ways to split it](23_gpt2_two_ways.ipynb) | Does a split change what a translator learns, and what of a pipeline of threads can overlap? |
 # | 24 | [Forensics](24_forensics.ipynb) | The loss curve looks right. How do you find out whether the training is? |
 # <!-- end lessons -->
 #
@@ -285,6 +285,8 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 
 # %% [markdown]
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - What 16,384 GPUs could do in 78 days if none of them ever stopped would take one of them 3,500
 #   years, and a laptop's processor hundreds of thousands at least.

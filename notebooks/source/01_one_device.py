@@ -22,10 +22,9 @@ from itertools import islice
 import torch
 
 from helpers.draw import curves
-from helpers.draw.attention import looks
-from helpers.draw.model import Sizes, llama, surprise
+from helpers.draw.model import Sizes, llama
 from helpers.grade import check
-from helpers.lesson import answer, claim, hover, predict, reveal, show, show_code, vary
+from helpers.lesson import answer, claim, predict, reveal, show, show_code, vary
 from helpers.lesson.scripts import kept_for_backward, train_script
 from simplellm.losses import causalLLMLoss
 from simplellm.models import NAMES, facts, pretrained
@@ -34,7 +33,7 @@ from simplellm.stories import floor, story
 # %%
 sys.path.insert(0, "../primer")
 
-# %%
+# %% jupyter={"source_hidden": true}
 import intro
 
 torch.set_num_threads(1)  # in this lab, one device is one core
@@ -54,7 +53,7 @@ print(story(4, world="small"))
 # gives each piece a number. The set of all pieces is the **vocabulary**. Ours has 1,200: some 400
 # whole words, fragments of words, and the 256 values of a byte, from which any text can be spelled.
 
-# %%
+# %% jupyter={"source_hidden": true}
 options = intro.read_flags([])
 tokenizer = intro.make_tokenizer(options)
 
@@ -74,7 +73,7 @@ print([tokenizer.decode([i]) for i in ids], "of", tokenizer.vocab_size, "pieces"
 # left, 3 **sequences** of 128 tokens. Out comes, for each of the 3 × 128 positions, one score for
 # each piece of the vocabulary that might come next.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(llama(Sizes()))
 
 # %% [markdown]
@@ -92,7 +91,7 @@ show(llama(Sizes()))
 #
 # Let's check the drawing against the real thing.
 
-# %%
+# %% jupyter={"source_hidden": true}
 torch.manual_seed(0)
 net = intro.make_model(options, tokenizer)
 batch = next(intro.stories_of_ranks(options, tokenizer, ranks=3))
@@ -147,7 +146,7 @@ answer("one_device-1", mine)
 best = pretrained("best")[1]
 ids = [tokenizer.eos_id, *tokenizer.encode("There once was a curious girl named Lily. She loved")]
 words = [tokenizer.decode([i]).strip() or "(start)" for i in ids]
-at, found, hidden = words.index("."), [], []
+at, hidden = words.index("."), []
 
 
 def attend(q, k, v, **more):  # each is (batch, heads, tokens, 16)
@@ -156,32 +155,19 @@ def attend(q, k, v, **more):  # each is (batch, heads, tokens, 16)
     scores = scores.masked_fill(future, -math.inf)
     for j in map(words.index, hidden):
         scores[..., j + 1 :, j] = -math.inf
-    weights = scores.softmax(-1)
-    found.append(weights[0])
-    return weights @ v
+    return scores.softmax(-1) @ v
 
 
-# %%
-before = best(torch.tensor([ids]))
 for part in best.modules():
     if hasattr(part, "mix"):  # what mixes the tokens of a block
         part.mix = attend
-apart = (best(torch.tensor([ids])) - before).abs().max().item()
-claim.below("our logits differ from those of its own attention by", apart, 1e-3)
 
-# %%
-heads = {
-    "block 0, head 1": found[0][1][at, : at + 1].tolist(),
-    "block 2, head 3": found[2][3][at, : at + 1].tolist(),
-}
-show(looks(words, heads, "At the period, one head looks at the girl and another at her name"))
 
 # %% [markdown]
-# Where a head looks isn't yet what the model needs. So we hide the word *girl*, in all heads of all
-# blocks. Hiding it from the period alone wouldn't be enough: *named* comes after *girl* and could
-# tell the period what it has read.
+# Now we hide the word *girl*, in all heads of all blocks. Hiding it from the period alone wouldn't
+# be enough: *named* comes after *girl* and could tell the period what it has read.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "one_device-2",
     "With girl hidden, how likely does the model think She is?",
@@ -209,9 +195,11 @@ hidden.clear()
 reveal("one_device-2")
 
 # %% [markdown]
-# Either word will do, and without both the model is sure of the wrong one. It was never told what a
-# girl is, or that Lily is one. The matrices that make queries and keys began as random numbers, as
-# every matrix of the model did, and training made them look for these words.
+# Either word will do. Without both the model is sure of the wrong one, which says nothing about
+# girls: a sentence with two hidden words is an input that it never saw in training, and it falls
+# back on one answer. It was never told what a girl is, or that Lily is one. The matrices that make
+# queries and keys began as random numbers, as every matrix of the model did, and training made them
+# look for these words.
 #
 # ## The loss
 #
@@ -236,7 +224,7 @@ reveal("one_device-2")
 # %%
 loss = causalLLMLoss(net(batch), batch, tokenizer.vocab_size)
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim("nats per token before training", loss.item(), math.log(tokenizer.vocab_size), within=0.02)
 
 # %% [markdown]
@@ -275,10 +263,10 @@ claim.below("the loss after the step", after.item(), loss.item())
 # same pace; ours uses it, and so did Llama 3 (with weight decay, as AdamW). With either optimizer,
 # the learning rate is the number to get right. A training loop is this step over and over:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("primer/intro.py", "train", "for step", "losses.append")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "one_device-4",
     "With two of our blocks, a learning rate of 0.01 works well. We multiply it by ten. Compared "
@@ -301,7 +289,7 @@ named = {f"learning rate {rate}": run for rate, run in rates.items()}
 show(curves(named, "A rate that's too small crawls, and one that's too large jumps"))
 good, tenfold = (sum(rates[rate][-5:]) / 5 for rate in (0.01, 0.1))
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 claim.below("mean loss of the last steps with 0.01, and with 0.1", good, tenfold)
 reveal("one_device-4")
 
@@ -326,7 +314,7 @@ whole = gradient(batch)
 mean = (gradient(batch[0:1]) + gradient(batch[1:2]) + gradient(batch[2:3])) / 3
 largest, difference = whole.abs().max().item(), (whole - mean).abs().max().item()
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("the two differ by less than 1e-5 of the largest gradient", difference, 1e-5 * largest)
 
 # %% [markdown]
@@ -353,7 +341,7 @@ def kept(rows):
 
 of_three, of_one = kept(batch), kept(batch[:1])
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"{of_three / 1e6:.1f} MB for three sequences, {of_one / 1e6:.1f} for one")
 claim("times as many bytes for three", of_three / of_one, 3, within=0.05)
 
@@ -375,7 +363,6 @@ claim("times as many bytes for three", of_three / of_one, 3, within=0.05)
 # loss. With `pieces=3` it takes the batch through the model in three pieces, and neither the losses
 # nor the weights may show it. The check compares your loop with a correct one: the same losses and
 # the same weights, up to rounding, and as many sequences in each forward pass.
-#
 # %%
 check("TR-1")
 
@@ -401,7 +388,7 @@ twenty = ["--steps", quick("20", "2")]
 my_losses["primer/intro.py"], _, _ = train_script("primer/intro.py", twenty)
 apart = max(max(each) - min(each) for each in zip(*my_losses.values(), strict=True))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(curves(my_losses, "Whole or in pieces, your loop or the script's: one curve"))
 claim.below("nats between any two of the three curves, at most", apart, 1e-4)
 
@@ -425,7 +412,7 @@ claim.below("nats between any two of the three curves, at most", apart, 1e-4)
 # so $q$ is known, and the entropy of a story can be computed exactly: it's 54 nats. Divided by the
 # mean length of a story, which we count on 500 of them, it's what we call the **floor**.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "one_device-6",
     "A perfect reader of these stories knows the grammar by heart. Between how many tokens does it "
@@ -438,7 +425,7 @@ predict(
 # %%
 least = floor(tokenizer, world="small")
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"floor {least.nats_per_token:.3f} nats per token, perplexity {least.perplexity:.2f}")
 reveal("one_device-6")
 
@@ -447,7 +434,7 @@ reveal("one_device-6")
 # blocks instead of six here, because they learn faster in a short time, and a learning rate that
 # rises over the first steps, stays, and falls to almost nothing at the end.
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 flags = ["--size", "story", "--lr-schedule", "decay", "--steps", quick("450", "3")]
 losses, teller, trace = train_script("primer/intro.py", flags)
 
@@ -456,7 +443,7 @@ title = "The loss falls fast at first, and then has a long way to the floor"
 show(curves({"two blocks": losses}, title, floor=least.nats_per_token))
 last = sum(losses[-10:]) / len(losses[-10:])
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 print(f"perplexity {math.exp(losses[0]):,.0f} before, {math.exp(last):.1f} after, "
       f"{least.perplexity:.1f} for a perfect reader")  # fmt: skip
 claim.below("nats per token of a perfect reader, and of ours", least.nats_per_token, last)
@@ -464,49 +451,8 @@ claim.below("nats per token of a perfect reader, and of ours", least.nats_per_to
 # %% [markdown]
 # It isn't at the floor yet. It has seen few stories so far, and two blocks may be too few. A third
 # reason won't go away: training sequences cut the stories anywhere, and a model that sees only the
-# second half can't know the child's name. How much does that cost? Take the model that was trained
-# for 41 minutes, and look at its loss at each position of a sequence (at 127 of the 128, because
-# the last has no next token to predict).
-
-# %%
-predict(
-    "one_device-5",
-    "That model is 0.06 nats per token above the floor, as a mean over all positions of such "
-    "sequences. Where does it lose most of this?",
-    "equally everywhere",
-    "at the first positions",
-    "at the last positions, where it has most to remember",
-)
-
-
-# %%
-def loss_by_position(model, batches):
-    total = 0
-    for rows in batches:
-        with torch.no_grad():
-            log_p = model(rows).log_softmax(-1)[:, :-1]
-        total = total - log_p.gather(2, rows[:, 1:, None]).squeeze(2).mean(0)
-    return total / len(batches)
-
-
-other = intro.read_flags(["--seed", "7", "--batch-size", "50"])  # stories it hasn't read
-unread = list(islice(intro.stories_of_ranks(other, tokenizer, 1), quick(6, 1)))
-lost = loss_by_position(best, unread)
-
-# %%
-groups = {start: lost[start : start + 8].mean().item() for start in range(0, 127, 8)}
-title = "A sequence that begins in the middle of a story costs most at its beginning"
-axis = "position in the sequence (means of eight)"
-show(curves({"trained for 41 minutes": groups}, title, floor=least.nats_per_token, x=axis))
-above = lost - least.nats_per_token
-late, mean = above[63:].mean().item(), above.mean().item()
-early = (above[:16].sum() / above.sum()).item()
-claim.below("a half, and the share that's lost in the first 16 of 127 positions", 0.5, early)
-reveal("one_device-5")
-print(f"the cut costs this model {mean - late:.2f} nats; ours, with two blocks and little time, "
-      f"is {last - least.nats_per_token:.2f} above the floor")  # fmt: skip
-
-# %% [markdown]
+# second half can't know the child's name.
+#
 # ## A first story
 #
 # To write, the model gives the probabilities of the next token, we draw one, append it, and ask
@@ -538,70 +484,18 @@ def story_of_mine(temperature, seed):
 vary(story_of_mine, temperature=(1.0, 0, 0.2, 0.4, 0.6, 0.8, 1.5, 2.0), seed=range(10))
 
 # %% [markdown]
-# ## What surprises it
-#
-# The loss is a mean over tokens, and a mean hides a lot. Here is the surprise of every single token
-# in the first paragraph of a story that the model hasn't seen: the darker, the less expected. (With
-# a kernel, point at a token for its probability.)
-
-
-# %% tags=["training"]
-def costs(model, text):
-    """Its tokens as text, and the surprise of each in nats."""
-    ids = [tokenizer.eos_id, *tokenizer.encode(text)]
-    with torch.no_grad():
-        log_p = model(torch.tensor([ids])).log_softmax(-1)[0]
-    nats = [-log_p[t - 1, ids[t]].item() for t in range(1, len(ids))]
-    read = [tokenizer.decode(ids[1:t]) for t in range(1, len(ids) + 1)]
-    return [read[t][len(read[t - 1]) :] for t in range(1, len(ids))], nats
-
-
-unseen = story(1, split="validation", world="small").split("\n")[0]
-tokens, nats = costs(teller, unseen)
-picture = surprise(tokens, nats)
-
-# %% tags=["training"]
-show(picture, live=lambda: hover(picture))
-print(f"mean {sum(nats) / len(nats):.2f} nats")
-
-# %% [markdown]
-# Look where the dark ones are: most of them stand where the grammar makes a choice, such as a name,
-# a color or a place. After "There", "once was a" is free. Where a token is dark although
-# there was no real choice, the model still has something to learn.
-#
-# Try a sentence of your own, such as "Once upon a time, there was a curious hippopotamus.": put it
-# in place of `unseen`.
-
-# %% [markdown]
 # ## The model of the drawing, trained for longer
 #
-# What does more training bring? We've trained the model of the drawing, with its six blocks, for
-# longer, and saved it at three moments. (The first is behind our two blocks above: it has taken 72
-# steps of 1,024 tokens, and they took 450 of 384.)
+# The model with six blocks ships with this lab, saved at three moments of a longer training. The
+# loss is measured on stories that no model was trained on, in sequences of 256 tokens. A sentence
+# is right if the grammar could have written it somewhere.
 
 # %%
-models = {name: pretrained(name)[1] for name in NAMES}
 for name in NAMES:
     f = facts(name)
     right = f"{f['right'] / f['sentences']:4.0%} of its sentences are right"
     words = f"{f['minutes']:5.1f} minutes, {f['tokens']:9,} tokens"
     print(f"{name:<7}{words}, {f['loss']:.2f} nats per token, {right}")
-above = facts("best")["loss"] - least.nats_per_token
-claim.below("nats that the best lies above the floor", above, 0.05)
-
-# %% [markdown]
-# The loss is measured on stories that no model was trained on, in sequences of 256 tokens, where
-# the expensive beginning weighs half as much. A sentence is right if the grammar could have written
-# it somewhere; that doesn't make the story right, so look for a mother who turns into a grandma.
-# Choose a model, a temperature and a seed:
-
-
-# %%
-def story_by(model, temperature, seed):
-    return tell(models[model], temperature, seed)
-
-
-vary(story_by, model=NAMES[::-1], temperature=(0.6, 0, 0.3, 1.0, 1.5), seed=range(10))
 
 # %% [markdown]
 # A checkpoint is also a place to start from. Continuing on new text is called *fine-tuning*, and
@@ -627,16 +521,6 @@ vary(story_by, model=NAMES[::-1], temperature=(0.6, 0, 0.3, 1.0, 1.5), seed=rang
 # \cdot 15.6 \cdot 10^{12} = 3.8 \cdot 10^{25}$, the number with which lesson 00 began. But FLOPs
 # are not seconds.
 
-# %%
-predict(
-    "one_device-7",
-    "How long does backward (B) take in this training, compared with forward (F)?",
-    "less than 1.2 times as long",
-    "1.2 to 1.8 times as long",
-    "1.8 to 2.2 times as long, as the FLOPs say",
-    "more than that",
-)
-
 # %% tags=["time"]
 from helpers.trace import Trace
 
@@ -653,45 +537,20 @@ def seconds(kind):
 
 ratio = min(seconds("B")) / min(seconds("F"))
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 print(f"backward / forward: {ratio:.2f}, each at its fastest")
 for name, steps, seconds_of in ("all", len(losses), trace.duration), ("these", 3, three.duration):
     print(f"{name} steps: {steps * batch.numel() / seconds_of:,.0f} tokens per second")
-reveal("one_device-7", ratio=ratio)
 
 # %% [markdown]
 # On a GPU with matrices of thousands of rows and columns, you'd see a number close to 2. Our
 # matrices are tiny, so probably much of the time isn't spent in them at all: norms, the softmax and
 # the rotary positions do few FLOPs and move much memory, and calling some hundred small operations
-# from Python costs forward more than backward, which runs in C++. Give a single layer a matrix of a
-# decent size, and the 2 comes out:
-
-# %% tags=["time"]
-import time
-
-
-def of_one_layer(width):
-    repeats = quick(12, 2)
-    layer, forward, backward = torch.nn.Linear(width, width, bias=False), [], []
-    x = torch.randn(256, width, requires_grad=True)
-    ones = torch.ones(256, width)
-    for _ in range(repeats):
-        layer.weight.grad = x.grad = None
-        begun = time.perf_counter()
-        y = layer(x)
-        between = time.perf_counter()
-        y.backward(ones)
-        forward.append(between - begun)
-        backward.append(time.perf_counter() - between)
-    return sorted(backward)[repeats // 2] / sorted(forward)[repeats // 2]
-
-
-# %% tags=["time"]
-claim("backward over forward, one layer, 1,024 wide", lambda: of_one_layer(1024), 2, within=0.25,
-      because="caches, and other work on this machine")  # fmt: skip
-
-# %% [markdown]
+# from Python costs forward more than backward, which runs in C++.
+#
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - A step is forward, backward, update. The gradient is that of the loss, and the loss is the mean
 #   surprise per token: it starts at the logarithm of the vocabulary, and no model can get below the

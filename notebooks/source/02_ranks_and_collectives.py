@@ -25,7 +25,6 @@ import torch
 import torch.distributed as dist
 
 from helpers.draw import collectives
-from helpers.draw.meetings import meetings
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.ranks import launch
@@ -83,7 +82,7 @@ def swap():
     return theirs.tolist()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-1",
     "Two ranks run swap(). What happens?",
@@ -95,7 +94,7 @@ predict(
 # %% [markdown]
 # (`on_error="report"` returns what went wrong as a value, so that the notebook can continue.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 display(launch(swap, ranks=2, timeout=10, on_error="report", quiet=True))
 reveal("ranks_and_collectives-1")
 
@@ -138,28 +137,16 @@ def swap_in_turns():
 launch(swap_in_turns, ranks=2, quiet=True)
 
 # %% [markdown]
-# A **space-time diagram** shows why. Each rank has a row, time runs to the right, and an arrow is a
-# message. A message begins only when its send and its receive are both there.
-
-# %%
-both_send = [[("send", 1), ("recv", 1)], [("send", 0), ("recv", 0)]]
-in_turns = [[("send", 1), ("recv", 1)], [("recv", 0), ("send", 0)]]
-
-# %%
-title = "Two sends wait for each other; a send and a receive meet"
-show(meetings({"swap": both_send, "swap_in_turns": in_turns}, title))
-
-# %% [markdown]
-# There are two more cures. `dist.isend` only *starts* to send and returns immediately (that's the
-# i). It returns a handle. Don't touch the tensor until `wait()` on that handle has returned,
-# because gloo reads it straight from your memory. And `dist.batch_isend_irecv` takes a list of
-# sends and receives and starts them together.
+# Now a send always meets a receive. There are two more cures. `dist.isend` only *starts* to send
+# and returns immediately (that's the i). It returns a handle. Don't touch the tensor until `wait()`
+# on that handle has returned, because gloo reads it straight from your memory. And
+# `dist.batch_isend_irecv` takes a list of sends and receives and starts them together.
 #
 # Let's scale the swap up. Five ranks sit in a ring, and each hands its tensor to its right
 # neighbor. Even ranks send first and odd ranks receive first. But five is odd, so ranks 4 and 0 are
 # neighbors *and* both even: rank 4 wants to send to rank 0 while rank 0 wants to send to rank 1.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-2",
     "Five ranks in a ring: even ranks send first, odd ranks receive first. Does every rank get "
@@ -197,21 +184,6 @@ for name, way in exchange.ways().items():
 reveal("ranks_and_collectives-2")
 
 # %% [markdown]
-# In the diagram, follow rank 4. Its send has to wait for rank 0, but rank 0 is busy with its own
-# send to rank 1, which is ready to receive:
-
-
-# %%
-def in_a_ring(n):
-    turns = [[("send", (r + 1) % n), ("recv", (r - 1) % n)] for r in range(n)]
-    return [turn[::-1] if r % 2 else turn for r, turn in enumerate(turns)]
-
-
-# %%
-title = "An odd ring takes one round more than an even one, and it ends"
-show(meetings({"four ranks": in_a_ring(4), "five ranks": in_a_ring(5)}, title))
-
-# %% [markdown]
 # ## Uneven data
 #
 # Many hangs in training have no circle at all. Three ranks train, and after each batch they add up
@@ -229,7 +201,7 @@ def train():
     return "done"
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-3",
     "Ranks 0 and 1 have three batches and rank 2 has two. What happens in the third round?",
@@ -238,7 +210,7 @@ predict(
     "rank 2 stops with an error",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 display(launch(train, ranks=3, timeout=10, on_error="report", quiet=True))
 reveal("ranks_and_collectives-3")
 
@@ -273,7 +245,7 @@ def sums():
     return a.item(), b.item()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-7",
     "Rank 0 calls all_reduce for a and then for b, and rank 1 for b and then for a. What does rank "
@@ -283,7 +255,7 @@ predict(
     "a = 1 and b = 10, as before: the two ranks wait for each other",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 for rank, (a, b) in enumerate(launch(sums, ranks=2, quiet=True)):
     print(f"rank {rank}: a = {a:g}, b = {b:g}")
 reveal("ranks_and_collectives-7")
@@ -301,7 +273,7 @@ reveal("ranks_and_collectives-7")
 # five, filled with -1. The lab usually compares both sides before a message starts, so we switch
 # that off with `checked=False` and see what a plain PyTorch program would do.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-4",
     "What does rank 1 find in its buffer of five numbers?",
@@ -326,19 +298,9 @@ reveal("ranks_and_collectives-4")
 
 # %% [markdown]
 # A program that continues with wrong numbers is worse than one that hangs, because nothing stops
-# it. The wrong *type* is just as quiet. Here rank 1 reads the bits of floating-point numbers as
-# integers, and 1.0 becomes 1,065,353,216:
-
-# %%
-# %%ranks 2 --unchecked
-x = torch.tensor([1.0, 2.0, 3.0]) if rank == 0 else torch.zeros(3, dtype=torch.int32)
-if rank == 0:
-    dist.send(x, 1)
-else:
-    dist.recv(x, 0)
-x.tolist()
-
-# %% [markdown]
+# it. The wrong *type* is just as quiet: a rank that receives the bits of floating-point numbers as
+# integers finds 1,065,353,216 where the other sent 1.0.
+#
 # This is why, in the lessons, ranks compare notes before each message. That costs time, so scripts
 # and measurements go without it. With the comparison on, the same function stops with an error:
 
@@ -371,7 +333,7 @@ launch(two_branches, ranks=3, timeout=10, on_error="report", quiet=True)
 # tensor. Each collective is then one move. In four of them one rank, the **root**, is special (here
 # it's rank 0):
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(collectives(["broadcast", "scatter", "gather", "reduce"]))
 
 # %% [markdown]
@@ -381,7 +343,7 @@ show(collectives(["broadcast", "scatter", "gather", "reduce"]))
 # The collectives that carry a training run have no root: every rank contributes, and every rank
 # receives.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "ranks_and_collectives-5",
     "Reduce-scatter adds up the tensors of all ranks and leaves each rank with one part of the "
@@ -406,7 +368,7 @@ for rank, (everything, part, parts) in enumerate(launch(without_a_root, ranks=3,
     print(f"rank {rank}: all-reduce {everything}, reduce-scatter {part}, then all-gather {parts}")
 reveal("ranks_and_collectives-5")
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 
 # %% [markdown]
@@ -488,6 +450,8 @@ answer("ranks_and_collectives-6", mine)
 
 # %% [markdown]
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - All ranks run the same program, share no memory, and talk in messages.
 # - Don't count on `send` returning before the other side receives: with gloo it never does. If all

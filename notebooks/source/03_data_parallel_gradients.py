@@ -65,12 +65,12 @@ def own_and_mean():
     return own, mean / dist.get_world_size()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 own, parallel = zip(*launch(own_and_mean, ranks=3, quiet=True), strict=True)
 for rank, gradient in enumerate(own):
     print(f"rank {rank}: its last gradients", *(f"{g:.1e}" for g in gradient[-3:]))
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "data_parallel_gradients-1",
     "One device takes the three sequences as one batch. How far is its gradient from the mean that "
@@ -80,7 +80,7 @@ predict(
     "equal, up to rounding",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 whole = intro.read_flags(["--batch-size", "3"])
 tokenizer = intro.make_tokenizer(whole)
 torch.manual_seed(0)
@@ -92,7 +92,7 @@ causalLLMLoss(net(ids), ids, tokenizer.vocab_size).backward()
 one_device = torch.cat([p.grad.flatten() for p in net.parameters()])
 far = max((gradient - one_device).abs().max().item() for gradient in parallel)
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"largest gradient {one_device.abs().max().item():.1e}, largest difference {far:.1e}")
 reveal("data_parallel_gradients-1")
 
@@ -105,7 +105,7 @@ reveal("data_parallel_gradients-1")
 # That's the whole theory of data parallelism. Each rank needs one thing from the others, the **mean
 # of all gradients**, and then every rank takes the same step from the same weights.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(replicas())
 
 # %% [markdown]
@@ -140,7 +140,7 @@ answer("data_parallel_gradients-2", mine)
 # It's easy to forget the division and use the sum instead of the mean. Whether you'd notice depends
 # on the optimizer.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "data_parallel_gradients-3",
     "Every gradient is three times too large. How far does one step move the weights away from "
@@ -195,7 +195,7 @@ check("DP-1")
 # Here is the loop of a data-parallel script. Each rank has made the same model from the same seed,
 # and reads a part of the text of its own.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/gradient_aggr/intro_DP_GA.py", "train", "for step", "optimizer.step()")
 
 # %% [markdown]
@@ -203,7 +203,7 @@ show_code("DP/gradient_aggr/intro_DP_GA.py", "train", "for step", "optimizer.ste
 # those of lesson 01. What else differs between the two scripts is set-up, such as which part of the
 # text a rank reads:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_diff("primer/intro.py", "DP/gradient_aggr/intro_DP_GA.py", context=1)
 
 # %% [markdown]
@@ -212,7 +212,7 @@ show_diff("primer/intro.py", "DP/gradient_aggr/intro_DP_GA.py", context=1)
 # One device and three ranks train from the same weights on the same stories, with SGD. From here
 # on, the ranks use *your* function.
 
-# %%
+# %% jupyter={"source_hidden": true}
 SCRIPT = "DP/gradient_aggr/intro_DP_GA.py"
 steps = ["--steps", quick("40", "2"), "--optimizer", "sgd", "--lr", "0.1"]
 one = [*steps, "--batch-size", "3", "--like-ranks", "3"]
@@ -229,7 +229,7 @@ before, after = net.state_dict(), trained.state_dict()  # net never took a step
 moved = max(distances(after, before).values())
 difference = max(distances(after, ours[0][1].state_dict()).values())
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"in {len(losses)} steps the weights moved by up to {moved:.2g}")
 claim.below("they differ by less than a thousandth of that", difference, 1e-3 * moved)
 
@@ -269,7 +269,7 @@ print(f"{size:,} gradients of 4 bytes: {4 * size / 1e6:.1f} MB in every all-redu
 # to rank 0, which adds them up and sends the sum back to each. Rank 0 then sends $n-1$ whole
 # tensors, while all the others wait.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "data_parallel_gradients-4",
     "Four ranks, each with a tensor of 4 MB, and you may organize the messages as cleverly as you "
@@ -309,7 +309,7 @@ show(ring_picture(4, 1), live=live)
 # the steps with three ranks; a frame marks the part that has just arrived, and green parts are
 # finished.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(ring_table(3))
 reveal("data_parallel_gradients-4")
 
@@ -400,7 +400,7 @@ times = launch(ping_pong, ranks=2, args=(sizes, quick(30, 5)), quiet=True, check
 link = fit(times)
 _ = remember(link)  # later lessons read it again
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 print(f"alpha = {1e6 * link.alpha:.0f} µs, 1/beta = {1e-9 / link.beta:.2f} GB/s")
 print(f"a message of {link.alpha / link.beta:,.0f} bytes is half latency, half transfer")
 
@@ -408,7 +408,7 @@ print(f"a message of {link.alpha / link.beta:,.0f} bytes is half latency, half t
 fitted = {size: 1e3 * link.seconds(size) for size in sizes}
 measured = {size: 1e3 * seconds for size, seconds in times.items()}
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(
     curves(
         {"measured": measured, "alpha + beta S": fitted},
@@ -433,7 +433,7 @@ show(
 # Then half of the ranks that are left do the same, and so on, until rank 0 has the sum after
 # $\lceil\log_2 n\rceil$ steps. The sum goes back to all ranks the same way in reverse.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(ways(8))
 
 # %% [markdown]
@@ -451,7 +451,7 @@ show(ways(8))
 # receiver busy. A latency of distance doesn't: messages from other continents can arrive at the
 # same time, and then a star of short ones takes little longer than two messages.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "data_parallel_gradients-6",
     "Eight ranks, a latency of 50 ms, 5 MB/s. Which way is fastest for 400 bytes, and which "
@@ -561,7 +561,7 @@ for length in (400, 1_000_000):
         )
 best = {length: min(ways, key=lambda w: real[w, length]) for length in (400, 1_000_000)}
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 claim.same("the fastest for 400 bytes", best[400], "tree")
 claim.same("the fastest for 1,000,000 bytes", best[1_000_000], "ring")
 reveal("data_parallel_gradients-6")
@@ -570,7 +570,7 @@ reveal("data_parallel_gradients-6")
 grid, names = [400 * 1.2**k for k in range(44)], ("star", "tree", "ring")
 lines = {w: {s: slow.all_reduce_seconds(s, racers, w) for s in grid} for w in names}
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "Short tensors travel best by tree, long ones by ring"
 show(curves(lines, title, x="bytes of the tensor", y="time of an all-reduce (s)", log="xy"))
 
@@ -689,7 +689,7 @@ for name, link_rate in {"NVLink, in the node": 450e9, "a network card": 50e9}.it
     peak, reached = (data_parallel_tokens(any_model, rate, link_rate) for rate in (989e12, 400e12))
     print(f"{name:20} {peak:7,.0f} tokens at the peak, {reached:6,.0f} at the rate reached")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "data_parallel_gradients-7",
     "Llama 3 405B trained on 16,384 H100s with 16.8 million tokens a step. Suppose each GPU were a "
@@ -773,7 +773,7 @@ send = 2 * (RANKS - 1) / RANKS * 2 * P / B
 lines = {"backward": {t: 4 * P * t / F for t in grid}, "averaging": {t: send for t in grid}}
 lines["both, overlapped"] = {t: predicted_step(t, True) - 2 * P * t / F for t in grid}
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 title = f"From {bound:,.0f} tokens on four ranks, all averaging but one layer's hides"
 show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy"))
 
@@ -821,7 +821,7 @@ show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy
 flags = ["--steps", quick("10", "4")]
 traces = [trace for _, _, trace in train_script(SCRIPT, flags, ranks=2, checked=False)]
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(last_steps(with_waits(traces[0].merged(traces[1])), 3))
 
 # %% [markdown]
@@ -844,6 +844,8 @@ answer("data_parallel_gradients-9", mine)
 
 # %% [markdown]
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - Data parallel: every rank holds the whole model and reads its own part of the data. After
 #   backward, an all-reduce leaves every rank with the mean gradient, and all take the same step.

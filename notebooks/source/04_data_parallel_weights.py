@@ -47,7 +47,7 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # In the script, very little changes. Every rank takes a step with its own gradient, and then the
 # ranks average what came out:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_diff("DP/gradient_aggr/intro_DP_GA.py", "DP/weight_aggr/intro_DP_WA.py", context=1)
 
 # %% [markdown]
@@ -67,7 +67,7 @@ show_diff("DP/gradient_aggr/intro_DP_GA.py", "DP/weight_aggr/intro_DP_WA.py", co
 #   g_r$, and then $W_r = W - \lambda m_r$. Each rank has its own buffer, and these aren't averaged.
 # - **Adam** divides each entry of the gradient by its typical size over the last steps.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "data_parallel_weights-1",
     "Every rank takes its own step, then all average their weights. With which optimizers is that "
@@ -104,7 +104,7 @@ def flat(net):
     return torch.cat([p.detach().flatten() for p in net.parameters()])
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/weight_aggr/local_steps.py", "average")
 
 
@@ -134,13 +134,13 @@ OPTIMIZERS = {
 }
 gaps = {name: both_ways(make, quick(20, 3)) for name, make in OPTIMIZERS.items()}
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("SGD and momentum: the largest gap", max(gaps["SGD"] + gaps["momentum"]), 1e-11)
 claim.below(
     "a tenth, and Adam's gap after one step, as a share of the distance", 0.1, gaps["Adam"][0]
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "SGD and momentum agree up to rounding; Adam ends elsewhere from the first step"
 show(curves(gaps, title, y="gap / distance from the start", log="y"))
 reveal("data_parallel_weights-1")
@@ -160,7 +160,7 @@ reveal("data_parallel_weights-1")
 #
 # The numerators agree: both come to the mean of the gradients. The denominators don't.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "data_parallel_weights-2",
     "Three ranks, Adam, and gradients that are mostly noise. How long is a step of averaged "
@@ -185,20 +185,15 @@ matrices = mean(ratio for name, ratio in short.items() if "proj" in name)
 
 # %%
 claim("length of a step, averaged weights over averaged gradients", matrices, 3**-0.5)
-ends = short["model.embed_tokens.weight"], short["lm_head.weight"]
-print(f"and at the ends: the embedding {ends[0]:.2f}, the head {ends[1]:.2f}")
 reveal("data_parallel_weights-2", ratio=matrices)
 
 # %% [markdown]
 # So with Adam, averaging weights is a different algorithm. In the matrices inside the blocks its
-# steps are shorter by about $\sqrt n$, and a larger learning rate makes up for that. (In general
-# the ratio is $\sqrt{(G^2 + \sigma^2/n)/(G^2 + \sigma^2)}$, so 0.605 means that $G^2$ is only 5 %
-# of $\sigma^2$.) But not everywhere. The embedding gets even shorter steps, since a row whose token
-# only one rank has read is moved by that rank alone, and divided by three: 1/3 for such rows, 0.58
-# for those that all have read, 0.49 for the mix. The head hardly loses any: most of its rows get
-# the same push from all ranks, "less of this token", and where there's no noise the ratio is 1. No
-# single learning rate makes up for all of them, least of all in a model as small as ours, where
-# embedding and head hold three quarters of the weights.
+# steps are shorter by about $\sqrt n$, and a larger learning rate makes up for that. But not
+# everywhere: the embedding, where a row's token may have been read by one rank alone, gets even
+# shorter steps, and the head hardly loses any. No single learning rate makes up for all of them,
+# least of all in a model as small as ours, where embedding and head hold three quarters of the
+# weights.
 #
 # If you compare the two methods at *one* learning rate, at least one of them gets a rate that
 # doesn't suit it: what's right for averaged gradients is too small for averaged weights.
@@ -243,7 +238,7 @@ alone = intro.read_flags([*SMALL, "--like-ranks", "3"])
 one_device = flat(intro.train(alone, say=lambda step, loss: None)[1])
 between, away = (first - second).abs().max().item(), (first - one_device).abs().max().item()
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.same("rank 0 has the weights of rank 1, to the last bit", between == 0)
 claim.below("and those of one device, up to", away, 1e-4)
 
@@ -255,7 +250,7 @@ claim.below("and those of one device, up to", away, 1e-4)
 # **Local SGD** ([Stich 2019](https://arxiv.org/abs/1805.09767)), and the number of local steps is
 # usually called $H$.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(drift())
 
 # %% [markdown]
@@ -320,7 +315,7 @@ def nesterov(net, rate=0.7, momentum=0.6):
 # begins with a **warm-up**: one device takes 96 steps with one sequence each. From this common
 # start the replicas go on, each with a fresh Adam, and again in one process:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/weight_aggr/local_steps.py", "local_training")
 
 # %% [markdown]
@@ -350,10 +345,10 @@ gains = [new - old for new, old in zip(recorded["DiLoCo, every 16 steps"][RATE],
 # every single one, with a sixteenth of the bytes, and with each of the three seeds. Would you
 # publish it?
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("DiLoCo minus weights every step, the largest of three seeds, and 0", max(gains), 0)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "data_parallel_weights-4",
     "Now each method may choose its own learning rate. What becomes of DiLoCo's lead over "
@@ -369,7 +364,7 @@ best = {name: local_steps.best(row) for name, row in recorded.items()}
 tuned = {name: recorded[name][best[name]] for name in recorded}
 fair = mean(tuned["DiLoCo, every 16 steps"]) - mean(tuned["weights, every step"])
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "Each method has its own best learning rate, and at 0.002 averaged weights are far from it"
 show(curves(curve, title, x="learning rate", y="loss on new text (nats per token)", log="x"))
 
@@ -395,17 +390,12 @@ reveal("data_parallel_weights-4", fair=fair)
 # against 0.006), because its outer momentum makes steps *longer*. In the long run, a change that
 # keeps its direction is multiplied by $\eta/(1-\mu) = 0.7/0.4 = 1.75$. A rate 1.5 times as large
 # for plain averaging is enough to turn the headline around: after every step at 0.003, it's ahead
-# of DiLoCo at 0.002 with every seed. (With the same rate for both, DiLoCo leads on average up to
-# 0.004, and at 0.006 it's behind with every seed.)
-#
-# (Each rate was chosen on the text on which it's then judged, which flatters all methods a little.
-# DiLoCo's $\eta$ and $\mu$ weren't tuned.)
+# of DiLoCo at 0.002 with every seed.
 #
 # What is left when each has its own rate? Averaging less often costs loss, as the ranks drift
-# apart, and DiLoCo recovers part of it. (With 64 local steps instead of 16, it sends a quarter of
-# the bytes and loses another 0.15 nats.)
+# apart, and DiLoCo recovers part of it.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "data_parallel_weights-5",
     "Both average every 64 steps, each at its own best learning rate. Compare DiLoCo with plain "
@@ -423,7 +413,7 @@ for n in (16, 64):
     print(f"every {n} steps, DiLoCo minus plain averaging, seed by seed: {told}")
 spread = max(old) - min(old)
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"two seeds of one method differ by up to {spread:.2f}")
 claim.below("the largest change of the three seeds (every 64 steps), and 0", max(by_seed), 0)
 reveal("data_parallel_weights-5", gain=-mean(by_seed), spread=spread)
@@ -448,7 +438,7 @@ for name, losses in tuned.items():
     found[name.removesuffix(" steps")] = Point(size * 256 / every, above, kind)
 cost = mean(tuned["DiLoCo, every 16 steps"]) - mean(tuned["gradients, every step"])
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = f"DiLoCo every 16 steps: a sixteenth of the bytes, {cost:.2f} nats above averaged gradients"
 show(points(found, title, x="MB that a rank sends", y="nats above averaged gradients"))
 
@@ -521,7 +511,7 @@ def local_sgd(group, every=16):
             group.all_reduce(group.weights())
 
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 for method in (gradients_every_step, local_sgd):
     print(f"{method.__name__:20}", score(method, budget=MINUTES))
 
@@ -533,13 +523,15 @@ for method in (gradients_every_step, local_sgd):
 # float16 half of float32), only some of the layers at a time, a different learning rate for
 # `group.optimizers`, or one that changes as the time runs out. The check takes one of three seeds,
 # and its score is how far you are below what `local_sgd` has reached with the same one: 0.04 nats
-# pass, and the largest margin in the class wins.
+# pass.
 
 # %% tags=["training"]
 check("DP-8")
 
 # %% [markdown]
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - Averaging weights after each step is averaging gradients, if all start alike and the step is
 #   linear in the gradient: SGD, with or without momentum.

@@ -26,11 +26,10 @@ import time
 import torch
 import torch.distributed as dist
 
-from helpers.draw.stages import Piece, cut, stages
+from helpers.draw.stages import stages
 from helpers.grade import check
 from helpers.hang.monitor import record_messages
 from helpers.lesson import answer, claim, predict, reveal, show, show_diff
-from helpers.lesson.cutting import cuts
 from helpers.lesson.scripts import distances, kept_for_backward, train_script
 from helpers.ranks import find_place, launch
 
@@ -84,7 +83,7 @@ activation = parts[0](ids)
 shape = " × ".join(map(str, activation.shape))
 everything = 4 * sum(p.numel() for p in net.parameters())
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"one activation: {shape} numbers, {4 * activation.numel() / 1e3:.0f} kB")
 print(f"all gradients, which data parallelism would average: {everything / 1e3:.0f} kB")
 
@@ -106,7 +105,7 @@ answer("naive_pipeline-7", mine)
 # and a message carries numbers without any record of where they came from. So at the boundary
 # between two devices, the chain that `loss.backward()` would follow is broken.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "naive_pipeline-1",
     "The last stage has computed its loss and its own gradients. What must it send to the stage "
@@ -158,7 +157,7 @@ claim.below("largest difference from the gradients of the whole model", far, 1e-
 # shape of $y$. The left equation yields the stage's own gradients; the right one is what it sends
 # further back. `y.backward(gradient)` computes both at once.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(stages((2, 2, 2), shape))
 
 # %% [markdown]
@@ -167,7 +166,7 @@ show(stages((2, 2, 2), shape))
 # In the script, the training loop hardly changes. Forward and backward of a batch move into one
 # function, because there are now messages in between:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_diff("primer/intro.py", "PP/naive/intro_PP_naive.py", context=1)
 
 # %% [markdown]
@@ -188,7 +187,7 @@ check("PP-1")
 # on the same batches for comparison. Both use plain SGD, because there a wrong gradient shows in
 # the weights (Adam would hide a wrong scale, as lesson 03 showed).
 
-# %%
+# %% jupyter={"source_hidden": true}
 flags = ["--steps", quick("30", "3"), "--optimizer", "sgd", "--lr", "0.3"]
 losses, whole, _ = train_script("primer/intro.py", flags)
 ranks = train_script("PP/naive/intro_PP_naive.py", flags, ranks=3)
@@ -209,7 +208,7 @@ print(f"last loss: one device {losses[-1]:.4f}, pipeline {ranks[-1][0][-1]:.4f}"
 # Memory was the point, so let's count it. A rank keeps its own stage's weights, gradients and
 # optimizer states, plus, between forward and backward, whatever autograd saves.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "naive_pipeline-2",
     "Three stages, Adam, batches of three sequences. How much of one device's memory does the "
@@ -243,7 +242,7 @@ for who, module, batch in rows:
     memory[who] = each, each, 2 * each, saved_bytes(module, batch, ids)
 share = max(sum(memory[f"rank {rank}"]) for rank in range(3)) / sum(memory["one device"])
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(
     f"{'kB':12}",
     *(f"{each:>11}" for each in ("weights", "gradients", "Adam", "activations", "all")),
@@ -251,7 +250,7 @@ print(
 for who, sizes in memory.items():
     print(f"{who:12}", *(f"{size / 1e3:11,.0f}" for size in (*sizes, sum(sizes))))
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("share of one device's memory: a third, and the fullest rank", 1 / 3, share, 0.1)
 claim.below("share of one device's memory: the fullest rank, and a half", share, 0.5)
 reveal("naive_pipeline-2", share=share)
@@ -264,7 +263,7 @@ reveal("naive_pipeline-2", share=share)
 #
 # ## Where the time goes
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "naive_pipeline-3",
     "Three ranks, one batch after the other, equal stages, free messages. What share of the time "
@@ -277,7 +276,7 @@ predict(
 # %%
 plan = simulate(naive(3), Costs(forward=1, input_grad=1, weight_grad=1))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(plan.trace)
 print(f"a step takes {plan.step_time:g} s, and each rank computes {plan.busy[0]:g} s of it")
 reveal("naive_pipeline-3", share=plan.bubble())
@@ -375,124 +374,13 @@ claim("seconds of the step", step.duration, 3 * (FORWARD + BACKWARD), unit=" s")
 #
 # ## Which rank has the most work?
 #
-# Two of six equal layers for each rank sounds fair. Is it?
-
-# %%
-predict(
-    "naive_pipeline-4",
-    "With a vocabulary of 4,096 tokens, cut 2 + 2 + 2, the embedding with rank 0 and the head with "
-    "rank 2. Which rank takes longest to compute?",
-    "rank 0: the embedding is a large table",
-    "rank 2: the head is a large matrix",
-    "no rank: layers are all that counts",
-)
-
-# %% [markdown]
-# To find out, we time each of the three kinds of pieces on its own. Cut a model into 0 + 6 + 0
-# layers, and these are its parts: an embedding, six layers, a head with the loss. We take the
-# larger tokenizer of this lab, with 4,096 tokens, so that the head is large enough to see.
-
-
-# %%
-def seconds(stage, x, ids):
-    """The best of several: the processor's seconds of forward, and of backward."""
-    best = (9.0, 9.0)
-    for _ in range(quick(30, 2)):
-        start = time.process_time()  # what other programs do meanwhile doesn't count
-        y = run(stage, x, ids)
-        middle = time.process_time()
-        y.backward(torch.ones_like(y))
-        best = min(best[0], middle - start), min(best[1], time.process_time() - middle)
-    return best
-
-
-# %% tags=["time"]
-large = intro.read_flags(["--batch-size", "3", "--tokenizer", "stories-4096"])
-large_net = intro.make_model(large, intro.make_tokenizer(large))
-text = next(intro.stories_of_ranks(large, intro.make_tokenizer(large), ranks=1))
-
-# %% tags=["time"]
-three_parts = slice_stages(large_net, [0, 6, 0])
-vectors = three_parts[0](text).detach().requires_grad_()
-pieces = []
-for stage, x, count in zip(three_parts, (text, vectors, vectors), (1, 6, 1), strict=True):
-    memory = 16 * sum(p.numel() for p in stage.parameters()) + saved_bytes(stage, x, text)
-    forward, backward = (took / count for took in seconds(stage, x, text))
-    pieces.append(Piece(forward, backward, memory / count))
-embedding, layer, head = pieces
-
-# %% tags=["time"]
-for name, piece in zip(("embedding", "one layer", "head"), pieces, strict=True):
-    print(
-        f"{name:10} forward {1e3 * piece.forward:5.2f} ms, backward {1e3 * piece.backward:5.2f} ms"
-    )
-
-# %% [markdown]
-# Here the model is cut into three equal stages, and the cuts can be moved. Look for the one whose
-# longest bar is shortest:
-
-# %% tags=["time"]
-sliders = cuts(6, *pieces, counts=(2, 2, 2))
-show(sliders.picture(), live=lambda: sliders)
-worth = head.seconds / layer.seconds
-
-# %% tags=["time"]
-claim.below("seconds of a layer, and of the head", layer.seconds, head.seconds, spread=0.2)
-reveal("naive_pipeline-4", worth=worth)
-
-# %% [markdown]
-# An embedding only looks up rows, which costs little: here less than a tenth of a layer. The head
-# multiplies every vector by a matrix with a row for every token of the vocabulary, and a softmax
-# over all of them follows. In the naive pipeline this imbalance costs nothing, because $T$ is the
-# sum of all stages anyway. But as soon as several pieces of a batch are under way at once (lesson
-# 06), the slowest stage sets the pace for all. A loop tries all cuts:
-
-
-# %% tags=["time"]
-def slowest_first(counts):
-    times = [layer.seconds * count for count in counts]
-    times[0] += embedding.seconds
-    times[-1] += head.seconds
-    return sorted(times, reverse=True)
-
-
-every_cut = [(a, b, 6 - a - b) for a in range(7) for b in range(7 - a)]
-best = min(every_cut, key=slowest_first)
-show(cut(best, *pieces))
-
-# %% [markdown]
-# An even share is a third of the six layers and the head. If the head alone takes about as long as
-# that, the last rank shouldn't hold any layer beside it. Does that hold for real ranks? Three
-# processes run your function on both cuts, and we ask what share of the processor's time the
-# busiest rank takes. (Messages take some of it on each rank, so the shares come out a little
-# different.)
-
-
-# %% tags=["time"]
-def run_cut(counts, steps):
-    torch.set_num_threads(1)  # a rank is one core, however many the machine has
-    place, best = find_place(), 9.0
-    stage, silent = slice_stage(large_net, place.rank, counts), Recorder(place.rank, enabled=False)
-    for _ in range(steps):
-        begun = time.process_time()  # waiting for a message costs none
-        intro_PP_naive.forward_backward(stage, text, place, silent)
-        best = min(best, time.process_time() - begun)
-    return best
-
-
-def busiest(counts):
-    times = launch(run_cut, 3, args=(counts, quick(15, 3)), quiet=True, checked=False)
-    return max(times) / sum(times)
-
-
-# %% tags=["time"]
-for counts in ((2, 2, 2), best):
-    times = slowest_first(counts)
-    words = f"{counts}: share of the computing on the busiest rank"
-    claim(words, lambda counts=counts: busiest(list(counts)), times[0] / sum(times), within=0.2,
-          because="a rank also spends time on its messages")  # fmt: skip
-
-# %% [markdown]
+# Two of six equal layers for each rank sounds fair. But the first rank has the embedding as well,
+# and the last one the head with the loss. An embedding only looks up rows, which costs little. The
+# head multiplies every vector by a matrix with a row for every token of the vocabulary. In the
+# naive pipeline this imbalance costs nothing, because $T$ is the sum of all stages anyway. But as
+# soon as several pieces of a batch are under way at once (lesson 06), the slowest stage sets the
+# pace for all.
+#
 # How much does the head matter in a real model? A product takes 2 FLOPs for each weight and token,
 # so we can count weights instead of timing them. The head has one for each number of a vector and
 # each token of the vocabulary. A layer has four matrices in attention (K and V are narrower,
@@ -500,7 +388,7 @@ for counts in ((2, 2, 2), best):
 
 # %%
 models = {  # vocabulary, width, width inside SwiGLU, heads of keys and values per head of queries
-    "this model": (4096, 64, 256, 1),
+    "this model": (1200, 64, 256, 1),
     "Llama 3 8B": (128_256, 4096, 14_336, 1 / 4),
     "Llama 3 405B": (128_256, 16_384, 53_248, 1 / 16),
 }
@@ -510,10 +398,8 @@ for name, (vocabulary, d, f, shared) in models.items():
 
 # %% [markdown]
 # The wider the model, the less the head weighs, because a layer grows with $d^2$ and the head only
-# with $d$. (Our head takes less time than its weights say, probably because our layers are so small
-# that much of their time isn't spent in products.) In Llama 3 8B it's still a problem for the cut.
-# An even share of the work is (layers + head) / stages, so the last stage should hold an even share
-# minus the head, counted in layers.
+# with $d$. In Llama 3 8B it's still a problem for the cut. An even share of the work is (layers +
+# head) / stages, so the last stage should hold an even share minus the head, counted in layers.
 #
 # **Llama 3 8B has 32 layers. Cut into four stages, how many should the last one hold, so that its
 # computing comes closest to an even share?** Take 2.4 layers for the head.
@@ -531,6 +417,8 @@ answer("naive_pipeline-5", mine)
 # and beside them an embedding of 2.1 billion parameters.
 #
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - A pipeline cuts the model into stages, one per device, so each device needs room only for its
 #   own stage. What travels grows with the tokens of the batch, but not with the stage.

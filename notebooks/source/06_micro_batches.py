@@ -30,7 +30,7 @@ from helpers.lesson import answer, claim, predict, reveal, show, show_code, show
 from helpers.lesson.scripts import distances, train_script
 from helpers.pipeline import Pace, run_paced
 from helpers.ranks import launch
-from helpers.schedules import gpipe, in_flight, messages, naive, one_f_one_b, parse, waves
+from helpers.schedules import gpipe, in_flight, messages, naive, one_f_one_b, parse
 from helpers.simulate import simulate
 from simplellm.losses import causalLLMLoss
 from simplellm.slicing import whole_weights
@@ -95,7 +95,7 @@ for name, parts, weights in (
 # %%
 print(gpipe(4, 3))
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "micro_batches-1",
     "GPipe with four stages and eight micro-batches. Backward takes twice as long as forward, and "
@@ -108,7 +108,7 @@ predict(
 # %%
 plan = simulate(gpipe(4, 8))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(plan.trace)
 print(f"idle for {plan.bubble():.4f} of the time")
 reveal("micro_batches-1")
@@ -146,7 +146,7 @@ for p, m in ((4, 8), (4, 32), (16, 32)):
 many = [1, 2, 4, 8, 16, 32]
 bubbles = {f"{p} stages": {m: simulate(gpipe(p, m)).bubble() for m in many} for p in (2, 4, 8)}
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "The bubble shrinks with the micro-batches and grows with the stages"
 show(curves(bubbles, title, x="micro-batches", y="bubble, as a share of the total", log="x"))
 
@@ -188,7 +188,7 @@ check("PP-2")
 # twelve sequences in four micro-batches. One device trains on the same batches for comparison. Both
 # use plain SGD, because Adam would hide a wrong factor, as we saw in lesson 03.
 
-# %%
+# %% jupyter={"source_hidden": true}
 common = ["--batch-size", "12", "--optimizer", "sgd", "--lr", "0.3"]
 common += ["--steps", quick("12", "2")]
 alone, whole_model, _ = train_script("primer/intro.py", common)
@@ -226,7 +226,7 @@ compare_with_one_device(by_gpipe)
 # values, SwiGLU's gate and up, and what goes into the norms, in 2 bytes each. (Fused kernels
 # compute the scores and the SiLU again. Lesson 09 counts them one by one.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 from helpers.cost import layer_activations, read_config
 
 # %%
@@ -236,7 +236,7 @@ large = read_config({"model_type": "llama", **sizes})
 one = 8 * layer_activations(large, batch=1, sequence=8192, fused=True)
 weights = 8 * 2 * 3.19e9  # 2 bytes for each parameter of eight layers
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"one micro-batch {one / 1e9:.0f} GB, the weights {weights / 1e9:.0f} GB")
 
 # %% [markdown]
@@ -245,7 +245,7 @@ print(f"one micro-batch {one / 1e9:.0f} GB, the weights {weights / 1e9:.0f} GB")
 # for only *four* micro-batches, not eight. You may reorder the work of each rank as you like, but
 # every F and every B has to be done.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "micro_batches-3",
     "Four stages, eight micro-batches, and no rank may keep more than four of them. What's the "
@@ -261,7 +261,7 @@ predict(
 # %%
 pair = {each.name: simulate(each).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(kept(pair, "Same work, same 33 s, and half the activations or less"))
 reveal("micro_batches-3")
 
@@ -351,7 +351,7 @@ def only_messages(schedule):
             dist.recv(x, message.peer)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 for build in (gpipe, one_f_one_b):
     job = launch(only_messages, 3, (build(3, 4),), timeout=10, on_error="report", quiet=True)
     print(f"{build(3, 4).name}: {'all messages arrived' if job.ok else 'stopped'}")
@@ -359,27 +359,14 @@ show(job)
 
 # %% [markdown]
 # It's the swap of lesson 02. The order of the *work* is fine; the blocking sends are the mistake.
-# Because a schedule is just data, we don't need real ranks to find that out. The check that every
-# schedule has to pass can also be run with blocking messages:
-
-# %%
-from helpers.schedules import BadSchedule
-from helpers.schedules import check as check_schedule
-
-# %%
-try:
-    check_schedule(one_f_one_b(3, 4), blocking=True)
-except BadSchedule as problem:
-    print(problem)
-
-# %% [markdown]
+#
 # The cure is in the report: start the send with `dist.isend`, which returns at once, and keep the
 # tensor until the message has left. Megatron-LM solves the same problem with a fused call,
 # `send_forward_recv_backward`, that starts the send and the receive together.
 #
 # Here is how the order differs from GPipe's:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_orders(gpipe(4, 8), one_f_one_b(4, 8))
 
 # %% [markdown]
@@ -402,7 +389,7 @@ compare_with_one_device(by_1f1b)
 # %% [markdown]
 # As a plan, 1F1B is a few lines. On rank $r$ of $p$, `ahead` is $p - 1 - r$:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("helpers/schedules/builders.py", "_in_turn")
 
 # %% [markdown]
@@ -437,7 +424,7 @@ def a_paced_step(schedule):
 for schedule in quick((naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8)), (one_f_one_b(4, 8),)):
     predicted, measured = a_paced_step(schedule)
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 from helpers.timeline import compare
 
 both = compare(predicted.trace, measured.trace)
@@ -463,7 +450,7 @@ rank 2: F0 B0 F1 B1 F2 B2 F3 B3
 """
 done = simulate(parse(text))
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"{done.step_time:g} s, bubble {done.bubble():.0%}, keeps {in_flight(done.schedule)}")
 show(done.trace)
 
@@ -472,6 +459,8 @@ show(done.trace)
 # micro-batch? Every action needs its input to be there, and the check reports where it isn't:
 
 # %%
+from helpers.schedules import BadSchedule
+
 careful = text.replace("F0 F1 F2 B0", "F0 B0 F1 F2")
 try:
     simulate(parse(careful))
@@ -496,56 +485,16 @@ answer("micro_batches-6", mine)
 # complete, press *run it on real ranks*: real processes run your plan, train a LLaMA with it, and
 # compare its gradients with one device's. (Without a kernel you see a half-finished plan.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 from helpers.play import play
 
 game = play("cap")
 show(game.picture(), live=lambda: game)
 
 # %% [markdown]
-# With a running kernel the next cell shows sliders: the schedule, the stages, the micro-batches,
-# the times, the network and the memory. Hover over a gap, and it tells you what the rank is waiting
-# for. When does the bubble of 1F1B fall below a tenth? What does a slow network change?
-
-# %%
-from helpers.timeline import explore
-
-sliders = explore(schedule="1F1B", ranks=4, micro_batches=8)
-show(sliders.picture(), live=lambda: sliders)
-
-# %% [markdown]
-# ## When the batch is larger than the memory
-#
-# There's an older way to get by with little memory. Let GPipe take four micro-batches, empty the
-# pipeline, take four more, and update the weights only then: the gradients of both halves add up.
-# It's gradient accumulation, with a pipeline in place of the single device. In our scripts each
-# such round is a *wave*, and `intro_PP_microbatches.py --waves 2` runs it.
-
-# %%
-predict(
-    "micro_batches-7",
-    "GPipe in two rounds of four micro-batches keeps at most four, as 1F1B does. How long does the "
-    "step take, for the same eight micro-batches on four stages?",
-    "33 s",
-    "42 s",
-    "66 s",
-)
-
-# %%
-rounds = simulate(waves(gpipe(4, 4), 2))
-
-# %%
-show(rounds.trace)
-print(f"{rounds.step_time:g} s, keeps {in_flight(rounds.schedule)}")
-reveal("micro_batches-7")
-
-# %% [markdown]
-# Each round pays the whole bubble again. That's why large runs make one long 1F1B step out of the
-# entire batch of a pipeline, whose memory doesn't grow with $m$, rather than accumulate over
-# several short ones.
-
-# %% [markdown]
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - Cut the batch into micro-batches, and the stages work at the same time. Weight each micro-batch
 #   by its tokens, and the gradient is that of the whole batch.

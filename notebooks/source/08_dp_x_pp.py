@@ -22,22 +22,19 @@ import sys
 
 import torch
 
-from helpers.cluster import Layout, estimate, preset
-from helpers.cost import ModelConfig
-from helpers.draw import compare, curves, process_grid
+from helpers.draw import compare, process_grid
 from helpers.draw.machines import machines
 from helpers.grade import check
 from helpers.grid import Grid
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.lesson.scripts import distances, train_script
 from helpers.network import Link
-from helpers.schedules import breadth_first, eager, one_f_one_b
+from helpers.schedules import one_f_one_b
 from helpers.simulate import Costs, simulate
 from helpers.timeline import Clickable
 from helpers.trace import Trace, with_waits
 
 # %%
-from simplellm.losses import causalLLMLoss
 from simplellm.slicing import whole_weights
 
 sys.path[:0] = ["../primer", "../DP_PP"]
@@ -54,7 +51,7 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # whole model, cut into three stages. Ranks 0, 1 and 2 are the first row, ranks 3, 4 and 5 the
 # second, and each row reads its own stories.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "dp_x_pp-1",
     "Rank 1 has finished its backward. With whom does it average its gradients?",
@@ -68,7 +65,7 @@ grid = Grid(dp=2, pp=3)
 names = {"all": None} | {f"rank {rank}": rank for rank in range(grid.size)}
 pictures = {name: process_grid(2, 3, rank) for name, rank in names.items()}
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(pictures["rank 1"], live=lambda: Clickable(pictures))
 reveal("dp_x_pp-1")
 
@@ -115,7 +112,7 @@ check("DP-PP-2")
 # would go unnoticed (lesson 03). Then we compare the weights, tensor by tensor, and print the
 # largest difference on each rank.
 
-# %%
+# %% jupyter={"source_hidden": true}
 flags = ["--steps", quick("12", "2"), "--optimizer", "sgd", "--lr", "0.3"]
 one = [*flags, "--batch-size", "6", "--like-ranks", "2"]
 alone, whole, _ = train_script("primer/intro.py", one)
@@ -130,7 +127,7 @@ for rank, (_, stage, _) in enumerate(six):
 # %% [markdown]
 # That isn't zero, and ranks 0 and 3 are off by far more than the others. Is it a bug?
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "dp_x_pp-2",
     "The embedding on ranks 0 and 3 differs from one device's far more than any other weight. Why?",
@@ -145,7 +142,7 @@ predict(
 # $2^{29} \approx 5\cdot10^8$. A wrong factor or a missing micro-batch stays exactly as large as it
 # is.
 
-# %%
+# %% jupyter={"source_hidden": true}
 _, whole64, _ = train_script("primer/intro.py", one, dtype=torch.float64)
 six64 = train_script("DP_PP/intro_DP_PP.py", flags, ranks=6, dtype=torch.float64)
 
@@ -158,75 +155,14 @@ def worst_of(ranks, whole):
 
 in32, in64 = worst_of(six, whole), worst_of(six64, whole64)
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("largest difference in float64, and a millionth of that in float32", in64, 1e-6 * in32)
 reveal("dp_x_pp-2")
 
 # %% [markdown]
-# So it's rounding. But why the *embedding*, and why so much of it? We can watch it happen without
-# any ranks. A model and its twin train in float64 on the same batches, and each entry of the twin's
-# gradients is off by about $2^{-24}$ of itself, which is what float32 rounds away. So the rounding
-# is ours, and the same on any processor. After every step we look for the row of the embedding in
-# which the two differ most.
-
-# %%
-options = intro.read_flags(one)
-tokenizer = intro.make_tokenizer(options)
-
-
-def twin(scale):
-    torch.manual_seed(0)
-    net = intro.make_model(options, tokenizer).double()
-    net.model.embed_tokens.weight.data *= scale
-    return net, torch.optim.SGD(net.parameters(), lr=0.3)
-
-
-def take_step(net, optimizer, ids, rounding=0.0):
-    optimizer.zero_grad()
-    causalLLMLoss(net(ids), ids, tokenizer.vocab_size).backward()
-    for p in net.parameters():
-        p.grad *= 1 + rounding * torch.randn_like(p)
-    optimizer.step()
-    return net.model.embed_tokens.weight
-
-
-# %%
-def drift(scale=1):
-    """After each step: the largest difference, whose row has it, and the gradient's norm."""
-    a, b, stories = twin(scale), twin(scale), intro.stories_of_ranks(options, tokenizer, 2)
-    for _ in range(quick(12, 2)):
-        ids = next(stories)
-        first, second = take_step(*a, ids), take_step(*b, ids, 2**-24)
-        size, token = (first - second).abs().amax(1).max(0)
-        yield size.item(), tokenizer.decode([token.item()]), first.grad.norm()
-
-
-drifted = [*drift()]
-for step, (size, word, norm) in enumerate(drifted):
-    print(f"step {step:2}: {size:.1e} in the row of {word!r:8} "
-          f"gradient of the embedding {norm:.2f}")  # fmt: skip
-
-# %%
-entries = twin(1)[0].model.embed_tokens.weight.square().mean().sqrt().item()
-claim("size of the entries of the embedding at the start", entries, 0.02)
-
-# %% [markdown]
-# The twins end 1.3e-6 apart, less than the 3.1e-5 above, because we rounded only the gradients,
-# while float32 rounds every product and every sum. But we can see where it happens: two steps made
-# the difference, 8 and 9, in which the gradient of the embedding is largest, and the worst row is
-# first that of "A", then that of "in". A row is trained by its own token alone, so it can drift by
-# itself. And the embedding is the one matrix that is divided by its own size: the first RMSNorm
-# behind it scales a row to entries of about 1. The rows begin with entries of 0.02, so a difference
-# in a row comes out fifty times as large, and so does the gradient that comes back to it. If that's
-# the reason, twins whose rows begin with entries of 1 shouldn't drift apart:
-
-# %%
-after, of_one = drifted[-1][0], [*drift(scale=50)][-1][0]
-claim.below("with entries of 1, the largest difference after the last step", of_one, after / 1000)
-
-# %% [markdown]
-# (A factor of 50 comes from gradients that are 50 times smaller now; the rest, because the rows no
-# longer amplify.) Keep the test in mind. When a parallel trainer is "almost" right, run both sides
+# So it's rounding. (The embedding drifts furthest because the first RMSNorm divides its rows by
+# their own size: they begin with entries of about 0.02, so a difference in a row comes out fifty
+# times as large.) Keep the test in mind. When a parallel trainer is "almost" right, run both sides
 # in float64 before you believe either explanation. It takes a minute, and it ends the discussion.
 #
 # ## What no stage can do alone
@@ -237,7 +173,7 @@ claim.below("with entries of 1, the largest difference after the last step", of_
 # **Clipping.** Before the update, the gradient is scaled down if its norm over the *whole* model is
 # too large. A stage sees only its own part of it.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "dp_x_pp-3",
     "The columns have averaged. Each rank sums the squares of its gradients. Over which ranks must "
@@ -247,7 +183,7 @@ predict(
     "over its column: the two ranks with the same layers",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP_PP/clip_and_tie.py", "clip")
 
 # %% [markdown]
@@ -283,6 +219,7 @@ reveal("dp_x_pp-3")
 
 # %%
 small = ["--size", "story", "--layers", "3"]
+tokenizer = intro.make_tokenizer(intro.read_flags(small))
 longer = [*small, "--steps", quick("300", "2"), "--lr-schedule", "decay"]
 trained = train_script("DP_PP/intro_DP_PP.py", longer, ranks=6, checked=False)
 losses = [sum(pair) / 2 for pair in zip(trained[2][0], trained[5][0], strict=True)]
@@ -308,7 +245,7 @@ print(tokenizer.decode([i for i in story if i != end]))
 # the simulator: one of the two pipelines, where each column has a link of its own and its
 # all-reduce takes as long as four forwards.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "dp_x_pp-4",
     "Every column needs 4 s for its all-reduce, and each starts when its rank has done its last "
@@ -326,7 +263,7 @@ for rank in range(3):
     (done,) = (e.end for e in slow.trace.events_of(rank) if e.kind == "all-reduce")
     print(f"stage {rank}: its column has averaged after {done:.0f} s")
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"step {without.step_time:.0f} s without the all-reduces, {slow.step_time:.0f} s with them")
 show(slow.trace)
 reveal("dp_x_pp-4")
@@ -348,7 +285,7 @@ reveal("dp_x_pp-4")
 # the step shows the schedule and not your machine, and only the columns are slow (60 ms a stage).
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP_PP/overlap.py", "Columns.start")
 
 
@@ -361,7 +298,7 @@ after, during = overlap.run(False), overlap.run(True)
 both_ways = {"at the end": after, "with overlap": during}
 show(compare({name: first_pipeline(trace) for name, trace in both_ways.items()}))
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 words = "ms a step with overlap, and with the average at the end"
 claim.below(words, 1e3 * during.duration, 1e3 * after.duration, spread=0.03)
 
@@ -418,7 +355,7 @@ show(machines(layouts, title))
 # bytes each 37 GB in place of 28. Say it fits.) Computing takes 0.19 s forward and twice that
 # backward for one sequence through the whole model, and a step has 48 sequences.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "dp_x_pp-6",
     "Which groups should go through the cards?",
@@ -453,7 +390,7 @@ pipelines_cross = step_seconds(one_f_one_b(3, 12), 4, quarter, inside)
 wished = step_seconds(one_f_one_b(4, 16), 3, inside, card)
 ideal = step_seconds(one_f_one_b(4, 16), 3, inside, inside)
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"no slow link at all {ideal:.2f} s a step")
 print(f"the columns cross   {columns_cross:.2f} s (with a card for each GPU: {wished:.2f} s)")
 print(f"the pipelines cross {pipelines_cross:.2f} s")
@@ -470,74 +407,17 @@ reveal("dp_x_pp-6")
 #
 # $$\frac{p\,(F+B) + 2\,(p-1)\,c}{p} \;=\; F + B + \frac{2\,(p-1)}{p}\,c.$$
 #
-# Here $F + B$ = 190 ms, and the messages add 72 ms to every micro-batch, however long the step is:
-# %%
-MESSAGE, WORK = quarter.seconds(2 * 2048 * 4096), 0.57 / 3  # of a micro-batch, on a stage
-expected = WORK / (WORK + 2 * 2 / 3 * MESSAGE)
-many = quick(384, 24)
-share = many * WORK / step_seconds(one_f_one_b(3, many), 4, quarter, inside)
-
-# %%
-_ = claim("computing, as a share of a long step", share, expected, how="simulated")
-
-# %% [markdown]
+# Here $F + B$ = 190 ms, and the messages add 72 ms to every micro-batch, however long the step is.
+#
 # Once the pipeline is full, a stage that has $k$ micro-batches in flight pays nothing as soon as
 # $k\,(F+B)$ covers the round trip: $k \ge p + 2\,(p-1)\,c/(F+B) = 4.1$, so five are enough. That's
 # **eager 1F1B** ([2211.05322](https://arxiv.org/abs/2211.05322)): twice the warm-up, more memory,
-# and the messages hide. What nothing can hide is messages that together take longer than $F + B$. A
-# middle stage sends two for each micro-batch, one forward and one back, through the same quarter of
-# a card, so $c$ may be at most half of $F + B$: 54 ms of 95. (Our simulator gives each direction a
-# link of its own, so it ignores the moments in which the two meet.)
+# and the messages hide. What nothing can hide is messages that together take longer than $F + B$.
 #
-# And the columns? Their 15 s are the same for every step, however *many* sequences it has.
-
-# %%
-predict(
-    "dp_x_pp-7",
-    "With the columns on the cards and 48 sequences, a GPU computes for 13 % of a step. For how "
-    "much of it with 1,536 sequences?",
-    "13 %: the layout is the same",
-    "about 40 %",
-    "more than 80 %",
-)
-
-
-# %%
-def shares(plan_of, dp, row, column, most=1536):
-    """How much of a step is computing, by its sequences: 0.57 s each, on 12 GPUs."""
-    found = {}
-    for sequences in [n for n in (48, 96, 192, 384, 768, 1536) if n <= most][: quick(6, 1)]:
-        seconds = step_seconds(plan_of(sequences // dp), dp, row, column)
-        found[sequences] = 100 * sequences * 0.57 / 12 / seconds
-    return found
-
-
-# %%
-found = {
-    "pipelines cross, 1F1B": shares(lambda m: one_f_one_b(3, m), 4, quarter, inside),
-    "pipelines cross, eager": shares(lambda m: eager(3, m), 4, quarter, inside),
-    "columns cross": shares(lambda m: one_f_one_b(4, m), 3, inside, quarter),
-    "columns cross, overlap": shares(lambda m: breadth_first(4, m, 4), 3, inside, quarter, most=66),
-}
-ends = {name: list(row.values())[-1] for name, row in found.items()}
-
-# %%
-title = "Columns pass plain 1F1B at 1.7 million tokens; eager pipelines lead throughout"
-show(curves(found, title, x="sequences of a step", y="computing (% of the step)", log="x"))
-claim.below("computing (%): 1F1B, and columns that cross", ends["pipelines cross, 1F1B"],
-            ends["columns cross"])  # fmt: skip
-reveal("dp_x_pp-7", share=ends["columns cross"])
-
-# %% [markdown]
-# With few tokens in a step, only pipelines may cross the slow links. With many, columns may cross
-# too, and even pass plain 1F1B. With eager 1F1B, the pipelines hide their messages for the memory
-# of two more micro-batches, and lead throughout. The columns hide nothing, and do well only once
-# their 15 s are spread over a long step: with 1,536 sequences, 3 million tokens, they take 17 % of
-# it. Could they hide? With four chunks in breadth-first order, each chunk is averaged while the
-# next one computes. But that order keeps *all* micro-batches, 2.3 GB each (34 $s\,d$ bytes a layer
-# with fused attention, eight layers), and a GPU of 80 GB has room for 22 of them beside the 28 GB
-# of weights and optimizer. So its curve is a single point, at 48 sequences, where there's so little
-# to compute that only 1.1 of the 15 s hide.
+# And the columns? Their 15 s are the same for every step, however *many* sequences it has. With 48
+# sequences they're most of the step; with 1,536, or 3 million tokens, the step computes for 73 s.
+# So with few tokens in a step, only pipelines may cross the slow links. With many, columns may
+# cross too.
 #
 # Both orders exist, and now you can read them:
 #
@@ -545,40 +425,11 @@ reveal("dp_x_pp-7", share=ends["columns cross"])
 # - **Replicas outermost**, stages inside: Llama 3, because "DP" there is sharded data parallelism,
 #   which fetches weights and reduces gradients while the GPU computes, and so tolerates the slowest
 #   links ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). `Grid` has this order:
-#   neighbors in a row have neighboring rank numbers. For our three machines it loses at every size
-#   here, by 17 points still at 3 million tokens. It pays where the averages hide, as Llama 3's do.
+#   neighbors in a row have neighboring rank numbers. It pays where the averages hide.
 #
-# How well does it hide? Llama 3 fills each machine with tensor parallelism (lesson 13), so both
-# other groups leave it. Here is what our model of a cluster says about its 16,384 GPUs and 16
-# million tokens a step:
-
-# %%
-llama = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)
-sizes = {"dp": 128, "pp": 16, "tp": 8, "chunks": 8, "zero": 2, "fp32_gradients": True}
-sizes |= {"sequence_parallel": True, "flash": True, "recompute": "none", "uneven": True}
-for hidden in (False, True):
-    done = estimate(llama, Layout(2048, 8192, **sizes, overlap_dp=hidden), preset("H100"))
-    seconds = [done.causes[part] for part in ("averaging gradients", "pipeline messages")]
-    words = "gradients {:.2f} s, pipeline messages {:.2f} s".format(*seconds)
-    print(
-        f"{'with' if hidden else 'without'} overlap: {done.seconds:.2f} s a step, including {words}"
-    )
-
-# %% [markdown]
-# With 16 million tokens a step, the gradients are a twelfth of it at worst and a hundredth with
-# overlap.
-#
-# You can find eager 1F1B yourself: in this level of the game a message takes as long as a forward,
-# and each rank has room for five micro-batches, which is more than 1F1B uses.
-
-# %%
-from helpers.play import play
-
-game = play("slow")
-show(game.picture(), live=lambda: game)
-
-# %% [markdown]
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - DP x PP is a grid. A row is a pipeline, a column holds the same layers, and every rank is in one
 #   of each.

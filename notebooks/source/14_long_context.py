@@ -73,7 +73,7 @@ answer("long_context-1", mine)
 # changes nothing in the end, but without it, $e^{100}$ is already too large for 32 bits.) If the
 # block holds all keys, the attention is $o/\ell$.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-2",
     "For one query we have the attention over the first half of the keys, o / l, and that over the "
@@ -91,7 +91,7 @@ halves = [partial(q, k[n : n + 3], v[n : n + 3], open_mask) for n in (0, 3)]
 first, second = (finish(half)[0] for half in halves)
 right = torch.softmax(q @ k.T / math.sqrt(4), -1) @ v
 
-# %%
+# %% jupyter={"source_hidden": true}
 for name, found in (("all six keys", right), ("mean of halves", (first + second) / 2)):
     print(f"{name:14}", *(f"{number:6.3f}" for number in found[0].tolist()))
 for name, half in zip(("first", "second"), halves, strict=True):
@@ -137,26 +137,10 @@ claim.below("eight blocks, merged: away from the softmax of all", far, 1e-5)
 # %% [markdown]
 # **FlashAttention** ([2205.14135](https://arxiv.org/abs/2205.14135)) is this loop inside one GPU
 # kernel: a block of scores stays in the chip's fast memory and is never written out.
-
-# %%
-predict(
-    "long_context-3",
-    "A sequence becomes twice as long. What happens to the time of attention, computed in blocks?",
-    "it doubles, since no score is stored",
-    "it becomes four times as long",
-    "it stays the same",
-)
-
-# %%
-for s in (8192, 16384, 32768):
-    kept = (4 * s * 128 * 2 + s * 4) / 1e6
-    print(f"{s:6,} tokens, one head: {4 * s * s * 128 / 1e9:5.0f} GFLOPs; "
-          f"kept {kept:4.0f} MB, the scores would be {2 * s * s / 1e6:5.0f} MB")  # fmt: skip
-reveal("long_context-3")
-
-# %% [markdown]
-# So blocks get rid of the scores' memory but save no computing, and the activations still grow
-# with the length. For a long sequence we need many devices for one attention.
+#
+# So blocks get rid of the scores' memory. But they save no computing: twice the tokens take four
+# times as long, and the activations still grow with the length. For a long sequence we need many
+# devices for one attention.
 #
 # ## The ring
 #
@@ -167,7 +151,7 @@ reveal("long_context-3")
 # stay and the blocks of keys and values travel. This is **ring attention**
 # ([2310.01889](https://arxiv.org/abs/2310.01889)).
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(attention_ring(ranks=4))
 
 # %% [markdown]
@@ -239,7 +223,7 @@ claim.below("four ranks, the largest difference to one device", max(far), 1e-12)
 # at and the last rank's have many. But the ring moves in step: a rank can't go on to its next
 # block before its neighbors are ready to send and to receive.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-5",
     "Four ranks hold contiguous parts of a causal sequence. For about what share of the ring's "
@@ -255,7 +239,7 @@ forward = pace.predicted(contiguous, 4, seconds)
 busy = [sum(e.duration for e in forward.events_of(r) if e.kind == "F") for r in range(4)]
 shares = [time / forward.duration for time in busy]
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("busy: " + ", ".join(f"rank {rank} {share:.0%}" for rank, share in enumerate(shares)))
 reveal("long_context-5")
 
@@ -272,7 +256,7 @@ reveal("long_context-5")
 # %%
 check("CP-3")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-6",
     "On four ranks, how many times faster is the zigzag when your ring_forward runs it, with "
@@ -303,7 +287,7 @@ for name, cut in (("contiguous", contiguous), ("zigzag", zigzag)):
     a_paced_ring(name, cut)
 ratio = paced["contiguous"].duration / paced["zigzag"].duration
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 print(f"The zigzag is {ratio:.2f} times faster.")
 reveal("long_context-6", ratio=ratio)
 
@@ -314,7 +298,7 @@ for name, cut in (("contiguous", contiguous), ("zigzag", zigzag)):
     pictured[f"{name}, measured"] = paced[name]
 times = [trace.duration for trace in pictured.values()]
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 title = f"The zigzag should be {times[0] / times[2]:.2f} times faster, and it is {ratio:.2f} times"
 show(compare(pictured, title))
 
@@ -323,7 +307,7 @@ show(compare(pictured, title))
 # everything after its first block and then only passes blocks on, and in the end rank 3 works
 # alone. In the zigzag all ranks are busy to the end. Here is why:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(
     causal_triangle(
         {
@@ -365,27 +349,10 @@ show(
 # \sum_j P_{ij}\,dP_{ij} = dO_i \cdot O_i,$$
 #
 # $$dQ = \frac{dS\,K}{\sqrt e}, \qquad dK = \frac{dS^{\mathsf T} Q}{\sqrt e}.$$
-
-# %%
-predict(
-    "long_context-7",
-    "A matrix product of s x s x e counts as one. With P at hand, backward needs four of them. How "
-    "many more FLOPs does backward need if P is computed again?",
-    "25 % more",
-    "50 % more: all of forward is repeated",
-    "100 % more",
-)
-
-# %%
-products = {"dV": 1, "dP": 1, "dQ": 1, "dK": 1}
-again = {"scores": 1, **products}
-
-# %%
-print(f"with P kept: {sum(products.values())} products, {', '.join(products)}")
-print(f"recomputed:  {sum(again.values())} products, {', '.join(again)}")
-reveal("long_context-7")
-
-# %% [markdown]
+#
+# These are four products of $s \times s \times e$. Computing the scores again is a fifth, so
+# backward needs 25 % more FLOPs than with $P$ at hand.
+#
 # ### Your turn: CP-4 · 40 minutes · 20 points
 #
 # Write `block_gradients()` in `CP/ring/online.py`, and in `Recomputed` what forward keeps and all
@@ -422,7 +389,7 @@ kept = {
     for name, way in (("scores kept", plainly), ("recomputed", Recomputed.apply))
 }
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "Without scores, memory grows with the length and not with its square"
 show(curves(kept, title, x="tokens", y="MB kept by one head", log="xy"))
 
@@ -435,7 +402,7 @@ show(curves(kept, title, x="tokens", y="MB kept by one head", log="xy"))
 # last message home. (Ours adds them up in 32 bits, and then it's 1.2.) `ring_backward` does this
 # with your `block_gradients`, which `block_back` calls:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("CP/ring/ring_attention.py", "ring_backward", "for step", "k, v = arrived()")
 
 # %% [markdown]
@@ -479,33 +446,12 @@ for mine, found in launch(ring_with_gradients, ranks=4, args=(zigzag, documents)
 # attend with its own queries. All keys are in one place, in the order of the ranks, so a single
 # mask says who may see whom, documents included. This is all of it:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("CP/ulysses/heads.py", "gathered_attention")
 
 # %% [markdown]
-# Backward, `all_gather` becomes a reduce-scatter of the gradients of keys and values. With the
-# zigzag and the three documents from above, four ranks have one device's gradients again:
-
-
-# %%
-def gather_with_gradients(cut, documents):
-    from heads import gathered_attention
-
-    positions = [cut(64, 4, rank) for rank in range(4)]
-    mine = positions[dist.get_rank()]
-    *parts, gradient = (t[:, :, mine].detach().clone() for t in whole_sequence())
-    parts = [part.requires_grad_() for part in parts]
-    found = gathered_attention(None, positions, documents)(*parts)
-    return mine, torch.autograd.grad(found, parts, gradient)
-
-
-# %%
-far = []
-for mine, found in launch(gather_with_gradients, ranks=4, args=(zigzag, documents), quiet=True):
-    far += [(a - b[:, :, mine]).abs().max().item() for a, b in zip(found, right, strict=True)]
-claim.below("gathered: gradients away by", max(far), 1e-12)
-
-# %% [markdown]
+# Backward, `all_gather` becomes a reduce-scatter of the gradients of keys and values.
+#
 # With $h$ query heads and $g$ key heads, this is what a rank sends, counted in vectors of $e$
 # numbers:
 #
@@ -515,17 +461,8 @@ claim.below("gathered: gradients away by", max(far), 1e-12)
 # | gather | $2g\,(n-1)\,s/n$, before it computes | as much, after it | memory for all keys |
 # | Ulysses | $(2h + 2g)\,\frac{n-1}{n}\,s/n$ | as much | at most $h$ ranks |
 #
-# Forward, ring and gather send the same bytes. And Ulysses?
-
-# %%
-predict(
-    "long_context-8",
-    "A model with 32 query heads and 32 key heads, on 16 ranks. Which sends fewer bytes forward, "
-    "the ring or Ulysses?",
-    "the ring",
-    "both the same",
-    "Ulysses, by far",
-)
+# Forward, ring and gather send the same bytes. What Ulysses
+# sends depends on heads and ranks:
 
 
 # %%
@@ -542,7 +479,6 @@ for g in (32, 8):
         }
         line = ", ".join(f"{way} {size:6.0f}" for way, size in sent.items())
         print(f"{g:2} key heads, {n:2} ranks: {line}")
-reveal("long_context-8")
 
 # %% [markdown]
 # A ring's volume doesn't shrink with $n$, because every rank must see all keys. An all-to-all sends
@@ -571,7 +507,7 @@ reveal("long_context-8")
 # With several, some blocks may hold a lot of work and others none, and which ones these are differs
 # from rank to rank.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-9",
     "Four documents of equal length on four ranks, in a zigzag. Every rank has the same work to "
@@ -636,7 +572,7 @@ reveal("long_context-9", ratio=both[names[0]].duration / both[names[1]].duration
 # proportional to its position, and what counts in a score is the distance between the two tokens.
 # Now each rank has a quarter of the sequence, and its code sees a tensor of $s/4$ tokens.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-10",
     "Each of four ranks numbers its own positions from 0. What happens?",
@@ -645,7 +581,7 @@ predict(
     "no error, and a higher loss",
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 from simplellm.dataloaders import TinyStories
 from simplellm.models import pretrained
 
@@ -672,7 +608,7 @@ at = [15 * n + 7 for n in range(17)]
 lines = {name: dict(zip(at, line, strict=True)) for name, line in both.items()}
 wrong, right = (sum(line) / len(line) for line in both.values())
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"loss {wrong:.2f} with each rank's own positions, {right:.2f} with the right ones")
 title = "From the second rank on, at 64, wrong positions are worse than hardly any context"
 show(curves(lines, title, x="position", y="loss (nats)"))
@@ -692,7 +628,7 @@ reveal("long_context-10", wrong=wrong, right=right)
 # over the ranks of a sequence, because each has a term of the same mean, and averaged over the
 # replicas.
 
-# %%
+# %% jupyter={"source_hidden": true}
 flags = ["--steps", quick("8", "2"), "--layers", "2", "--batch-size", "1"]
 SGD = ["--optimizer", "sgd", "--lr", "0.3"]
 pair = [*flags, *SGD, "--batch-size", "2", "--like-ranks", "2"]
@@ -717,11 +653,11 @@ far = max((grid[0][1][name] - w).abs().max().item() for name, w in whole.state_d
 print("one device:      ", *(f"{loss:.4f}" for loss in alone))
 means = [(a + b) / 2 for a, b in zip(grid[0][0], grid[2][0], strict=True)]
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("CP x DP, 2 and 2:", *(f"{loss:.4f}" for loss in means))
 claim.below("largest difference of a weight after the training", far, 1e-5)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "long_context-11",
     "A colleague averages the gradients over all four ranks, as in data parallelism. They train "
@@ -737,7 +673,7 @@ by_sgd = launch(train_rank, 4, ([*flags, *SGD], 4), quiet=True)[0][1]
 apart = max(abs(a - b) for a, b in zip(*curve, strict=True))
 moved = max((by_sgd[name] - w).abs().max().item() for name, w in whole.state_dict().items())
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"Adam: the two loss curves are at most {apart:.1e} apart")
 print(f"SGD:  a weight is {moved:.1e} away from one device's, where it was {far:.0e}")
 reveal("long_context-11")
@@ -748,6 +684,8 @@ reveal("long_context-11")
 # in gradient clipping. So compare with one device, and do it with SGD.
 #
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - If you keep $(o, m, \ell)$ of each block, you can merge blocks in any order, so nobody has to
 #   hold all scores at once, neither one GPU nor a cluster.

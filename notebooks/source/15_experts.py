@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Experts: more parameters than a token pays for
 #
-# *Reading 55 minutes · tasks 85 · machine 1*
+# *Reading 40 minutes · tasks 85 · machine 1*
 #
-# *With twenty minutes: read up to "Do experts pay?", and look at the heat maps.*
+# *With twenty minutes: read up to "A router left alone", and look at the heat maps.*
 #
 # A larger dense model learns more from the same text, but every token pays for every parameter: ten
 # times the parameters cost ten times the FLOPs, for the word "the" just as for the answer to an
@@ -26,17 +26,15 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from math import comb
-from statistics import fmean, stdev
+from statistics import fmean
 
 import torch
 import torch.distributed as dist
 
-from helpers.cluster import Layout, estimate, preset
 from helpers.cost import parameters, read_config
 from helpers.cost.rooflines import expert_width
 from helpers.draw import collectives, compare, curves
-from helpers.draw.experts import heat, routing, words_by_expert
+from helpers.draw.experts import heat, routing
 from helpers.grade import check
 
 # %%
@@ -53,9 +51,7 @@ sys.path[:0] = ["../primer", "../EP/experts"]
 import dispatch
 import intro
 import intro_EP
-import premise
 from balance import adjust_bias, balance_loss
-from hops import hop, limited
 
 torch.set_num_threads(1)  # in this lab, one device is one core
 keep_warm(4)  # ranks get ready while you read
@@ -78,7 +74,7 @@ keep_warm(4)  # ranks get ready while you read
 #
 # The name of Mixtral 8x7B suggests eight times seven billion parameters.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-1",
     "Mixtral 8x7B has 8 experts in each layer, and a token is sent to 2. How many parameters does "
@@ -103,7 +99,7 @@ reveal("experts-1")
 # the results back. Bringing the rows to their experts is called **dispatch**, and putting the
 # results back **combine**.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(routing(places=4))
 
 # %% [markdown]
@@ -115,12 +111,12 @@ show(routing(places=4))
 # rows of $t$ tokens, where the *capacity factor* $c$ is a little above 1. First choices come first,
 # and rows beyond the capacity are **dropped**: the expert contributes nothing to that token, and
 # the residual connection carries the token on. A model without a limit is called *dropless*, and
-# that's what we'll use unless we say otherwise.
+# that's what we'll use.
 #
 # This is the whole layer. `order` sorts the choices of all tokens by expert, and `run` runs each
 # expert once:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("simplellm/moe.py", "MoE.forward")
 
 # %% [markdown]
@@ -132,73 +128,14 @@ mine = None
 answer("experts-2", mine)
 
 # %% [markdown]
-# ## Do experts pay?
+# ## A router left alone
 #
-# **Do four times the feed-forward weights help, for the same FLOPs?** `give_experts` replaces the
-# feed-forward network of each block by 8 experts of half its width, of which a token takes 2. So a
-# token passes through as many feed-forward weights as before, plus 2 % for the router, while the
-# layer has four times as many. We train both models on the same stories, each with four learning
-# rates and three seeds, and look at their loss on stories that neither has read.
-# (`python EP/experts/premise.py` recorded it, in a quarter of an hour.)
-
-# %%
-predict(
-    "experts-3",
-    "Both train for 1,600 steps, with nearly the same FLOPs for each token and the same learning "
-    "rate, and end near 0.6 nats. Which loss is lower?",
-    "that of the experts, by 0.1 or more: they have four times as many weights",
-    "that of the experts, by a few hundredths",
-    "the dense one's: each expert sees only a quarter of the tokens",
-)
-
-# %%
-table = premise.recorded()
-
-
-def lead(rate, step=premise.STEPS):
-    """How far the experts' loss is below the dense model's, seed by seed."""
-    pairs = zip(table["dense"][rate], table["8 experts"][rate], strict=True)
-    return [dense[step] - experts[step] for dense, experts in pairs]
-
-
-def mean(way, rate):
-    seeds = table[way][rate]
-    return {step: fmean(one[step] for one in seeds) for step in seeds[0]}
-
-
-# %%
-for rate in premise.RATES:
-    ends = ", ".join(f"{way} {mean(way, rate)[premise.STEPS]:.3f}" for way in table)
-    print(f"rate {rate:g}: {ends}; experts lower by", *(f"{one:+.3f}" for one in lead(rate)))
-show(curves({f"{way}, rate {rate:g}": mean(way, rate) for way in table for rate in (2e-3, 4e-3)},
-            "At the two best rates: at first the rate decides, in the end the experts", log="y",
-            y="loss on new text (nats per token)"))  # fmt: skip
-best = [min(table[way], key=lambda rate: mean(way, rate)[premise.STEPS]) for way in table]
-claim.same("the best rate of both", best, [2e-3, 2e-3])
-ahead, error = fmean(lead(2e-3)), stdev(lead(2e-3)) / 3**0.5
-claim.below("half-width of the 95 % interval (three seeds), and the lead", 4.3 * error, ahead)
-pairs = [sum(one > 0 for r in premise.RATES for one in lead(r, at)) for at in (400, 800, 1600)]
-claim.same("of 12 pairs, experts lower after 400, 800, 1,600 steps", pairs, [2, 5, 11])
-reveal("experts-3", ahead=ahead)
-
-# %% tags=["training"]
-again = premise.trained("8 experts", 4e-3, 0, steps=quick(200, 2))
-_ = claim("seed 0 of the experts, once more: its loss after 200 steps",
-          again.get(200, 0), table["8 experts"][4e-3][0][200], within=0.05)  # fmt: skip
-
-# %% [markdown]
-# **They help, here by 0.03 nats.** At 0.002, the best rate for both, the experts are ahead with
-# every seed, and over all rates in 11 of 12 pairs, one of them by less than 0.001. (At each of the
-# other three rates, three seeds alone couldn't tell.) But the lead comes late: after 800 steps the
-# experts were ahead in 5 pairs, and after 400 in only 2.
+# `give_experts` replaces the feed-forward network of each block by 8 experts of half its width, of
+# which a token takes 2. So a token passes through as many feed-forward weights as before, while the
+# layer has four times as many. Switch reports pre-training up to seven times as fast as a dense
+# model on the same resources ([2101.03961](https://arxiv.org/abs/2101.03961), abstract).
 #
-# It isn't much for four times the feed-forward weights, which make this small model 1.7 times as
-# large. (Nothing balanced these experts, and we'll see below what a router does then.) Large runs
-# are limited by what they can compute: Switch reports pre-training up to seven times as fast as a
-# dense model on the same resources ([2101.03961](https://arxiv.org/abs/2101.03961), abstract).
-#
-# Now let's look at one model with experts more closely. It's trained for 400 steps, too few for its
-# experts to pay, but enough to see which of them it chooses.
+# Let's train such a model for 400 steps, and see which of its experts it chooses.
 
 # %%
 STEPS = quick(400, 3)
@@ -249,7 +186,7 @@ free, free_chosen, free_net = learn()
 # weights $p_e$ of the chosen experts: of those chosen, the one that helped more is made more likely
 # next time, at the cost of the other.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-4",
     "What does training without balancing do to the experts? With equal shares, each would get "
@@ -295,10 +232,10 @@ early = max(over_time(free_chosen[:20]).values())
 claim("the busiest within 20 steps, in times its share", early, full)
 
 # %% [markdown]
-# **Left alone, a router can collapse.** Here one of the two did, within 20 steps: nearly every
-# token sends one of its two choices to the same expert. A collapse can feed on itself, because an
-# expert that's chosen more often also learns more often. Later it eases a little, but 400 steps
-# don't undo it. And with a capacity, popular experts drop the rows that don't fit.
+# **Left alone, a router can collapse.** Here the router of one layer did, within 20 steps: nearly
+# every token sends one of its two choices to the same expert. A collapse can feed on itself,
+# because an expert that's chosen more often also learns more often. Later it eases a little, but
+# 400 steps don't undo it. And with a capacity, popular experts drop the rows that don't fit.
 #
 # ## Two ways to balance
 #
@@ -348,80 +285,7 @@ claim.below("busiest expert, in shares: balanced, and not", most, busiest(counts
 # %% [markdown]
 # The bias needs a few dozen steps to catch up with the router, and then holds it. In this one run,
 # the bias leaves the loss where it was without balancing, and the balancing loss raises it by some
-# hundredths. At this learning rate, the three seeds of the experiment above differ by 0.08 on new
-# text after 400 steps, more than that, so one run can't rank the two.
-#
-# ## What do experts specialize in?
-#
-# The word "expert" suggests one for animals and one for the weather. Let's see.
-
-# %%
-predict(
-    "experts-5",
-    "In the first layer of this model, which of these tells most about the expert that a token "
-    "goes to first?",
-    "what the story is about",
-    "where in the sequence the token stands",
-    "which token it is",
-)
-
-
-# %% tags=["training"]
-def first_choices(net, rows=16):
-    """Tokens of unseen stories, and the first choice of each in every layer."""
-    unseen = intro.read_flags([*FLAGS, "--batch-size", str(rows), "--seed", "7"])
-    ids = next(intro.stories_of_ranks(unseen, tokenizer, 1))
-    with torch.no_grad():
-        net(ids)
-    return ids, [layer.routing.chosen[:, 0].view_as(ids) for layer in moe_layers(net)]
-
-
-ids, chosen = first_choices(bias_net)
-pieces = [tokenizer.decode([token]) for token in ids[0, :60].tolist()]
-show(words_by_expert([piece or "·" for piece in pieces], chosen[0][0, :60].tolist()))
-
-# %% [markdown]
-# Let's measure how much four things tell us about the expert: the token, the token before it, its
-# position, and the sequence it's in. **Mutual information** counts that in nats. Small samples seem
-# to tell more than they do, so we subtract what we get when the experts are shuffled. Nothing can
-# tell more than the entropy of the choices.
-
-
-# %% tags=["training"]
-def tells(about, experts):
-    """The mutual information of two columns of whole numbers, in nats."""
-    table = torch.zeros(int(about.max()) + 1, int(experts.max()) + 1, dtype=torch.double)
-    table.index_put_((about, experts), torch.ones(len(about)).double(), accumulate=True)
-    joint = table / table.sum()
-    apart = joint.sum(1, keepdim=True) * joint.sum(0, keepdim=True)
-    return (joint * (joint / apart).log()).nansum().item()
-
-
-# %% tags=["training"]
-torch.manual_seed(0)
-row, place = (torch.arange(n) for n in ids.shape)
-columns = {"sequence": row[:, None].expand_as(ids), "position": place.expand_as(ids),
-           "token": ids, "previous token": ids.roll(1, 1)}  # fmt: skip
-nats = []
-for number, experts in enumerate(chosen):
-    flat = experts[:, 1:].flatten()  # the first token has none before it
-    cut = {name: about[:, 1:].flatten() for name, about in columns.items()}
-    shuffled = {name: fmean(tells(about, flat[torch.randperm(len(flat))]) for _ in range(10))
-                for name, about in cut.items()}  # fmt: skip
-    nats.append({name: tells(about, flat) - shuffled[name] for name, about in cut.items()})
-    told = ", ".join(f"the {name} {value:.2f}" for name, value in nats[-1].items())
-    print(f"layer {number}: of {tells(flat, flat):.2f} nats of entropy, told by {told}")
-reveal("experts-5", best=max(nats[0], key=nats[0].get))
-
-# %% [markdown]
-# The token tells about half of the entropy, and sequence and position next to nothing. What the
-# previous token tells may be partly the same information, because it helps predict the token. (The
-# router sees what attention has added to a token, so it can also use its context.)
-#
-# Experts for subjects couldn't have shown up here, because all stories come from one small world.
-# Mixtral's authors looked for them in text of many subjects and found no obvious ones either, but
-# consistent choices for syntax, such as indentation in code
-# ([2401.04088](https://arxiv.org/abs/2401.04088), section 5).
+# hundredths, but one run can't rank the two.
 #
 # — *A good place for a break* —
 #
@@ -432,7 +296,7 @@ reveal("experts-5", best=max(nats[0], key=nats[0].get))
 # the middle of a layer each rank has rows for every other rank, and exchanging them is an
 # **all-to-all**.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(collectives(("all-to-all",)))
 
 # %% [markdown]
@@ -440,7 +304,7 @@ show(collectives(("all-to-all",)))
 # the ranks first tell each other how many rows are coming: an all-to-all of counts, so that
 # everybody can make room, and then one of rows.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-6",
     "Count the all-to-alls of rows that one layer of experts needs in one training step, forward "
@@ -518,7 +382,7 @@ print(", ".join(f"{name}: the busiest rank gets {n} rows, {n / equal:.2f} of a s
 # %% [markdown]
 # Read a column from top to bottom: that's the work that arrives at one rank.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-7",
     "In a layer, one of four ranks gets twice its share of the rows, and the other three get the "
@@ -567,7 +431,7 @@ for name, crowd in (("balanced by its bias", 0.0), ("a popular rank 0", 0.15)):
     expected[name], traces[name] = PACE * max(arriving), trace
     print(f"{name}: rows {arriving} in the first layer")
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(compare(traces, "A layer lasts as long as its busiest rank"))
 for name in took:
     claim(f"the first layer, {name}", 1e3 * took[name], 1e3 * expected[name], unit=" ms")
@@ -577,7 +441,7 @@ reveal("experts-7")
 # The ranks meet in every all-to-all, so a layer takes as long as its busiest rank. In the lower
 # timeline the three other ranks are hatched for much of the first layer: their rows are done, and
 # they wait for rank 0. (With our push, rank 0 gets nearly all rows, 3.9 times its share, and the
-# first layer takes three times as long, not four, because the busiest rank already had 1.2 times
+# first layer takes three times as long, not four, because the busiest rank already had 1.3 times
 # its share without it.)
 #
 # ## How wide must an expert be?
@@ -665,80 +529,9 @@ tell("a copy for each of 4 nodes, 1 byte to the experts", copies=4, dispatch=1)
 # less than all of these numbers say. And the fast links, 160 GB/s in DeepSeek's H800s, aren't the
 # bottleneck: 8 copies at 160 GB/s take 0.6 of the time that 4 take at 50 GB/s.)
 #
-# Sending once to each node takes two nested all-to-alls, between nodes and inside a node. Both do
-# the same thing, so one function serves for both:
-
-# %%
-show_code("EP/experts/hops.py", "hop")
-
-# %% [markdown]
-# `hop(x, weights, None, mine)` sends a token directly to the ranks of its experts. For two levels,
-# let it hop to the nodes first, and let the next thing that happens there be another hop. Four
-# ranks play two nodes of two GPUs, with 16 experts of which a token chooses 4. Of all ways to
-# choose them, $\binom{8}{4}$ of $\binom{16}{4}$ leave the other node out, and $\binom{12}{4}$ leave
-# out a given one of its two ranks, whatever the other gets. So how many rows per token should leave
-# a node, with one hop and with two?
-
-
-# %%
-def some_layer(rank, tokens):
-    """Tokens of a rank, the weights of 16 experts for each, and what the rank's experts do."""
-    draw = torch.Generator().manual_seed(rank)
-    x, scores = (torch.rand(tokens, n, generator=draw, dtype=torch.double) for n in (8, 16))
-    matrices = torch.rand(4, 8, 8, generator=draw, dtype=torch.double)
-    mine = partial(torch.einsum, "edf,td,te->tf", matrices)
-    return x, limited(scores, nodes=1, most=1, chosen=4), mine
-
-
-# %%
-def rows_between_nodes(tokens):
-    """On a rank: rows that leave for the other node, in one hop and in two, and the results."""
-    rank, node = dist.get_rank(), dist.get_rank() // 2
-    across = [dist.new_group([local, local + 2]) for local in (0, 1)][rank % 2]
-    inside = [dist.new_group([first, first + 1]) for first in (0, 2)][node]
-    x, weights, mine = some_layer(rank, tokens)
-    recorders = Recorder(rank), Recorder(rank)
-    one = hop(x, weights, None, mine, recorders[0])
-    two = hop(x, weights, across, partial(hop, group=inside, then=mine), recorders[1])
-    gives = [recorder.trace().events[0].info["gives"] for recorder in recorders]
-    return sum(gives[0][2 - 2 * node :][:2]), gives[1][1 - node], (one - two).abs().max().item()
-
-
-# %%
-tokens = 2000
-ranks = launch(rows_between_nodes, ranks=4, args=(tokens,), quiet=True)
-one, two = (sum(rank[hops] for rank in ranks) / (4 * tokens) for hops in (0, 1))
-claim("one hop: rows to the other node, for each token", one, 2 * (1 - comb(12, 4) / comb(16, 4)))
-claim("two hops: rows to the other node", two, 1 - comb(8, 4) / comb(16, 4))
-claim.below("the results of both differ by less than", max(rank[2] for rank in ranks), 1e-12)
-
-# %% [markdown]
-# DeepSeek-V3's rows have 7,168 numbers. With a copy in bfloat16 for each of 8 experts, as in EP-1,
-# how many kilobytes (1,000 bytes) does a token send in one dispatch of one layer?
-
-# %%
-mine = None
-answer("experts-8", mine)
-
-# %% [markdown]
-# One hop merges the copies for one GPU, and two hops those for one node. DeepSeek-V3 has eight GPUs
-# in each node, four experts on every GPU. Let random scores choose among its 256 experts, without a
-# limit and with at most four nodes (a token's own GPU and node included):
-
-# %%
-torch.manual_seed(0)
-scores = torch.rand(20_000, 256)
-for most in (8, 4):
-    chosen = limited(scores, nodes=8, most=most, chosen=8) > 0
-    gpus, nodes = (chosen.view(len(scores), n, -1).any(-1).double().sum(1).mean() for n in (64, 8))
-    print(f"at most {most} nodes: {gpus:.1f} GPUs, {nodes:.1f} nodes; a token sends "
-          f"{gpus * 14.336:.0f} kB in one hop, {nodes * 14.336:.0f} in the first of two, and "
-          f"{nodes * 7.168:.0f} there in 8 bits")  # fmt: skip
-
-# %% [markdown]
-# (The second hop goes over the fast links.) What's left still has to hide behind something. In the
-# forward pass the only work that doesn't wait for it is a shared expert's and that of other tokens,
-# behind which lesson 17 hides it.
+# Sending once to each node takes two nested all-to-alls, between nodes and inside a node. What's
+# left still has to hide behind something. In the forward pass the only work that doesn't wait for
+# it is a shared expert's and that of other tokens, behind which lesson 17 hides it.
 #
 # ## Whose gradient is it?
 #
@@ -825,7 +618,7 @@ def mean_of_those_who_hold_it(net, replicas):
         dist.all_reduce(p.grad, op=dist.ReduceOp.AVG, group=group)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "experts-9",
     "Each of four ranks holds all experts (EP 1), or two of them share a set (EP 2), or all do "
@@ -836,8 +629,7 @@ predict(
 )
 
 # %% [markdown]
-# A comparison with one device will tell us. (We merge the tensors of the four ranks into one whole
-# model first, so `judge` sees a single rank that has had four micro-batches.)
+# A comparison with one device will tell us.
 
 # %% tags=["training"]
 for ep in (1, 2, 4):
@@ -852,10 +644,10 @@ reveal("experts-9")
 # %% [markdown]
 # **The factor is EP**, the number of ranks that share the experts: the mean over $n/\mathrm{EP}$
 # replicas divides by that in place of $n$. No loss curve shows it under Adam, which hides a factor
-# (lesson 03). The small difference that remains comes from the constant $\varepsilon$ that Adam
-# adds to its denominator, and disappears without it. (A factor of 4 is exact in floating point;
-# with 3 ranks rounding would remain.) But whoever clips by the norm of the whole gradient takes
-# another step.
+# (lesson 03). The small difference that we'll measure below comes from the constant $\varepsilon$
+# that Adam adds to its denominator, and disappears without it. (A factor of 4 is exact in floating
+# point; with 3 ranks rounding would remain.) But whoever clips by the norm of the whole gradient
+# takes another step.
 
 
 # %%
@@ -877,14 +669,14 @@ def gap(epsilon):
     return max(abs(a - b) for a, b in zip(*means, strict=True))
 
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 claim.below("in 20 steps with Adam the two losses differ by at most", gap(1e-8), 0.01)
 claim.same("with epsilon = 1e-30 by", gap(1e-30), 0.0)
 
 # %% [markdown]
 # A second bug of this kind lies in the data. In tensor parallelism all ranks read the *same*
 # tokens. Carried over to experts, every row is sent and computed once for each rank, each copy goes
-# home to its own rank, and the loss looks fine. So the script compares the ranks' tokens in its
+# home to its own rank, and the loss looks fine. So `intro_EP.py` compares the ranks' tokens in its
 # first step. Where tensor and expert parallelism are combined, the ranks of a tensor-parallel group
 # first split their common tokens among themselves, which is sequence parallelism (lesson 13).
 #
@@ -894,27 +686,12 @@ claim.same("with epsilon = 1e-30 by", gap(1e-30), 0.0)
 # (With ZeRO-1, EP saves nothing of the optimizer's state, which is cut among all data-parallel
 # ranks anyway.) It also makes the matrix products larger, because an expert gets the rows of
 # several ranks at a time, and leaves a rank fewer gradients to average. The price is the
-# all-to-all. Here is Mixtral 8x7B in the cluster model, on 64 H100s, 8 of them in each machine: 8
-# replicas of 4 stages, with each layer split between 2 GPUs by tensor parallelism.
-
-# %%
-common = {"batch": 128, "sequence": 4096, "dp": 8, "pp": 4, "tp": 2, "zero": 1, "flash": True}
-for ep in (1, 2, 4, 8):
-    layout = Layout(**common, sequence_parallel=True, recompute="none", ep=ep)
-    done = estimate(mixtral, layout, preset("H100"))
-    print(f"EP {ep}: {done.seconds:.2f} s a step, MFU {done.utilisation.mfu:.0%}, "
-          f"{done.memory.total / 1e9:.0f} GB on a GPU; products "
-          f"{done.causes['matrix products']:.2f} s, messages in layers "
-          f"{done.causes['tensor-parallel messages']:.2f}, gradients "
-          f"{done.causes['averaging gradients']:.2f}")  # fmt: skip
-
-# %% [markdown]
-# Up to EP 4 the step gets shorter, because the all-to-alls cost less than the larger products and
-# the fewer gradients save. With 2 GPUs for each layer, EP 4 fills one machine of 8. EP 8 reaches
-# across two machines, so half of the rows leave over the slower network, and what messages cost in
-# layers nearly triples. (The cluster model assumes that all experts are equally busy.)
+# all-to-all, above all where a group reaches across machines and its rows leave over the slower
+# network.
 #
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - A mixture of experts separates the parameters that exist from those a token pays for.
 # - A layer is: route, sort the rows by expert, run each expert once, put the results back. On
@@ -922,10 +699,9 @@ for ep in (1, 2, 4, 8):
 #   backward does the same with the splits exchanged.
 # - With experts narrower than $(4/9)\,F/B$ sending takes longer than computing. Fewer bits, one
 #   copy for each node and few nodes bring the bound down: for DeepSeek-V3 below the width of its
-#   experts at 400 TFLOP/s, but not at the 800 in 8 bits of lesson 17 or at the peak.
+#   experts at 400 TFLOP/s, but not at the peak.
 # - A router left alone can collapse onto a few experts. A loss term or a bias counters that (here
-#   the busiest then had 1.4 and 1.2 times its share), and a layer takes as long as the busiest
-#   rank.
+#   the busiest then had 1.3 times its share), and a layer takes as long as the busiest rank.
 # - Gradients of router and attention are added up over all ranks, those of experts over their
 #   replicas, and both are divided by the number of *all* ranks. With the mean over the replicas,
 #   those of experts are EP times too large, and Adam hides it.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Fewer bits: how exact must a number be?
 #
-# *Reading 55 minutes · tasks 60 · machine 1*
+# *Reading 50 minutes · tasks 60 · machine 1*
 #
 # *With twenty minutes: read to the picture of formats, then "Eight bits need a scale" with FB-1.*
 #
@@ -21,8 +21,6 @@
 import math
 import sys
 from copy import deepcopy
-from functools import partial
-from time import perf_counter
 
 import torch
 import torch.distributed as dist
@@ -33,7 +31,6 @@ from helpers.draw import curves
 from helpers.draw.formats import Bits, bits
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show
-from helpers.network import Link, slow_link
 from helpers.ranks import launch
 from simplellm.dataloaders import TinyStories
 from simplellm.losses import causalLLMLoss
@@ -43,9 +40,7 @@ from simplellm.models import pretrained
 sys.path[:0] = ["../primer/few_bits"]
 import train
 from blocks import MX, ROW, SQUARE, quantize, restore
-from eight_bits import gather, swap
 from formats import BF16, E4M3, E5M2, FP16, FP32
-from linear import product
 from recipes import RECIPES, Delayed, Products, Recipe, Trainer, blocks, give, tensor
 
 torch.set_num_threads(1)  # in this lab, one device is one core
@@ -73,7 +68,7 @@ rows = [
 ]
 rows.append(Bits("MXFP8", 4, 3, -9, -6, math.log2(448), shared=8, block=32))
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(bits(rows, "The exponent buys range, the mantissa buys precision"))
 
 # %% [markdown]
@@ -83,7 +78,7 @@ show(bits(rows, "The exponent buys range, the mantissa buys precision"))
 # trick that we'll come back to: 32 small numbers share one large exponent, so they can be small and
 # yet lie anywhere.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-1",
     "fp16 and bf16 both have 16 bits. Which of them can tell 1,000 from 1,001?",
@@ -155,7 +150,7 @@ flowing = flowing[::2]  # two products of a layer read the same gradient
 flow = torch.cat(flowing)
 flow = flow[flow != 0].abs()
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-2",
     "fp16's smallest number above zero is 6e-8. What share of these gradients becomes zero in it?",
@@ -269,7 +264,7 @@ claim.same("torch's scale goes the same way", torchs_scales(2.0**45, len(scales)
 # There's one place where training does miss the precision. Around 1, bf16 has the numbers 1,
 # 1.0078, 1.0156 and so on, $2^{-7}$ apart. An update changes a weight by perhaps a thousandth.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-3",
     "A weight in bf16 is 1. It gets a thousand updates of +0.002 each. What is it then?",
@@ -285,7 +280,7 @@ for _ in range(1000):
     weight += 0.002
     master += 0.002
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"in bf16: {weight.item()}, and in float32, rounded to bf16 at the end: "
       f"{master.bfloat16().item()}")  # fmt: skip
 claim.same("the weight never moved", weight.item(), 1.0)
@@ -338,7 +333,7 @@ for step, size in enumerate((1.0, 1.0, 50.0, 1.0)):
 # %%
 check("FB-1")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-4",
     "In a matrix of 128 x 1,024 Gaussian numbers, one is made 1,000 times as large as typical. "
@@ -377,7 +372,7 @@ def others_away(cast, size):
 sizes = [10.0**n for n in range(1, 9)]
 found = {name: {s: others_away(cast, s) for s in sizes} for name, cast in CASTS.items()}
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(curves(found, "Only an outlier beyond 10,000 hurts, and only what shares its scale",
             x="size of one outlier", y="error of the others", log="xy"))  # fmt: skip
 reveal("fewer_bits-4", error=found["one scale"][1000.0])
@@ -391,21 +386,11 @@ reveal("fewer_bits-4", error=found["one scale"][1000.0])
 #
 # $$\frac{A}{448} \times 2^{-10} = \frac{A}{458{,}752}.$$
 #
-# Half of all Gaussian numbers have a magnitude below 0.674, so with $A = 0.674 \times 458{,}752$
-# half of the matrix should be zero.
+# Half of all Gaussian numbers have a magnitude below 0.674, so half of the matrix vanishes at an
+# outlier of $0.674 \times 458{,}752$, some 300,000.
 
 
 # %%
-def half_are_zero(low=1e3, high=1e8):
-    """The outlier at which half of the matrix becomes zero, by bisection."""
-    while high / low > 1.001:
-        middle = math.sqrt(low * high)
-        zeros = (tensor(E4M3)(with_outlier(middle)) == 0).double().mean()
-        low, high = (low, middle) if zeros > 0.5 else (middle, high)
-    return low
-
-
-claim("half of the matrix is zero at an outlier of", half_are_zero(), 0.674 * 458_752)
 lost = {name: int((cast(with_outlier(1e8)) == 0).sum()) for name, cast in CASTS.items()}
 claim.same("zeros beside an outlier of 10^8", list(lost.values()), [131_071, 16_383, 127, 31])
 
@@ -451,7 +436,7 @@ print(f"{share:.0%} of the gradients of our model lie below the normal numbers o
 # quantized twice, from what it was in 16 bits, and so is the gradient $G$. Square blocks look the
 # same from both sides: $W$ and $W^{\mathsf T}$ share them, which is why weights have them.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-5",
     "E4M3 changes each number by 2.7 % (root mean square). A product sums 4,096 random terms of "
@@ -485,30 +470,6 @@ reveal("fewer_bits-5")
 
 # %%
 check("FB-3")
-
-# %% [markdown]
-# Torch has such a product too, `torch.nn.functional.scaled_mm`. On a CPU it knows one scale for a
-# tensor or for a row, and that's enough for an independent check: 128 columns have a scale for each
-# row.
-
-
-# %%
-def witness(a, b):
-    """The same product by torch, 128 columns at a time."""
-    from torch.nn.functional import ScalingType, scaled_mm
-
-    total = torch.zeros(len(a.codes), len(b.codes))
-    for n in range(a.scales.shape[1]):
-        left, right = (m.codes[:, 128 * n : 128 * n + 128].contiguous() for m in (a, b))
-        rows, columns = a.spread()[:, [n]].contiguous(), b.spread()[:, [n]].T.contiguous()
-        kinds = ScalingType.RowWise, ScalingType.RowWise
-        total += scaled_mm(left, right.T, rows, kinds[0], columns, kinds[1],
-                           output_dtype=torch.float32)  # fmt: skip
-    return total
-
-
-a, b = quantize(torch.randn(128, 512), ROW), quantize(torch.randn(256, 512), SQUARE)
-claim.below("your product and torch's differ by", away(product(a, b), witness(a, b)), 1e-5)
 
 # %% [markdown]
 # ## Does training notice?
@@ -606,7 +567,7 @@ claim("another batch's gradient is away by", off, math.sqrt(2))
 # gradients are as small as if these were one of 1,024 parts of a step of 131,072. The score is the
 # distance to the entropy of the text, in nats per token.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-6",
     "Which of these runs end more than 0.1 nats behind float32, as a mean of three seeds?",
@@ -626,7 +587,7 @@ for name, ends in recorded.items():
 reveal("fewer_bits-6", fp16=behind["fp16"], fp8=behind["FP8, no scales"],
        fp4=behind["FP4, blocks of 16"], kept=behind["bf16, weights too"])  # fmt: skip
 
-# %% tags=["training"]
+# %% tags=["training"] jupyter={"source_hidden": true}
 for name in ("bf16", "fp16, loss scaled", "FP8, blocks of 128", "MXFP8"):
     claim(f"{name}: as far from the floor as float32", mean[name], mean["fp32"], within=0.02)
 
@@ -675,7 +636,7 @@ _ = claim(
 # A tree rounds each number only $\log_2 n$ times. And if only the *messages* are rounded, and the
 # sum is kept in float32, there are two roundings, however many ranks there are.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-7",
     "1,024 ranks add up random numbers in bf16 around a ring. How far off is the result?",
@@ -766,106 +727,12 @@ claim("four ranks, eight bits, two roundings: off by", off, math.sqrt(2) * E4M3.
 claim.same("all ranks have the same", all(torch.equal(r[0], ranks[0][0]) for r in ranks))
 
 # %% [markdown]
-# ## Weights and tokens in eight bits
-#
-# Gradients are the hard case, because they're added up on the way. FSDP's weights and the tokens
-# of lesson 15's experts only travel. And if the layer that they travel to multiplies in eight bits,
-# it would have rounded them anyway: so let the *sender* round. What arrives is exactly what the
-# product takes, and nothing more is lost.
-#
-# On four ranks, FSDP gathers a matrix of which each has a part, in blocks of 128 x 128; then each
-# sends some rows of tokens to every rank, in blocks of 1 x 128. We do both in bf16 as well, on a
-# slow link.
-
-# %%
-SLOW, WIDE = Link(2), 512  # megabits a second; features
-COUNTS = torch.randint(60, 100, (4, 4), generator=torch.Generator().manual_seed(0))
-
-
-def of_all_ranks():
-    """The matrix, and the tokens of each rank, as one device would have them."""
-    draw = torch.Generator().manual_seed(1)
-    weight = torch.randn(WIDE, WIDE, generator=draw)
-    return weight, torch.randn(int(COUNTS.sum()), WIDE, generator=draw).split(
-        COUNTS.sum(1).tolist()
-    )
-
-
-# %%
-def in_eight_bits(part, tokens, give, take):
-    """On a rank: the gathered matrix and the tokens that arrived, in blocks."""
-    matrix = gather(quantize(part, SQUARE))
-    return matrix, swap(quantize(tokens, ROW), give=give, take=take)
-
-
-def in_sixteen(part, tokens, give, take):
-    part, tokens = part.bfloat16(), tokens.bfloat16()
-    dist.all_gather([torch.empty_like(part) for _ in range(4)], part)
-    dist.all_to_all_single(tokens.new_empty(sum(take), WIDE), tokens, take, give)
-
-
-# %%
-def timed(way):
-    """On a rank: the product of what arrived, and the seconds of the gather and the all-to-all."""
-    rank, (weight, tokens) = dist.get_rank(), of_all_ranks()
-    mine = weight.chunk(4)[rank], tokens[rank], COUNTS[rank].tolist(), COUNTS[:, rank].tolist()
-    way(*mine)  # once, to get ready
-    dist.barrier()
-    with slow_link(SLOW):
-        begun = perf_counter()
-        found = way(*mine)
-        seconds = perf_counter() - begun
-    return found and product(found[1], found[0]), seconds
-
-
-# %%
-def on_the_wire(w, b):
-    """Seconds of both messages, of w bytes a weight and b a number of a token, on the busiest rank.
-
-    Of the tokens, that's what it sends or what it receives, whichever is more.
-    """
-    others = COUNTS - COUNTS.diag().diag()
-    rows = max(others.sum(0).max(), others.sum(1).max())
-    return SLOW.seconds(WIDE * (w * WIDE * 3 / 4 + b * rows.item()))
-
-
-# %%
-weight, tokens = of_all_ranks()
-w8 = quantize(weight, SQUARE)
-for rank, (found, _) in enumerate(launch(timed, ranks=4, args=(in_eight_bits,), quiet=True)):
-    mine = torch.cat([rows.split(COUNTS[n].tolist())[rank] for n, rows in enumerate(tokens)])
-    same = torch.equal(found, product(quantize(mine, ROW), w8))
-    claim.same(f"rank {rank}: its experts' product is one device's, to the last bit", same)
-
-
-# %%
-def ms(way):
-    """The milliseconds of the slowest of four ranks."""
-    ranks = launch(timed, ranks=4, args=(way,), quiet=True, checked=False)
-    return 1e3 * max(seconds for _, seconds in ranks)
-
-
-# %% tags=["time"]
-# Bytes of a number in a block with a float32 scale: 128 x 128 for weights, 1 x 128 for tokens.
-WEIGHT, TOKEN = 1 + 4 / 128**2, 1 + 4 / 128
-for words, w, b, way in (("16 bits", 2, 2, in_sixteen), ("8 bits", WEIGHT, TOKEN, in_eight_bits)):
-    _ = claim(f"{words}, both messages", partial(ms, way), 1e3 * on_the_wire(w, b), unit=" ms")
-
-# %% [markdown]
-# One trap is left, and it's in the backward pass. The gradient of the weights needs the tokens in
-# blocks *along the tokens*, and the expert's rank has only what arrived: already rounded, in blocks
-# along the features. So it's rounded twice. Unless the scales are powers of two: then the second
-# rounding only moves exponents.
-
-# %%
-x = torch.randn(512, 1024)
-for words, powers, times in (("exact scales", False, 2), ("powers of two", True, 1)):
-    sent = restore(quantize(x, ROW, powers=powers))
-    again = restore(quantize(sent.T, ROW, powers=powers)).T
-    claim(f"{words}: off after both", away(again, x), math.sqrt(times) * E4M3.rounding)
-
-# %% [markdown]
-# DeepSeek-V3 does just that: the tokens that it dispatches have powers of two as their scales
+# Gradients are the hard case, because they're added up on the way. FSDP's weights and the tokens of
+# lesson 15's experts only travel. So if the layer that they travel to multiplies in eight bits, let
+# the *sender* round: what arrives is exactly what the product takes, and nothing more is lost. Only
+# the tokens are rounded once more, in backward, because the gradient of the weights needs them in
+# blocks *along the tokens*. With powers of two as scales the second rounding only moves exponents,
+# which is why DeepSeek-V3 dispatches its tokens with such scales
 # ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.3.3). What comes *back* from the
 # experts is added up, weighted, so it travels in bf16. FSDP's side is a switch of torchao,
 # `enable_fsdp_float8_all_gather` in `Float8LinearConfig`, with one scale for a tensor.
@@ -880,7 +747,7 @@ for words, powers, times in (("exact scales", False, 2), ("powers of two", True,
 # FSDP's gathers and an all-to-all have the same factor, so one byte in all messages halves every
 # bound. But FP8 has a second effect, and it goes the other way.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "fewer_bits-8",
     "A run changes its products from bf16 to FP8, and leaves all messages at 2 bytes. The products "
@@ -894,6 +761,8 @@ predict(
 llama = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)  # Llama 3 405B
 deepseek = read_config("../EP/configs/deepseek_v3.json")
 LINK = 50e9  # bytes a second, a network card of 400 Gbit/s
+# Bytes of a number in a block with a float32 scale: 128 x 128 for weights, 1 x 128 for tokens.
+WEIGHT, TOKEN = 1 + 4 / 128**2, 1 + 4 / 128
 for words, F, w, b in (
     ("16-bit products, 16-bit messages", 989e12, 2, 2),
     (" 8-bit products, 16-bit messages", 1979e12, 2, 2),
@@ -952,6 +821,8 @@ for name, line in (
 
 # %% [markdown]
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - Bits of the exponent buy range, bits of the mantissa precision. Rounding changes a number by
 #   $0.21 \times 2^{-m}$ of itself.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Hiding messages: what travels while a rank computes
 #
-# *Reading 45 minutes · tasks 60 · machine 1*
+# *Reading 40 minutes · tasks 60 · machine 1*
 #
 # *With twenty minutes: read to the formula of the ring, do HM-1, and look at the table at the end.*
 #
@@ -26,9 +26,6 @@ from functools import partial
 import torch
 import torch.distributed as dist
 
-from helpers.cluster import Layout, preset
-from helpers.cluster.layer import layer_seconds
-from helpers.cost import flops, read_config
 from helpers.draw import compare, curves
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
@@ -39,8 +36,8 @@ from helpers.ranks import keep_warm, launch
 sys.path[:0] = ["../primer/hiding"]
 import async_tp
 import halves
-import known
 import prefetch
+from beside import beside
 from rank import Paper, Rank, hidden
 
 torch.set_num_threads(1)  # in this lab, one device is one core
@@ -76,7 +73,7 @@ def drawn(plan):
     return rank.trace()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(compare({name: drawn(plan) for name, plan in PLANS.items()},
              "Every message that is awaited leaves its rank idle"))  # fmt: skip
 
@@ -101,7 +98,7 @@ show(compare({name: drawn(plan) for name, plan in PLANS.items()},
 # To predict $T$ we need no more than two queues. A rank has a core and a link; each does one thing
 # at a time, in the order in which it was asked. This is all of it:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("primer/hiding/rank.py", "Paper")
 
 # %% [markdown]
@@ -148,30 +145,6 @@ def held(sentence, work, link=SLOW):
 
 
 # %% [markdown]
-# ## Two that you know: buckets, and a ring of blocks
-#
-# In lesson 10 the gradients of a layer left while backward went on to the layer before, and only
-# the last bucket was exposed. In lesson 14 a rank attended to one block of keys and values while
-# passing it on, and everything was hidden. Written with the three verbs, the first is a loop, and
-# the other one is in the same file:
-
-
-# %%
-show_code("primer/hiding/known.py", "buckets")
-
-# %% tags=["time"]
-leave_late = partial(known.buckets, seconds=2 * PACE, late=True)
-_ = held("gradients after backward", leave_late)
-_ = held("gradients in buckets", partial(known.buckets, seconds=2 * PACE))
-_ = held("a ring of keys and values", partial(known.ring_attention, seconds=PACE))
-
-# %% [markdown]
-# Of $L$ equal layers' all-reduces all but the last hide, $1 - 1/L$, if none takes longer than a
-# layer's backward pass: on paper three of four. The ring hides everything as long as a block is
-# computed for longer than the next one takes to arrive. (Backward of the ring also passes on the
-# gradients of keys and values, and ends with a message of its own.) What follows does the same to
-# messages that lie between two products which seem to need them.
-#
 # ## Tensor parallelism: send other rows
 #
 # Lesson 13 left tensor parallelism with the messages of its forward pass on the critical path: a
@@ -242,7 +215,7 @@ claim.below("result and gradients differ by a share of", off, 1e-12)
 #
 # $$T = c + (n-1)\max(c, m), \qquad \text{hidden} = \min\!\left(1, \frac cm\right).$$
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "hiding_messages-1",
     "Four ranks. Gathering all rows takes as long as the whole product, C = M. Waiting for the "
@@ -292,13 +265,13 @@ reveal("hiding_messages-1")
 #
 # ## FSDP: gather early, but not too early
 #
-# Lesson 12 ran this with one unit ahead; now it's yours, and the question is how early is early
+# Lesson 12 had one unit ahead on paper; now it's yours, and the question is how early is early
 # enough. FSDP gathers the weights of a unit before it computes. They depend on nothing that's
 # computed in this step, so one could gather all of them at the start. But then the whole model
 # would be in memory, which is what FSDP is there to avoid. So: as late as possible, and early
 # enough.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "hiding_messages-2",
     "Five equal units; a gather takes 60 % of a unit's forward pass. With one unit gathered ahead, "
@@ -320,18 +293,14 @@ check("HM-2")
 
 
 # %%
-def model(sizes=(1,) * 5):
-    """Units of so many matrices each."""
+def model():
     torch.manual_seed(0)
-    return [
-        torch.nn.Sequential(*(torch.nn.Linear(64, 64, bias=False) for _ in range(size)))
-        for size in sizes
-    ]
+    return [torch.nn.Linear(64, 64, bias=False) for _ in range(5)]
 
 
-def fsdp(rank, ahead, seconds=PACE, sizes=(1,) * 5, x=None):
+def fsdp(rank, ahead, seconds=PACE, x=None):
     """Forward and backward on a rank; return the result and the units."""
-    units = [prefetch.Unit(module, rank, seconds) for module in model(sizes)]
+    units = [prefetch.Unit(module, rank, seconds) for module in model()]
     prefetch.Unit.most = 0
     x = torch.zeros(2, 64) if x is None else x
     return prefetch.step(units, prefetch.Prefetch(units, ahead), x)[0], units
@@ -364,7 +333,7 @@ for ahead in (0, 1, 2):
     words = f"{ahead} ahead, units in memory: {prefetch.Unit.most}"
     early[f"{ahead} ahead"] = held(words, work)
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(compare({name: early[name] for name in ("0 ahead", "1 ahead")},
              "One unit ahead: on paper only the first gather is left"))  # fmt: skip
 reveal("hiding_messages-2")
@@ -376,24 +345,11 @@ reveal("hiding_messages-2")
 # decides. (We leave out the reduce-scatters of the gradients. If these have as many bytes as
 # weights, $2m$ travel beside $2c$ in backward, and the last of them has nothing beside it.)
 #
-# So when does it pay to be two ahead? When units are unequal, such as an embedding with many
-# weights and little to compute. Here the third unit has four matrices and takes no longer to
-# compute than the others: its gather takes two and a half times as long as a unit's forward pass.
-# On paper:
-
-# %%
-UNEQUAL = (1, 1, 4, 1, 1)
-for ahead in range(5):
-    trace = on_paper(partial(fsdp, ahead=ahead, sizes=UNEQUAL), SLOW)
-    print(f"{ahead} ahead: {1e3 * trace.duration:3.0f} ms, {hidden(trace):4.0%} hidden, "
-          f"units in memory: {prefetch.Unit.most}")  # fmt: skip
-
-# %% [markdown]
-# Two ahead, the link is busy from the start until the large gather has arrived, so no deeper
-# prefetch can help. In backward, torch's `fully_shard` starts one gather ahead by itself. In
-# forward a gather starts as soon as the host gets to its unit, which is ahead of the GPU while the
-# host is (lesson 11). `set_modules_to_forward_prefetch([…])` of a module (and
-# `set_modules_to_backward_prefetch`) lets you name others. Another cure is to make units equal.
+# A second unit ahead pays only if units are unequal, such as an embedding with many weights and
+# little to compute. (Another cure is to make them equal.) In backward, torch's `fully_shard` starts
+# one gather ahead by itself. In forward a gather starts as soon as the host gets to its unit, which
+# is ahead of the GPU while the host is (lesson 11). `set_modules_to_forward_prefetch([…])` of a
+# module (and `set_modules_to_backward_prefetch`) lets you name others.
 #
 # A rank has 60 equal layers as units; a gather takes 20 ms and a layer 30 ms forward and 60 ms
 # backward. How many milliseconds of messages stay exposed in a step with one unit ahead, if
@@ -416,7 +372,7 @@ answer("hiding_messages-3", mine)
 # each. `compute` cuts the graph of autograd at every piece, as the stages of a pipeline do, because
 # only then may backward stop between two pieces, too:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("primer/hiding/halves.py", "Forward.compute")
 
 # %% [markdown]
@@ -480,7 +436,7 @@ def experts_as_one_device():
 off = max(launch(experts_as_one_device, ranks=4, quiet=True))
 claim.below("results and gradients of two halves differ from one device's by", off, 1e-12)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "hiding_messages-4",
     "Two layers of experts, forward, in two halves. A piece of a half (attention, or experts) "
@@ -505,7 +461,7 @@ for name, way in (("one by one", halves.one_by_one), ("in turn", halves.in_turn)
     turns[name] = held(f"forward, {name}", partial(training, way=way))
 _ = held("in turn, and backward", partial(training, way=halves.in_turn, backward=True))
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(compare(turns, "One half's tokens travel while the other half computes"))
 reveal("hiding_messages-4")
 
@@ -546,7 +502,7 @@ pairs = {
     "together": held("the pair in turn", partial(pair, way=halves.in_turn)),
 }
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 show(compare(pairs, "Each of a pair hides what the other one sends"))
 
 # %% [markdown]
@@ -565,7 +521,7 @@ show(compare(pairs, "Each of a pair hides what the other one sends"))
 # but gathered weights and latencies don't. Here is a layer of the ring above with fewer and fewer
 # rows, on a link with a latency of 5 ms.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "hiding_messages-5",
     "Each piece's product takes 40 ms, and each message 20 ms + 5 ms of latency. Now the batch has "
@@ -616,7 +572,7 @@ def spent(megabytes, repeats):
     return found
 
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 message, product = launch(spent, ranks=2, args=(32, quick(10, 1)), quiet=True, checked=False)[0]
 print(f"an all-reduce of 32 MB: {1e3 * message:.0f} ms of a core, or {message / product:.1f} "
       "products of 512 x 512 x 512")  # fmt: skip
@@ -629,7 +585,7 @@ print(f"an all-reduce of 32 MB: {1e3 * message:.0f} ms of a core, or {message / 
 
 # %% tags=["time"]
 for words, *given in ("a link of 800 Mbit/s", 5, Link(800)), ("this machine's memory", 32):
-    c, m, t = launch(known.beside, ranks=2, args=given, quiet=True, checked=False)[0]
+    c, m, t = launch(beside, ranks=2, args=given, quiet=True, checked=False)[0]
     print(f"{words:21}: C = {1e3 * c:3.0f}, M = {1e3 * m:3.0f}, together {1e3 * t:3.0f} ms, "
           f"hidden {(c + m - t) / m:.0%}")  # fmt: skip
 
@@ -646,128 +602,13 @@ for words, *given in ("a link of 800 Mbit/s", 5, Link(800)), ("this machine's me
 # % of the computing. Copy engines, network cards and switches that add by themselves take less from
 # the products.
 #
-# ## DeepSeek-V3, by hand
-#
-# Now you have all that's needed for the run that the last lessons kept coming back to: 671 billion
-# parameters on 2,048 H800s, with the experts of a layer spread over 64 GPUs, or 8 nodes. An expert
-# is only $f = 2{,}048$ wide. An expert computes at least as long as its tokens travel
-# ([rooflines.md](../docs/rooflines.md)) if
-#
-# $$f \ge \frac{8}{18}\,\frac FB.$$
-#
-# This run multiplies in eight bits, at a peak of 1,979 TFLOP/s, and with messages in 16 bits and a
-# card of 50 GB/s $f$ would have to be 17,600, 8.6 times what it is. Three things bring it closer.
-# Tokens travel to experts in **eight bits** (lesson 16). A token is sent to at most
-# **four nodes**, once to each, and passed on there, however many of its eight experts that node
-# has. And the messages hide not only behind the experts but behind **all** that a pair of
-# micro-batches computes: attention and the shared expert too.
-#
-# Take one layer and one micro-batch of 4,096 tokens, forward and backward. A token's 7,168 numbers
-# go out in $b$ bytes and come back in 2, and so do gradients:
-#
-# $$M = \frac{2\,(b + 2) \cdot \text{copies} \cdot 7168 \cdot 4096}{50 \text{ GB/s}}.$$
-
-# %%
-deepseek = read_config("../EP/configs/deepseek_v3.json")
-TOKENS, WIDE, MOE = 4096, deepseek.hidden, deepseek.moe
-one = flops(deepseek, 1, TOKENS, "causal")
-expert = 3 * 2 * 3 * WIDE * MOE.intermediate * TOKENS  # FLOPs of one, forward and backward
-
-
-def message(copies, b):
-    return 2 * (b + 2) * copies * WIDE * TOKENS / 50e9
-
-
-def computing(rate, parts):
-    """Seconds of a layer, forward and backward. rate: FLOP/s in 8 bits; scores are in 16."""
-    if parts == "experts":
-        return MOE.chosen * expert / rate
-    return 3 * (one.weights / rate + one.scores / (rate / 2))
-
-
-# %%
-STEPS = (
-    ("in bf16, to each of 8 experts", 8, 2, "experts"),
-    ("in FP8 on the way there", 8, 1, "experts"),
-    ("to 4 nodes", 4, 1, "experts"),
-    ("and behind the whole layer", 4, 1, "all"),
-)
-RATES = {"peak": 1979e12, "assumed": 800e12}  # FLOP/s in 8 bits
-
-# %%
-predict(
-    "hiding_messages-6",
-    "With all three, can the messages of a layer hide behind its computing?",
-    "at the peak rate, and at 800 TFLOP/s",
-    "at 800 TFLOP/s only",
-    "at the peak rate only",
-)
-
-# %%
-print(
-    "one layer, 4,096 tokens, ms".ljust(36) + "message   computing: peak, exposed   at 800, exposed"
-)
-exposed = {}
-for words, copies, b, parts in STEPS:
-    m = message(copies, b)
-    line = f"{words:36}{1e3 * m:7.1f}"
-    for rate in RATES.values():
-        c = computing(rate, parts)
-        exposed[words, rate] = max(0.0, m - c)
-        line += f"{1e3 * c:17.1f}{1e3 * exposed[words, rate]:9.1f}"
-    print(line)
-peak, assumed = (exposed[STEPS[-1][0], rate] for rate in RATES.values())
-reveal("hiding_messages-6", peak=1e3 * peak)
-
-# %% [markdown]
-# At peak even a perfect overlap would leave a third of the message exposed. At 800 TFLOP/s
-# everything can hide, and without overlap a layer would take 1.6 times as long. The paper speaks of
-# about 1:1 for computing and communication (section 3.2.1), which is between our two columns,
-# though it doesn't say at which rate or for how many copies. At 1:1 no part of the computing may be
-# without a message beside it, and a whole forward with a whole backward leaves none.
-#
-# The 800 are near what our model of a cluster reaches with products and the kernels between them,
-# and no published run reports them. A whole step reaches 385 TFLOP/s
-# ([2505.09343](https://arxiv.org/abs/2505.09343), table 4), everything that isn't a matrix product
-# included. [DeepGEMM](https://github.com/deepseek-ai/DeepGEMM), DeepSeek's own products in 8 bits,
-# was published in February 2025 with 990 to 1,358 TFLOP/s for most of this model's shapes on an
-# H800 (its page no longer has the table), and on 112 of its 132 multiprocessors most would have 840
-# to 1,150. Little hangs on it: messages hide up to the rate at which computing takes as long as
-# they do.
-
-# %%
-even = RATES["peak"] * computing(RATES["peak"], "all") / message(4, 1)
-print(f"everything can hide up to {even / 1e12:,.0f} TFLOP/s in eight bits")
-
-# %% [markdown]
-# What does our model of a cluster say? It takes the rate of each product from its size, and it
-# counts messages on their way: a token's experts lie on 3.6 of 8 nodes on average, one of which may
-# be its own (`dedup=True`), and a card reaches 88 % of its 50 GB/s. On computing the two agree
-# because the 800 by hand were chosen so; on messages three things differ: 3.6 nodes for 4 (9 %
-# less; any eight experts on four nodes are equally likely), an eighth of the copies that stays at
-# home (12 % less), and the 88 % (14 % more); the last two happen to cancel. Lesson 15, which
-# chooses nodes as DeepSeek does, counts 4.0.
-
-# %%
-sizes = {"batch": 15360, "sequence": TOKENS, "dp": 128, "pp": 16, "ep": 64, "zero": 1}
-kernels = {"flash": True, "fp8": True, "dedup": True, "dispatch_bytes": 1, "dualpipe": True}
-layout = Layout(**sizes, **kernels, recompute="none", uneven=True)
-ways = layer_seconds(deepseek, layout, preset("H800"))
-busy = 1e3 * sum(way.matmul + way.memory for way in ways)
-sent = 1e3 * sum(way.network for way in ways)
-print(f"computing: {1e3 * computing(800e12, 'all'):.1f} ms by hand, {busy:.1f} ms by the model")
-by_hand = 1e3 * message(4, 1)
-_ = claim("messages, by hand and by the model", sent, by_hand, unit=" ms", how="modeled")
-
-# %% [markdown]
-# The model also knows something that our two queues don't
-# ([cluster_model.md](../docs/cluster_model.md)). Steps of Qwen3 235B were timed on 256 H100s with
-# the messages to experts beside computing, and without: 17.6 and 19.7 s ([Megatron's
+# How much of this does a real run get? Steps of Qwen3 235B were timed on 256 H100s with the
+# messages to experts beside computing, and without: 17.6 and 19.7 s ([Megatron's
 # models](https://github.com/yanring/Megatron-MoE-ModelZoo), `best_practice/Qwen3`). The overlap
-# saved 2.1 s. By our model, whose share of hidden messages is set by just these two runs, a third
-# of what was possible was saved. The rest was probably lost while the pipeline filled and drained,
-# and because computing becomes slower beside messages. Hiding is worth a lot, and less than it
-# looks on paper.
+# saved 2.1 s. By our model of a cluster ([cluster_model.md](../docs/cluster_model.md)), whose share
+# of hidden messages is set by just these two runs, a third of what was possible was saved. The rest
+# was probably lost while the pipeline filled and drained, and because computing becomes slower
+# beside messages. Hiding is worth a lot, and less than it looks on paper.
 #
 # A run has layers with 9 ms of computing and 6 ms of messages, forward and backward. A pair hides
 # the messages, and the multiprocessors for them are set aside for good, so all computing takes 1.18
@@ -779,6 +620,8 @@ answer("hiding_messages-7", mine)
 
 # %% [markdown]
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - A message costs little while its rank computes something that doesn't need it: cores,
 #   multiprocessors and bandwidth, but no waiting. In real runs hiding saves a part of what it saves
@@ -812,7 +655,7 @@ answer("hiding_messages-7", mine)
 #   guide](https://docs.nvidia.com/megatron-core/developer-guide/nightly/user-guide/features/moe_a2a_overlap.html)).
 # - [DeepEP](https://github.com/deepseek-ai/DeepEP) has the kernels that send a token once to a
 #   node; DeepSeek's [profiles](https://github.com/deepseek-ai/profile-data) show a pair of DualPipe
-#   with the sizes of this lesson, 64 ranks for the experts and 4,096 tokens.
+#   with 64 ranks for the experts and 4,096 tokens.
 #
 # To read: `FSDPModule.set_modules_to_forward_prefetch` in torch, and in DeepSeek's profile the row
 # of the messages.

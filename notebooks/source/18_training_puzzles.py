@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Training puzzles: a cluster that you can program
 #
-# *Reading 30 minutes · tasks 655 (homework 540) · machine 1*
+# *Reading 30 minutes · tasks 550 (homework 435) · machine 1*
 #
 # *With twenty minutes: read as far as puzzle 3 and solve PZ-1.*
 #
@@ -14,14 +14,13 @@
 # **Question.** How do you spread one training step over many ranks so that it's fast and needs
 # little memory?
 #
-# With the reading, the six puzzles of this session take a good two hours. Eight more are homework.
+# With the reading, the six puzzles of this session take a good two hours. Five more are homework.
 
 # %%
 import sys
 
 sys.path[:0] = ["../puzzles"]
 import eight
-import part0
 import part1
 import part3
 import part4
@@ -57,7 +56,7 @@ async def tour(model):
 
 models = run(tour, 1, 1, 2, profile="bytes")  # 1 rank, 1 layer, 2 samples
 
-# %%
+# %% jupyter={"source_hidden": true}
 for event in models[0].log:
     print(f"{1e6 * event.time:6.0f} µs {event.typ:12} {event.memory / 1e6:4.0f} MB, its result too")
 
@@ -132,7 +131,7 @@ def play(name):
 # %%
 check("PZ-1")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("basic")
 
 # %% [markdown]
@@ -144,7 +143,7 @@ play("basic")
 # %%
 check("PZ-2")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("accumulation")
 
 # %%
@@ -165,7 +164,7 @@ show(curves(held, title, x="steps", y="million elements held"))
 # layer)` returns the sum of the gradients over all ranks. Four ranks can share the 17 steps of
 # puzzle 1. A quarter of that would be 4.25 steps, but the target is 5.6.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "training_puzzles-1",
     "Four ranks share the 17 steps of puzzle 1. Why does it take 5.6 steps, and not 17 / 4 = 4.25?",
@@ -183,7 +182,7 @@ predict(
 # %%
 check("PZ-3")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("ddp")
 reveal("training_puzzles-1")
 
@@ -218,7 +217,7 @@ answer("training_puzzles-2", mine)
 # %%
 check("PZ-4")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("weight_sharded")
 
 # %% [markdown]
@@ -233,7 +232,7 @@ play("weight_sharded")
 # %%
 check("PZ-5")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("fully_sharded")
 
 # %% [markdown]
@@ -247,7 +246,7 @@ play("fully_sharded")
 # With 8 layers and 4 samples, one rank alone would take $8 \cdot 4 \cdot 2 + 8 \cdot 0.5 = 68$
 # steps.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "training_puzzles-3",
     "Four ranks hold two layers each, and the whole batch goes from rank to rank and back. How "
@@ -267,7 +266,7 @@ predict(
 # %%
 check("PZ-6")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("pipeline")
 reveal("training_puzzles-3")
 
@@ -277,18 +276,9 @@ reveal("training_puzzles-3")
 #
 # ## What does it really cost?
 #
-# Steps are simple, but there's no GPU in them. A **profile** says what things cost. There are four
-# (`classic` has the rules of the CS 8803 SMR lab):
-#
-# | | `steps` | `classic` | `bytes` | `measured` |
-# |---|---|---|---|---|
-# | used for | puzzles 1 to 8 | PZ-P0 to PZ-P4 | your runs of these | the boss |
-# | backward | a forward's time | a forward's time | twice | twice |
-# | an all-reduce | 0.3 steps | as long as one all-gather | as two | as two |
-# | overlaps with computing | nothing | nothing | what isn't awaited yet | what isn't awaited yet |
-# | `load_weights` | free | from the host | from the host | free |
-# | memory | elements | elements | bytes | bytes |
-# | memory counts what's in | the dictionaries | the dictionaries | Python | Python |
+# Steps are simple, but there's no GPU in them. A **profile** says what things cost: `steps` counted
+# until now, `classic` has the rules of the CS 8803 SMR lab, `bytes` counts FLOPs and bytes, and
+# `measured` judges the boss ([what each of the four counts](../puzzles/README.md#four-profiles)).
 #
 # Here `ddp` and `fully_sharded` run under two of them. How much longer does ZeRO-3 communicate?
 
@@ -314,8 +304,8 @@ for profile, ratio in (("classic", 3), ("bytes", 1.5)):
 #
 # ## Homework
 #
-# Here are eight more, nine hours in all. Good places to stop are PZ-8, which ends the LLM Training
-# Puzzles, PZ-P3, after which you've written each strategy by itself, and PZ-P4, a smaller boss.
+# Here are five more, seven hours in all. Good places to stop are PZ-8, which ends the LLM Training
+# Puzzles, and PZ-P4, a smaller boss.
 #
 # ### Your turn: PZ-7 · 30 minutes · 15 points
 #
@@ -325,7 +315,7 @@ for profile, ratio in (("classic", 3), ("bytes", 1.5)):
 # %%
 check("PZ-7")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("gpipe")
 
 # %% [markdown]
@@ -339,7 +329,7 @@ play("gpipe")
 # %%
 check("PZ-8")
 
-# %%
+# %% jupyter={"source_hidden": true}
 play("pipeline_sharded")
 
 # %% [markdown]
@@ -350,65 +340,13 @@ play("pipeline_sharded")
 #
 # ## The strategies, one by one, at any size
 #
-# The next five are the parts of the CS 8803 SMR lab, in seconds and for any number of ranks, layers
-# and samples. Each is also a script: `cd puzzles`, then `python part3.py --ranks 8 --micro-batch 64
-# --profile classic`. It prints time, memory and MFU, and writes a trace to `debug_traces/` that
-# opens in [Perfetto](https://ui.perfetto.dev).
+# The parts of the CS 8803 SMR lab ask for the same strategies in seconds, and for any number of
+# ranks, layers and samples. Each is also a script: `cd puzzles`, then `python part3.py --ranks 8
+# --micro-batch 64 --profile classic`. It prints time, memory and MFU, and writes a trace to
+# `debug_traces/` that opens in [Perfetto](https://ui.perfetto.dev). The first three, data
+# parallelism, ZeRO and the naive pipeline, repeat what you've written above: they stand in the
+# [README of the puzzles](../puzzles/README.md#part-by-part). What's new comes with the fourth.
 #
-# A batch that a card can't hold comes in **micro-batches**, and the first question is what they
-# cost. For data parallelism they cost no traffic, if gradients add up on the rank and the
-# all-reduce waits for the last one. Otherwise $m$ micro-batches pay $m$ times the traffic. And it's
-# easy to get wrong: add a gradient to a sum that's already reduced, reduce again, and samples count
-# twice.
-#
-# ### Your turn: PZ-P0 · 30 minutes · 15 points
-#
-# Write `train_ddp()` in `puzzles/part0.py`: data parallelism with gradient accumulation. Reduce
-# once, not once for each micro-batch.
-
-# %%
-check("PZ-P0")
-
-# %% [markdown]
-# ZeRO-3 has no such free choice. It frees a layer after using it, so it must gather it again for
-# the next micro-batch. It could put off the reduce-scatter (FSDP2's
-# `set_requires_gradient_sync(False)` does), but then every rank keeps whole gradients, which ZeRO
-# has avoided since stage 2. If it reduces every time, all three collectives, each half of an
-# all-reduce, come with every micro-batch: $1.5\,m$ times data parallelism's traffic. Smaller
-# micro-batches save activation memory at the price of bandwidth.
-#
-# ### Your turn: PZ-P1 · 45 minutes · 25 points
-#
-# Write `part1_training_loop()` in `puzzles/part1.py`: ZeRO, with weights, gradients and states in
-# shards, for any micro-batch.
-
-# %%
-check("PZ-P1")
-
-# %%
-for m in (1, 4):
-    case = 8, 16, 32, 4 // m  # ranks, layers, samples, and the samples of a micro-batch
-    zero, plain = (communication(step, "bytes", *case)
-                   for step in (part1.part1_training_loop, part0.train_ddp))  # fmt: skip
-    claim(f"ZeRO-3's collectives over DDP's for m = {m}", zero / plain, 1.5 * m, within=0.02,
-          how="simulated")  # fmt: skip
-
-# %% [markdown]
-# A pipeline keeps its weights where they are, and micro-batches would cost it only small messages.
-# This part still does without them, so that you see what they're for: one rank works at a time, and
-# each holds the whole batch's activations. With 2,048 samples the input of a single layer is $2048
-# \cdot 1024 \cdot 4096$, or 8.6 billion elements. What's new is that the number of layers needn't
-# be divisible by the number of ranks.
-#
-# ### Your turn: PZ-P2 · 30 minutes · 15 points
-#
-# Write `part2_training_loop()` in `puzzles/part2.py`: the naive pipeline, with any number of layers
-# on a rank.
-
-# %%
-check("PZ-P2")
-
-# %% [markdown]
 # GPipe (PZ-7) fixes the time: all forwards, then all backwards. But each rank then holds the
 # activations of all $m$ micro-batches, so the large $m$ that shrinks the bubble also fills the
 # card. 1F1B alternates after a warm-up, so no rank holds more than $p$, the number of stages,
@@ -518,7 +456,7 @@ parameters, layer_gb = 60 * 12 * 12288**2, 34 * 2048 * 12288 / 1e9
 print(f"states: {16 * parameters / 1e12:.2f} TB in all, {16 * parameters / 48e9:.0f} GB a card")
 print(f"activations of one sequence: {layer_gb:.2f} GB a layer, {60 * layer_gb:.0f} GB in all")
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "training_puzzles-4",
     "ZeRO-3 over all 48 cards, one sequence at a time: a 48th of the states, and all 60 layers' "
@@ -531,7 +469,8 @@ predict(
 )
 
 # %%
-plain = {"ZeRO-3": part1.part1_training_loop, "1F1B": part3.part3_training_loop}
+plain = {"1F1B": part3.part3_training_loop}
+plain["ZeRO-3"] = part1.part1_training_loop  # PZ-P1: see puzzles/README.md
 print(compete(plain))
 reveal("training_puzzles-4")
 
@@ -579,7 +518,7 @@ try:
 except PuzzleError as error:
     print(f"yours isn't in the picture yet: {error}")
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "At about the same memory: 2.6 times the MFU below 66 GB, 1.4 times above 74"
 show(points(found, title, x="GB on the fullest card", y="MFU, percent", log=""))
 
@@ -611,6 +550,8 @@ claim(
 # fewer layers on these, the MFU rises to 57.2 %.
 #
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - Keep an activation until its backward, and no longer.
 # - Data parallelism needs one all-reduce a layer, ZeRO-3 three smaller collectives for each

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Design your own: a model, a cluster, a layout
 #
-# *Reading 25 minutes · tasks 45 · machine 1*
+# *Reading 20 minutes · tasks 45 · machine 1*
 #
 # *With twenty minutes: play with the sliders, then read the search and the price.*
 #
@@ -15,18 +15,13 @@
 # how few would be enough, and what would it cost?
 
 # %%
-import sys
 import time
 from dataclasses import replace
 
-import torch
-
 from helpers.cluster import Layout, bars, estimate, memory_group, preset, time_group
-from helpers.cost import ModelConfig, bill, gpt
-from helpers.draw import curves
-from helpers.draw.text import time_text
+from helpers.cost import bill, gpt
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, reveal, show, show_code
+from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.simulate import OutOfMemory
 
 # %% [markdown]
@@ -85,7 +80,7 @@ messages = m * layers / p * 4 * (alpha + 2 * (n - 1) / n * 2 * s * d / B)
 between = m * layers / p * 86 * s * d / M
 by_hand = (1 + (p - 1) / m) * (products + messages + between)
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"products {products:.2f} s, messages {messages:.2f} s, between them {between:.2f} s")
 print(f"with the bubble: {by_hand:.2f} s")
 
@@ -106,7 +101,7 @@ claim("a step, by hand", done.seconds, by_hand, within=0.1, unit=" s", how=how)
 # differs is what we left out: attention's scores and the head, averaging gradients over the
 # replicas, the update, activations sent between stages, smaller kernels, and waiting for the host.
 
-# %%
+# %% jupyter={"source_hidden": true}
 title = "Only two thirds of the step are matrix products"
 show(bars([memory_group({"memory": done}), time_group({"time": done})], title))
 
@@ -117,7 +112,7 @@ show(bars([memory_group({"memory": done}), time_group({"time": done})], title))
 # so that you can see them all (with so few, the bubble is large). The memory below each rank is
 # that of its activations alone, which comes on top of the 44 GB:
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(estimate(gpt3, replace(first, batch=64), h100).simulated.trace)
 
 # %% [markdown]
@@ -138,7 +133,7 @@ from helpers.cluster.validate import judged_recomputation
 
 judged, factor = judged_recomputation()
 
-# %%
+# %% jupyter={"source_hidden": true}
 for one in judged:
     claim(f"held out: {one.row.name}", one.row.seconds, one.predicted, within=0.05, unit=" s")
 print(f"one factor for this paper's software: {factor:.3f}")
@@ -158,7 +153,7 @@ print(f"one factor for this paper's software: {factor:.3f}")
 #
 # Each number of a layout has its own limit. Change one at a time, and watch what grows.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "design_your_own-2",
     "Tensor parallelism over 16 GPUs instead of 8, on nodes of 8 GPUs; everything else stays, so "
@@ -174,7 +169,7 @@ limits = {name: estimate(gpt3, layout, h100) for name, layout in wide.items()}
 four, eight, sixteen = (one.seconds for one in limits.values())
 shrinks = 1 - sixteen / eight
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"from 4 to 8: {1 - eight / four:.0%} shorter; from 8 to 16: {shrinks:.0%} shorter")
 show(bars([time_group(limits)], "Across two nodes, messages grow while the products shrink"))
 reveal("design_your_own-2", shrinks=shrinks)
@@ -189,7 +184,7 @@ reveal("design_your_own-2", shrinks=shrinks)
 # the 25 % as 25 to 36: of the 140 measured steps only one cuts layers across nodes, and the model
 # predicts 16 % too much for it.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "design_your_own-3",
     "A pipeline has 8, 16 or 32 stages of 8 devices each, and as many replicas as 512 devices can "
@@ -206,7 +201,7 @@ for name, one in limits.items():
     share = one.causes["bubble"] / one.seconds
     print(f"{name:>5}: {one.layout.micro_batches} micro-batches, bubble {share:.1%}")
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(bars([memory_group(limits)], "More stages leave fewer weights on each device"))
 reveal("design_your_own-3")
 
@@ -245,7 +240,7 @@ from helpers.cluster import design
 
 start = {"dp": 8, "pp": 8, "tp": 8, "micro_batches": 64, "recompute": "full", "flash": True}
 
-# %%
+# %% jupyter={"source_hidden": true}
 sliders = design(model="GPT-3, 175B", machine="H100", **start)
 show(sliders.picture(), live=lambda: sliders)
 
@@ -278,7 +273,7 @@ answer("design_your_own-9", mine)
 # and cut sequences, which makes many more layouts.)
 
 # %% tags=["time"]
-from helpers.cluster import frontier, search
+from helpers.cluster import search
 
 begun, found = time.perf_counter(), []
 for recompute in ("none", "full"):
@@ -288,7 +283,7 @@ print(f"{len(found)} layouts fit; the search took {time.perf_counter() - begun:.
 for one in found[:4]:
     print(one)
 
-# %% tags=["time"]
+# %% tags=["time"] jupyter={"source_hidden": true}
 words = "seconds a step of the best layout, and of the first guess"
 claim.below(words, found[0].seconds, done.seconds)
 
@@ -304,31 +299,8 @@ claim.below(words, found[0].seconds, done.seconds)
 #
 # But the best one fills most of the memory, by a model that counts what training keeps. Allocators
 # and frameworks take more: two published FSDP runs reserved about 20 GB above what this model says
-# (`docs/cluster_model.md`), so leave room. What would you pay for less? The **frontier** holds the
-# layouts that no other layout beats in both time and memory.
-
-# %%
-show_code("helpers/cluster/search.py", "frontier")
-
-# %%
-line = {"the frontier": {e.memory.total / 1e9: e.seconds for e in frontier(found)}}
-least, fast = min(line["the frontier"]), found[0]
-
-# %%
-title = f"The fastest takes {fast.memory.total / 1e9:.0f} GB; one of {least:.0f} GB fits too"
-show(curves(line, title, x="GB a device", y="seconds a step"))
-
-# %%
-best = frontier(found)
-chosen = {"fastest": best[0], "in between": best[len(best) // 2], "smallest": best[-1]}
-
-# %%
-for name, one in chosen.items():
-    print(f"{name:<11}{one.layout}")
-title = "Less memory is bought with time: smaller products, messages, bubble, recomputation"
-show(bars([memory_group(chosen), time_group(chosen)], title))
-
-# %% [markdown]
+# (`docs/cluster_model.md`), so leave room.
+#
 # ## How few GPUs are enough?
 #
 # Weights, gradients and optimizer states take 16 bytes for each of the 175 billion parameters. How
@@ -338,7 +310,7 @@ show(bars([memory_group(chosen), time_group(chosen)], title))
 mine = None
 answer("design_your_own-4", mine)
 
-# %%
+# %% jupyter={"source_hidden": true}
 for gpus in (32, 64):
     try:
         print(gpus, search(gpt3, h100, gpus, batch=512, recompute="full", **today)[0])
@@ -352,7 +324,7 @@ for gpus in (32, 64):
 # activations don't fit beside the rest, or the layers and heads can't be cut evenly.) But is that
 # the cheapest way to train?
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "design_your_own-5",
     "Train GPT-3 on 300 billion tokens, on 64 H100s or on 512. How do the prices compare, if an "
@@ -373,7 +345,7 @@ for name, gpus in (("H100", 64), ("H100", 512), ("B200", 512)):
     print(f"{gpus:4} {name}: {hours / 24:5.0f} days, {millions:.2f} million dollars, MFU {mfu:.0%}")
 ratio = cost["H100", 512] / cost["H100", 64]
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim("price on 512 H100s over price on 64", ratio, 1, within=0.1, how=how)
 reveal("design_your_own-5", ratio=ratio)
 
@@ -407,63 +379,9 @@ print(spent.convention)
 # 512 sequences here. On thousands of GPUs you'd enlarge it, up to the critical batch size of lesson
 # 03.)
 #
-# Now find two numbers yourself, with the functions of this lesson. The first is about Llama 3 8B on
-# 8 H100s, without FlashAttention. Which power of two is the largest micro-batch that fits in
-# `Layout(64, 8192, dp=8, micro_batch=…, recompute="full", zero=1)`?
-
-# %%
-llama = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
-
-mine = None
-answer("design_your_own-6", mine)
-
-# %% [markdown]
-# The second is about GPT-3 on 64 A100s, `Layout(64, pp=8, tp=8, chunks=…)`. By how many seconds is
-# a step with 3 chunks on each device shorter than with 1? (To 0.1 s.)
-
-# %%
-mine = None
-answer("design_your_own-7", mine)
-
-# %% [markdown]
-# ## Your own machine
-#
-# All of these machines are far away, but the same model can be asked about the one in front of you.
-# `measure()` times a large and a small matrix product, a copy and the start of a kernel, and builds
-# a machine from them. So we can predict a step of the small LLaMA of lesson 01, and then run it.
-
-# %%
-sys.path[:0] = ["../primer"]
-import intro
-
-from helpers.cluster import measure
-
-torch.set_num_threads(1)  # in this lab, one device is one core
-options = intro.read_flags(["--steps", quick("12", "3")])
-net = intro.make_model(options, intro.make_tokenizer(options))
-
-# %%
-c, heads = net.config, net.config.num_heads
-sizes = c.dmodel, c.n_layers, heads, heads, c.dmodel // heads, c.hidden_dim, c.vocab_size
-small = ModelConfig("llama", *sizes, positions=c.ctx_size)
-here = measure()
-layout = Layout(options.batch_size, options.seq_l, micro_batch=options.batch_size, recompute="none")
-plan = estimate(small, layout, here)
-
-# %% tags=["time"]
-_, _, trace = intro.train(options, say=lambda *_: None)
-kinds = ("F", "B", "update")
-real = sum(min(e.duration for e in trace.events if e.kind == kind) for kind in kinds)
-print(f"predicted {time_text(plan.seconds)}, measured {time_text(real)} "
-      "(the fastest forward, backward and update, added up)")  # fmt: skip
-print({why: time_text(t) for why, t in plan.causes.items() if t > plan.seconds / 20})
-
-# %% [markdown]
-# On a CPU the prediction is rough, and on a busy machine even rougher: it may be off by a factor of
-# two in either direction, because a step here consists of many tiny kernels, and the model was made
-# for large ones.
-#
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - Tensor parallelism stays inside the NVLink domain, and may well be narrower.
 # - A pipeline needs many micro-batches. With a fixed batch, replicas take them away.

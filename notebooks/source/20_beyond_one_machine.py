@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Beyond one machine: launchers and slow links
 #
-# *Reading 20 minutes · tasks 55 · machine 2*
+# *Reading 15 minutes · tasks 55 · machine 2*
 #
 # *With twenty minutes: all of it, without the tasks.*
 #
@@ -16,17 +16,14 @@
 # %%
 import subprocess
 import sys
-from itertools import product
 
-from helpers.draw import compare, curves
 from helpers.grade import check
-from helpers.lesson import claim, predict, reveal, show, vary
-from helpers.network import Link, TwoHosts, slow_link, why_not
-from helpers.ranks import PlaceError, discover, find_place, launch
+from helpers.lesson import claim, predict, reveal
+from helpers.network import Link, TwoHosts, why_not
+from helpers.ranks import PlaceError, discover
 
-sys.path[:0] = ["../DP/ddp", "../jobs"]
+sys.path[:0] = ["../jobs"]
 import count_ranks
-from sweep import Plan, measured, predicted
 
 # %% [markdown]
 # ## Who am I?
@@ -60,7 +57,7 @@ for environ in (torchrun, slurm, pals):
 # PALS), and the folder `jobs` has a short job script for each. Exported variables outlive the job,
 # and that's a trap.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "beyond_one_machine-1",
     "In your terminal two variables are left from yesterday: RANK=0 and WORLD_SIZE=1. Today mpirun "
@@ -119,70 +116,18 @@ check("LA-1")
 # megabits a second, Wi-Fi 50 to 500, and a link between two machines of a GPU cluster 400,000 for
 # each GPU.
 #
-# We have no second machine, but a rank can act as if there were one: inside `slow_link` a message
-# is handed over only when the slow link would have delivered it. Everything else is real. Let's
-# first time a step on a link so fast that it hardly counts:
-
-
-# %%
-def train(ways, links, steps):
-    """On a rank: the traces of all ways on all links, and the bytes of the gradients."""
-    import intro_DDP
-
-    runs, flags = [], ["--steps", str(steps), "--batch-size", "4", "--bucket-mb", "0.5"]
-    for link, way in product(links, ways):
-        options = intro_DDP.read_flags([*flags, "--average", way])
-        with slow_link(link):
-            runs.append(intro_DDP.train(options, find_place(), "cpu", lambda *_: None))
-    return [trace for *_, trace in runs], sum(p.nbytes for p in runs[0][1].parameters())
-
-
-def best_step(traces):
-    """All ranks' traces of the fastest step of a run, from one update of rank 0 to the next."""
-    whole = traces[0].merged(*traces[1:])
-    ends = sorted(e.end for e in whole.events_of(0) if e.kind == "update")
-    steps = zip(ends, ends[1:], strict=False)
-    return whole.between(*min(steps, key=lambda step: step[1] - step[0]))
-
-
-# %% tags=["time"]
-ranks = launch(train, 2, (["flat"], [Link(100_000)], quick(10, 3)), quiet=True, checked=False)
-size, step = ranks[0][1], best_step([runs[0] for runs, _ in ranks])
-t_b = max(e.duration for e in step.events_of(0) if e.kind == "B")
-rest = step.duration - t_b
-
-# %% tags=["time"]
-print(f"{size / 4:,.0f} gradients of 4 bytes")
-print(f"backward {1e3 * t_b:.0f} ms, forward and all the rest {1e3 * rest:.0f} ms")
-
-# %%
-predict(
-    "beyond_one_machine-2",
-    "At which bandwidth does the all-reduce of these gradients, between two ranks, take just as "
-    "long as the backward?",
-    "near 6 megabits a second",
-    "near 600 megabits a second",
-    "near 60,000 megabits a second",
-)
-
-# %% [markdown]
 # In a ring all-reduce of $n$ ranks, each sends $2\frac{n-1}{n}$ of the bytes in $2(n-1)$ messages.
 # With size $S$, latency $\alpha$ and bandwidth $1/\beta$, as in lesson 03, that takes
 #
 # $$t_S = 2(n-1)\,\alpha + 2\,\frac{n-1}{n}\,\beta S.$$
-
-# %% tags=["time"]
-equal = 8 * size / t_b / 1e6  # two ranks send 2 (2 - 1) / 2 = once the size
-links = [Link(equal / times, milliseconds=0.5) for times in (0.1, 0.5, 1, 2)]
-for link in links:
-    t_s = link.all_reduce_seconds(size, 2)
-    print(f"{link.megabits:6,.0f} megabits a second: {1e3 * t_s:4.0f} ms to send")
-reveal("beyond_one_machine-2", megabits=equal)
-
-# %% [markdown]
-# So far each machine has had a single rank. If several ranks of a machine share its cable, the time
-# also depends on which ranks are neighbors in the ring: eight ranks on two hosts can be numbered
-# side by side, or dealt out to the hosts like cards.
+#
+# The 2.2 MB of gradients of lesson 10's script, between two ranks over Wi-Fi of 50 megabits a
+# second, take 350 ms. If that's longer than a backward pass, no bucket can hide it all, and
+# communication sets the pace (lesson 10).
+#
+# If several ranks of a machine share its cable, the time also depends on which ranks are neighbors
+# in the ring: eight ranks on two hosts can be numbered side by side, or dealt out to the hosts like
+# cards.
 #
 # ### Your turn: LA-3 · 30 minutes · 15 points
 #
@@ -194,12 +139,12 @@ check("LA-3")
 
 # %%
 SIDE_BY_SIDE, DEALT_OUT = 4 * ["left"] + 4 * ["right"], 4 * ["left", "right"]
-links_of_hosts = size, Link(100_000), Link(1000)  # inside of a host, and the cable of each
+links_of_hosts = 2.2e6, Link(100_000), Link(1000)  # inside of a host, and the cable of each
 near, far = (
     count_ranks.ring_seconds(hosts, *links_of_hosts) for hosts in (SIDE_BY_SIDE, DEALT_OUT)
 )
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"side by side {1e3 * near:.0f} ms, dealt out {1e3 * far:.0f} ms")
 claim("times as long if eight ranks are dealt out", far / near, 4, within=0.01, how="computed")
 
@@ -213,71 +158,6 @@ claim("times as long if eight ranks are dealt out", far / near, 4, within=0.01, 
 # layer with nothing to hide behind, such as those of lesson 13, wait for their messages each time,
 # so they stay inside a machine.
 #
-# ## What can overlap save?
-#
-# `flat`, which averages all gradients in one message after backward, computes and then sends: $t_F
-# + t_B + t_S$. The buckets of lesson 10 send while backward is still computing. Forward makes no
-# new gradients, so as long as the update waits for all of them, no overlap beats
-#
-# $$t_F + \max(t_B, t_S),$$
-#
-# and where sending takes much longer than backward, communication sets the pace. (Lesson 10 split
-# the all-reduce into a reduce-scatter and an all-gather, and the second can travel during the next
-# forward.) How close do eight buckets come? We measure flat and buckets side by side in one launch
-# for each of four links, on two paced ranks that compute for 100 ms forward and 200 ms backward.
-
-# %% tags=["time"]
-FORWARD, BACKWARD = 0.1, 0.2
-flat, buckets, bound = {}, {}, {}
-for ratio in quick((0.25, 0.5, 1, 2), (1, 2)):
-    plan = Plan(FORWARD + BACKWARD, sending=ratio * BACKWARD, latency=0.0005)
-    found = launch(measured, 2, (plan, (1, 8)), quiet=True, checked=False)[0]
-    ms, mb = round(1e3 * plan.sending), plan.megabytes(8)
-    flat[ms], buckets[ms] = 1e3 * found[1], 1e3 * found[8]
-    bound[ms] = 1e3 * (FORWARD + max(BACKWARD, plan.sending))
-    expected = predicted(plan.gradients, plan.seconds, plan.link, 2, mb).duration
-    plain = 1e3 * (FORWARD + BACKWARD + plan.link.all_reduce_seconds(4 * plan.numbers, 2))
-    claim(f"{ms} ms to send: flat", flat[ms], plain, unit=" ms")
-    claim(f"{ms} ms to send: buckets save", flat[ms] - buckets[ms], plain - 1e3 * expected,
-          within=0.25, because="a difference of two runs", unit=" ms")  # fmt: skip
-    claim.below(f"{ms} ms to send: the bound is below buckets", bound[ms], buckets[ms])
-
-# %% tags=["time"]
-lines = {"flat": flat, "eight buckets": buckets, "at least": bound}
-title = "From 200 ms on, where sending takes as long as backward, buckets save no more"
-show(curves(lines, title, x="ms to send", y="ms a step"))
-
-# %% [markdown]
-# Buckets stay above the bound by an eighth of the shorter of the two, and by some latency: that of
-# one bucket's two messages if backward is longer, of all sixteen if sending is. If sending is
-# shorter, the last bucket is complete only when backward ends, and has nothing to hide behind; if
-# backward is shorter, nothing travels until the first bucket is complete. From $t_S = t_B$ on the
-# bound saves as much as backward lasts, and eight buckets save seven eighths of it, less the
-# latency of seven further buckets. The largest share is saved right there: at best 3 units instead
-# of 5, if forward takes one.
-#
-# With a running kernel, two sliders change the link for your machine's own times; it starts where
-# the bytes alone take as long as backward. At which bandwidth does overlap save the largest share?
-# And at which latency do many buckets take longer than one message?
-
-
-# %% tags=["time"]
-def on_a_link(megabits, milliseconds):
-    each = [(rest + t_b * n / 8, size / 8) for n in range(1, 9)]
-    ways = {"flat": 1e6, "overlap": 0.001}  # MB of a bucket
-    link = Link(megabits, milliseconds)
-    return compare(
-        {way: predicted(each, rest + t_b, link, 2, mb, rest) for way, mb in ways.items()}
-    )
-
-
-vary(
-    on_a_link,
-    megabits=(round(equal), 10, 50, 100, 500, 1000, 10_000),
-    milliseconds=(0.5, 0, 1, 2, 5),
-)
-
-# %% [markdown]
 # What helps on a much slower link is to **send less**: 16 bits instead of 32 halve the bytes, and
 # DiLoCo (lesson 04) communicates only once in many steps: 16 or 64 there, 500 in its paper. Or let
 # each rank take a larger batch, so that it computes for longer and sends the same. None of these is
@@ -349,6 +229,8 @@ print(on_two_hosts(Link(megabits=100)))
 # begin anew.
 #
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - Launchers tell a rank its place through environment variables, and contradictions between them
 #   must be errors.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # In torch's own words
 #
-# *Reading 35 minutes · tasks 45 · machine 1*
+# *Reading 30 minutes · tasks 45 · machine 1*
 #
 # *With twenty minutes: look at the drawing and the dictionary, and read which pieces don't fit.*
 #
@@ -9,7 +9,6 @@
 # meet `init_device_mesh`, `fully_shard`, `parallelize_module` and `PipelineStage`, and each of them
 # is a lesson of this course behind one name. So this lesson is a translation, in both directions:
 # it says which of your functions each of them replaces, and it checks that they take the same step.
-# At the end we use two layouts of one model at once.
 #
 # Why check? Each piece has been tested by itself, but where two meet, wrong numbers can come out
 # without an error. You have what it takes to notice: an oracle that compares any layout with one
@@ -22,9 +21,7 @@
 import re
 import sys
 import tempfile
-from functools import partial
 from pathlib import Path
-from statistics import fmean, median
 
 import torch
 import torch.distributed as dist
@@ -37,7 +34,6 @@ from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 # %%
-from helpers.draw import compare
 from helpers.draw.mesh import cut_weights
 from helpers.grade import check
 from helpers.grid import Grid
@@ -51,11 +47,8 @@ from simplellm.options import make_stories, prepare
 from simplellm.slicing import whole_name
 
 # %%
-sys.path[:0] = ["../DP_PP", "../primer", "../primer/hiding"]
+sys.path[:0] = ["../DP_PP"]
 import torchs_words
-from rank import Rank
-from rollouts import generate, learn, make_policy, receive_half, reshard, send_half, train_alone
-from torchs_words import whole
 
 torch.set_num_threads(1)  # in this lab, one device is one core
 keep_warm(quick(8, 4), imports=["torch._dynamo"])  # ranks get ready while you read
@@ -68,7 +61,7 @@ keep_warm(quick(8, 4), imports=["torch._dynamo"])  # ranks get ready while you r
 # mesh_dim_names=("dp", "pp", "tp"))`, and then `mesh["dp"]` is the slice along "dp" that this rank
 # belongs to. The last dimension changes fastest, as in our grid.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-1",
     "On rank 5 of this mesh, which ranks does mesh['pp'] hold?",
@@ -92,7 +85,7 @@ def slices():
     return {name: tuple(mesh[name].mesh.tolist()) for name in mesh.mesh_dim_names}
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 torchs = launch(slices, ranks=8, quiet=True, checked=False)[5]
 claim.same(
     "by torch's mesh rank 5 is with the same", torchs == {n: grid.group(5, n) for n in torchs}
@@ -122,7 +115,7 @@ reveal("torchs_own_words-1")
 # `fully_shard` then cuts the rows of what's left. (Torch keeps a weight as outputs × inputs, so the
 # columns of lesson 13 are rows here: `ColwiseParallel` cuts the first weight's rows in halves.)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-2",
     "Four ranks form a mesh of dp 2 x tp 2, so that tp changes fastest. Which ranks hold the four "
@@ -145,7 +138,7 @@ def look():
     return local[:, 0].int().tolist(), tuple(pair[1].weight.to_local().shape)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 for rank, (rows, shape) in enumerate(launch(look, ranks=4, quiet=True)):
     print(f"rank {rank}: rows {rows} of the first weight (8 x 4), {shape} of the second (4 x 8)")
 show(cut_weights())
@@ -190,7 +183,7 @@ check("TW-1")
 # Now add tensor parallelism: `cut_layers` is in the same file, so `--tp 2` turns your trainer
 # into DP x PP x TP on eight ranks.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show_code("DP_PP/torchs_words.py", "cut_layers")
 
 # %% [markdown]
@@ -202,7 +195,7 @@ show_code("DP_PP/torchs_words.py", "cut_layers")
 #
 # Let one device take the same step, with the same eight sequences.
 
-# %%
+# %% jupyter={"source_hidden": true}
 SMALL = ["--dmodel", "32", "--heads", "4", "--layers", "4", "--seq-l", "16"]
 SMALL += ["--steps", "1", "--optimizer", "sgd", "--lr", "0.5"]
 
@@ -222,7 +215,7 @@ sequences = torch.cat(batches).split(1)
 alone = one_step(model, loss_of, sequences, lambda ps: torch.optim.SGD(ps, lr=options.lr))
 torch.set_default_dtype(torch.float32)
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-3",
     "Eight ranks take the step with a mesh, FSDP, tensor parallelism and a pipeline at once, in "
@@ -296,7 +289,7 @@ claim.same("torch's zero bubble is ZB-H1", plans["torch"].ranks == zb_h1(4, 8).r
 # read an order from a CSV file with a row for each rank, and writing such a file takes us one line:
 # `save_csv(plan, path)`.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-4",
     "Torch has no ZB-H2. What does its runtime do with our file?",
@@ -350,7 +343,7 @@ reveal("torchs_own_words-4")
 # ranks do the same. But suppose there are three ranks, and rank 2 has one batch fewer than the
 # others.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-5",
     "Rank 2 leaves its loop one batch early. At which line do the other ranks stop?",
@@ -372,7 +365,7 @@ def train_with(wrap, batches=3):
         net(torch.ones(2, 4)).sum().backward()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 for wrap in quick(("DDP", "fully_shard"), ("fully_shard",)):
     report = launch(train_with, ranks=3, args=(wrap,), quiet=True, on_error="report")
     print(f"{wrap}: {report.failure}\n")
@@ -411,7 +404,7 @@ asked = (("zero-bubble",), with_defaults)
 ranks = launch(step_on_a_rank, ranks=4 * DP, args=asked, quiet=True, checked=False)
 verdict = judge(alone, gather([steps[0] for steps in ranks], alone.before))
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(verdict.headline, verdict.mistake, sep="\n")
 
 # %% [markdown]
@@ -429,7 +422,7 @@ print(verdict.headline, verdict.mistake, sep="\n")
 #
 # On one device everybody writes `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "torchs_own_words-6",
     "Two stages, and each rank calls clip_grad_norm_ on its own stage. What does torch do?",
@@ -455,7 +448,7 @@ def clip_and_repeat():
     return scaled, 1 / true, (both / first).nanmean().item()
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 found = launch(clip_and_repeat, ranks=2, quiet=True, checked=False)
 for rank, (scaled, right, _) in enumerate(found):
     print(f"stage {rank}: scaled by {scaled:.3f}; by the norm of both stages, {right:.3f}")
@@ -485,7 +478,7 @@ page = Path("../docs/torch.md").read_text(encoding="utf-8")
 sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
 Markdown(sections["Where its pieces don't fit together"])
 
-# %%
+# %% jupyter={"source_hidden": true}
 claim("after the second step(), times the first's gradient", found[0][2], 1.25, within=1e-9)
 
 # %% [markdown]
@@ -514,176 +507,9 @@ short = [
 Markdown("\n".join(short))
 
 # %% [markdown]
-# ## Two layouts of one model
-#
-# **Where two jobs share a model, each weight has to travel once to each rank that needs it.** Until
-# now the text was there before the training. In **reinforcement learning** the model writes it: it
-# generates sequences, called *rollouts*, a program scores them, and a training step makes the
-# better ones more likely. Training has optimizer states to shard, while generating goes token by
-# token, keeps a cache of keys and values, and wants a token to be quick. So the two jobs want
-# different layouts. Let ranks 0 and 1 train and ranks 2 and 3 generate, on one mesh:
-
-# %%
-show_code("primer/rollouts.py", "make_policy")
-
-# %%
-predict(
-    "torchs_own_words-8",
-    "A weight has S bytes. Each of two trainers holds half of its rows, and each of two generators "
-    "needs half of its columns. At least how many bytes have to travel after an update?",
-    "S",
-    "2 S",
-    "3 S",
-)
-
-# %% [markdown]
-# A DTensor redistributes itself only on its own mesh, so these messages are ours to write. From
-# each trainer a generator gets the numbers that both of them hold. If the generators cut the rows
-# as well, that's all of a trainer's rows or none. If they cut the columns, it's half of each row.
-
-# %%
-show_code("primer/rollouts.py", "reshard")
-
-# %% [markdown]
-# The policy predicts one of eight tokens from the one before, and its reward is the share of tokens
-# that count on: 2 after 1, 3 after 2. Here is the whole training. `lag` says how many versions the
-# rollouts are behind: with 0, each job waits for the other, and with 1 the generators are already
-# writing the next rollouts while the trainers learn from these.
-
-
-# %%
-def reinforce(lag, updates, seconds=(0, 0)):
-    """On a rank: its trace, the bytes of weights it sends for an update, and the last weights."""
-    policy, trains, part = make_policy()
-    rank, draw, posted, sent = Rank(paced=any(seconds)), torch.manual_seed(1), [], 0
-    optimizer = torch.optim.Adam(policy.parameters(), lr=0.03)
-    for update in range(-lag, updates):
-        if update >= 0:
-            sent += reshard(policy, trains, part)
-        if not trains and update + lag < updates:
-            rollouts = rank.compute(seconds[0], generate, policy, draw)
-            posted += send_half(rollouts, part)
-        elif trains and update >= 0:
-            rollouts = receive_half(part)
-            rank.compute(seconds[1], learn, policy, optimizer, rollouts, kind="B")
-    return rank.trace(), sent // updates, [whole(p).detach() for p in policy.parameters()]
-
-
-# %%
-ranks = launch(reinforce, ranks=4, args=(1, quick(10, 2)), quiet=True, checked=False)
-policy, _ = train_alone(1, quick(10, 2))  # the same on one device
-far = [(a - b).abs().max().item() for a, b in zip(ranks[0][2], policy.parameters(), strict=True)]
-claim.below("after ten updates four ranks and one device differ by", max(far), 1e-9)
-size = sum(p.nbytes for p in policy.parameters())
-copied = policy[0].weight.nbytes  # the embedding, which each generator holds whole
-sent = sum(bytes_sent for _, bytes_sent, _ in ranks)
-claim("bytes for an update: each weight once, the embedding twice", sent, size + copied, within=0)
-reveal("torchs_own_words-8")
-
-# %% [markdown]
-# If both trainers gathered the model first, and each then sent it to one generator, 3 S would
-# travel. It matters because somebody waits: the 810 GB of a model like Llama 3 405B take 16 seconds
-# through one link of 50 GB/s, and one second if 16 trainers send to the 16 GPUs of one generator.
-#
-# ### Who is idle?
-#
-# Let a batch of rollouts take $G = 400$ ms and learning from it $T = 200$ ms. Taken in turn, an
-# update takes $G + T$. One version behind, the two overlap, and it takes $\max(G, T)$. In the
-# picture below F (forward) is generating, and B (backward) is learning.
-
-# %%
-predict(
-    "torchs_own_words-9",
-    "Rollouts one version behind, G = 400 ms and T = 200 ms. For which share of the time are the "
-    "trainers idle?",
-    "none: they never wait for rollouts any more",
-    "a third",
-    "half",
-)
-
-# %% tags=["time"]
-G, T, traces = 0.4, 0.2, {}
-
-
-def update_ms(name, lag):
-    """From the beginning of one update to that of the next."""
-    ranks = [each[0] for each in launch(reinforce, 4, (lag, 6, (G, T)), quiet=True, checked=False)]
-    traces[name] = ranks[0].merged(*ranks[1:])
-    begun = [e.start for e in traces[name].events_of(0) if e.kind == "B"]
-    return 1e3 * (begun[-1] - begun[0]) / (len(begun) - 1)
-
-
-for name, lag, seconds in (("in turn", 0, G + T), ("one version behind", 1, max(G, T))):
-    measure = partial(update_ms, name, lag)
-    ms = claim(f"{name}, an update", measure, 1e3 * seconds, unit=" ms")
-    learns = median(e.end - e.start for e in traces[name].events_of(0) if e.kind == "B")
-    claim(f"{name}, the trainers' idle share", 1 - 1e3 * learns / ms, 1 - T / seconds)
-
-# %% tags=["time"]
-title = "In turn, one job always waits; one version behind, only the trainers do"
-show(compare(traces, title))
-reveal("torchs_own_words-9")
-
-# %% [markdown]
-# But two ranks that do nothing half of the time are a choice of ours. All four could do both jobs
-# in turn, each job on four ranks. If both scale perfectly, how many milliseconds does an update
-# take then?
-
-# %%
-mine = None
-answer("torchs_own_words-10", mine)
-
-# %% [markdown]
-# So the overlap by itself gains nothing over ranks that change jobs. (Separate ranks get there only
-# if their shares fit the work, here with two thirds of them generating.) It gains because rollouts
-# end at different times. In turn, a batch is over when its longest sequence is, and all other ranks
-# wait for it; a generator that may be a version behind begins the next one. That's the reason that
-# AReaL's authors give, too ([2505.24298](https://arxiv.org/abs/2505.24298), abstract).
-#
-# ### What do old rollouts cost?
-#
-# A trainer at version $v$ that learns from rollouts of version $v - k$ is **off-policy**: their
-# tokens were drawn with probabilities that have changed since. The usual cure is importance
-# sampling: weight each token by the ratio of its probabilities, now and when it was drawn,
-#
-# $$\nabla L = -\,\mathbb{E}_{\text{old}}\left[A \, \frac{\pi_{\text{new}}}{\pi_{\text{old}}} \,
-# \nabla \log \pi_{\text{new}}\right],$$
-#
-# where the advantage $A$ says by how much a sequence is better than its batch. That's why the
-# generators send the log-probabilities along. (It's an approximation, because the tokens before
-# this one were drawn by the old policy as well. And a ratio far from 1 makes the gradient noisy, so
-# real systems clip it.) `python rollouts.py` in `primer` has trained one device with 20 seeds for
-# each row:
-#
-# | versions behind | ratio | batches until a reward of 0.99 | runs that then fall below 0.9 |
-# |--:|---|--:|--:|
-# | 0 | | 4.3 | 0 of 20 |
-# | 1 | yes | 5.3 | 0 of 20 |
-# | 1 | no | 6.2 | 0 of 20 |
-# | 8 | yes | 12.1 | 0 of 20 |
-# | 8 | no | 15.8 | 3 of 20 |
-#
-# With the ratio, one version behind costs 1.0 batches and eight cost 7.8: the delay alone, because
-# $k$ more batches are written before the first update shows. Without it they cost 1.9 and 11.5, and
-# three runs of 20 fell back. (It's a tiny task, so don't expect these numbers of any real model.)
-# Here are three of the 20 seeds again, with and without the ratio:
-
-# %%
-first = {}
-for weighted in (True, False):
-    runs = [train_alone(8, 40, weighted, seed)[1] for seed in (1, 2, 3)]
-    ends = [next((k for k, mean in enumerate(run) if mean >= 0.99), 40) for run in runs]
-    first[weighted] = fmean(ends)
-claim.below(
-    "batches until a reward of 0.99: with the ratio, and without", first[True], first[False]
-)
-
-# %% [markdown]
-# The ratio has another use: two layouts, or a fast kernel in one of the two jobs, give slightly
-# different probabilities for the same weights (the *training–inference mismatch*), and the ratio
-# corrects for that too.
-#
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - A mesh is a grid, and a DTensor is a part that knows its place.
 # - Cut layers first, shard second, then make the optimizer; the pipeline goes around all of it.
@@ -692,8 +518,6 @@ claim.below(
 #   over stages, names in checkpoints, gradients left over from the last step.
 # - To find such mistakes, compare two steps of SGD in float64 with one device, tensor by tensor,
 #   and a checkpoint with what was saved.
-# - Where two jobs share a model, each number of it has to travel once to each place that needs it.
-#   Rollouts a version behind let both jobs work at once; weight them by the ratio of probabilities.
 #
 # ## In the wild
 #
@@ -702,10 +526,6 @@ claim.below(
 #   at 8,380, without another dimension of parallelism
 #   ([benchmarks/llama3_h100_202412_torchtitan.md](https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md),
 #   table 3).
-# - AReaL trains and generates at the same time, with rollouts that may be several versions old,
-#   and reports up to 2.77 times the speed of doing both in turn (abstract). verl's version of this
-#   gained 2.35 to 2.67 times on 128 GPUs ([its
-#   docs](https://verl.readthedocs.io/en/latest/advance/fully_async.html)).
 # - torchtitan met the norm over stages too: [issue
 #   596](https://github.com/pytorch/torchtitan/issues/596) is why it has a clipping function of its
 #   own.

@@ -48,7 +48,7 @@ from cases import Case, mistakes, outside, truth
 example = Case(0)
 show(example.picture())
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "forensics-1",
     "Every variant of each mistake was trained once, each with a seed of its own. If its curve "
@@ -73,7 +73,7 @@ for name, runs in curves.SICK.items():
     cost[name] = max(abs(sick - well) / one for sick, well, one in pairs)
 small = sum(0 < c < 0.4 for c in cost.values())
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"{out} of {len(sick)} curves leave the band of the 25 healthy runs")
 print(f"{alone} of the same {len(sick)} seeds leave it without the mistake")
 print(f"{small} of {len(cost) - 2} runs with a mistake move no loss by 0.4 standard deviations")
@@ -95,7 +95,7 @@ reveal("forensics-1", sick=out, of=len(sick), healthy=alone)
 # differs after it may only follow from it. If they don't, the mistake is in an earlier step, or
 # before the first one: another seed, or a broadcast that's missing.
 
-# %%
+# %% jupyter={"source_hidden": true}
 show(
     chain(
         [
@@ -144,7 +144,7 @@ example.tokens()
 example.backwards()
 example.gradients()
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "forensics-2",
     "Step 0 was right. In step 2 the data, the forward and what each backward adds are right, but "
@@ -202,7 +202,7 @@ second.text = cured.replace(whole, own)
 # token's loss knows what it will be divided by, so the first three stations are right. But backward
 # does know: it divides by twice the replica's tokens instead of all tokens of the step.
 
-# %%
+# %% jupyter={"source_hidden": true}
 predict(
     "forensics-3",
     "One replica has fewer tokens than the other, and each divides by twice its own. What do "
@@ -269,7 +269,7 @@ print(case)
 for name, meaning in mistakes().items():
     print(f"{name:9} {meaning}")
 
-# %%
+# %% jupyter={"source_hidden": true}
 # case.accuse(rank="all", tensor="all", line=1, mistake="clip", name="your name")
 
 # %% [markdown]
@@ -300,7 +300,7 @@ pair = ("../forensics/theirs/alone.py", "../forensics/theirs/fsdp2.py")
 found = compare_scripts(*pair, ranks=2, arguments=(flags, flags))
 first = first_difference(found)
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"first to differ: the {first.kind} of {first.name}\n")
 print(f"{found.headline}: {found.mistake}")
 claim.same(
@@ -348,6 +348,8 @@ claim.same(
 # with micro-batches of *different* lengths. It takes seconds.
 #
 # ## What to remember
+#
+# (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - A loss curve can't tell a mistake from a seed: in 32 steps most silent mistakes cost far less
 #   than another seed does.

@@ -10,17 +10,15 @@ import torch.distributed as dist
 from blocks import ROW, Blocks, quantize, restore
 
 
-def swap(rows: Blocks, group=None, give=None, take=None) -> Blocks:
+def swap(rows: Blocks, group=None) -> Blocks:
     """Send row r to rank r, and return the rows that have come, one of each rank, in their order.
 
-    give, take: how many rows go to each rank, and come from each, if it isn't one. Codes travel as
-    bytes, and their scales beside them.
+    Codes travel as bytes, and their scales beside them.
     """
-    count = sum(take) if take else len(rows.codes)
-    codes, scales = (part.new_empty(count, part.shape[1]) for part in (rows.codes, rows.scales))
+    codes, scales = (part.new_empty(part.shape) for part in (rows.codes, rows.scales))
     bytes_in, bytes_out = codes.view(torch.uint8), rows.codes.view(torch.uint8).contiguous()
-    dist.all_to_all_single(bytes_in, bytes_out, take, give, group=group)
-    dist.all_to_all_single(scales, rows.scales.contiguous(), take, give, group=group)
+    dist.all_to_all_single(bytes_in, bytes_out, group=group)
+    dist.all_to_all_single(scales, rows.scales.contiguous(), group=group)
     return Blocks(codes, scales, rows.block)
 
 

@@ -4,6 +4,7 @@ import argparse
 from itertools import islice
 
 from simplellm.stories import stories
+from simplellm.stories.stream import check_whole
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -12,8 +13,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--skip", type=int, default=0, help="leave out the first stories")
     options = parser.parse_args(arguments)
-    for text in islice(stories(options.seed, skip=options.skip), options.count):
-        print(text, end="\n\n")
+    try:
+        check_whole("count", options.count, 0)
+        for text in islice(stories(options.seed, skip=options.skip), options.count):
+            print(text, end="\n\n")
+    except ValueError as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

@@ -51,15 +51,6 @@ PREDICTIONS = {
         C="It holds as many weights as before. Activations are another matter: they depend on how "
         "far a rank runs ahead before its first backward.",
     ),
-    "beyond_1f1b-3": Prediction(
-        "B",
-        A="It sends the fewest messages, but it also keeps the fewest micro-batches in flight, so "
-        "it stalls on each of them.",
-        B="two chunks run further ahead than 1F1B, so more of the waiting for messages hides "
-        "behind work; with four, a round trip alone crosses thirty borders, which nothing hides.",
-        C="It has the smallest bubble while messages are free. But a micro-batch crosses fifteen "
-        "borders each way, and nothing hides the messages of a round trip.",
-    ),
     "beyond_1f1b-6": Prediction(
         "B",
         A="That's right for a single step with free messages. But a training run has "
@@ -76,15 +67,6 @@ PREDICTIONS = {
         "takes its full 27 s again.",
         C="Within a step ZB-H2 still beats 1F1B: 27 s against 33. Only the sliding of one step "
         "into the next is lost.",
-    ),
-    "beyond_1f1b-8": Prediction(
-        "B",
-        A="ZB-H1 keeps four micro-batches, and there's room for six. Room to run ahead buys "
-        "tolerance of latency, and it was made for W as long as I.",
-        B="48.8 s against 52.6 s. It uses the room for two more micro-batches to run ahead, so it "
-        "waits less for messages; but the seconds of work are what they are.",
-        C="ZB-H1 idles for 24 % of its step. A quarter less would leave no idle time at all, and "
-        "the first micro-batch still has to reach the last rank.",
     ),
 }
 

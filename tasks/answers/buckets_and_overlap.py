@@ -19,15 +19,6 @@ PREDICTIONS = {
         "which makes 1.5 T.",
         C="That's one message after backward. Buckets leave while backward is running.",
     ),
-    "buckets_and_overlap-3": Prediction(
-        "B",
-        A="The link is still idle in parts of backward, which takes longer than its half of the "
-        "messages, and the forward is shorter than its half.",
-        B="Half of the bytes travel in the forward and half in the backward: T/2 each, next to T/3 "
-        "and 2T/3 of computing. So the forward takes as long as its messages, and the backward "
-        "hides its own, all but a bucket. That's 1.17 T; latencies and the ends add 0.15.",
-        C="The same bytes travel, but the link is no longer idle during the forward.",
-    ),
     "buckets_and_overlap-4": Prediction(
         "B",
         A="The hook of a parameter fires once, when all parts of its gradient have been added.",
@@ -35,15 +26,6 @@ PREDICTIONS = {
         "last, and the buckets behind it have to keep the order.",
         C="Then the ranks would have to agree on what to skip. They avoid that by keeping one "
         "order on all ranks.",
-    ),
-    "buckets_and_overlap-5": Prediction(
-        "B",
-        A="Adam divides a gradient by its usual size. Sums that arrive only every hundred steps "
-        "make that size ten times as large, so the weight covers a tenth of the way.",
-        B="Of the loss that dropping costs, {sgd:.0%} comes back with SGD and {adam:.0%} with "
-        "Adam, in the median of the seeds. To SGD a late gradient is worth as much as an early "
-        "one.",
-        C="What is late isn't lost: SGD moves the weights by the same sum.",
     ),
 }
 NUMBERS = {

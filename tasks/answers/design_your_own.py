@@ -2,31 +2,6 @@
 
 from helpers.lesson.asked import Number, Prediction
 
-
-def largest_micro_batch():
-    from helpers.cluster import Layout, estimate, preset
-    from helpers.cost import ModelConfig
-
-    llama = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
-
-    def fits(micro):
-        layout = Layout(64, 8192, dp=8, micro_batch=micro, recompute="full", zero=1)
-        return estimate(llama, layout, preset("H100")).fits
-
-    return max(micro for micro in (1, 2, 4, 8) if fits(micro))
-
-
-def saved_by_chunks():
-    from helpers.cluster import Layout, estimate, preset
-    from helpers.cost import gpt
-
-    model, machine = gpt(hidden=12288, layers=96, heads=96), preset("A100")
-    one, three = (
-        estimate(model, Layout(64, pp=8, tp=8, chunks=chunks), machine).seconds for chunks in (1, 3)
-    )
-    return one - three
-
-
 PREDICTIONS = {
     "design_your_own-2": Prediction(
         lambda shrinks: "B" if -0.5 < shrinks < 0.4 else "A" if shrinks > 0 else "C",
@@ -97,19 +72,6 @@ NUMBERS = {
             4: "Count 16 bytes for each parameter, not 2.",
             9: "That is 4 bytes for each parameter. Count gradients and optimizer states too.",
         },
-    ),
-    "design_your_own-6": Number(
-        largest_micro_batch,
-        unit="sequences",
-        because="With twice as many sequences, the one layer that is being recomputed, with its "
-        "attention scores, doesn't fit beside weights, gradients and the shard of the states.",
-    ),
-    "design_your_own-7": Number(
-        saved_by_chunks,
-        unit="seconds",
-        tolerance=0.1,
-        because="Interleaving divides the time to fill the pipeline by the number of chunks, and "
-        "costs a few more messages.",
     ),
     "design_your_own-9": Number(
         256,

@@ -50,13 +50,6 @@ PREDICTIONS = {
         C="The work is the same, the messages aren't: the two layouts send 3.5 GB or 17 MB at a "
         "time through the cards.",
     ),
-    "dp_x_pp-7": Prediction(
-        "C",
-        A="The seconds that gradients add don't grow with the step, and the step computes 32 times "
-        "as long.",
-        B="Count: 1,536 sequences are 73 s of computing, and 15 s of averaging come on top.",
-        C="{share:.0f} %: the average takes 15 s, whether a step computes for 2 s or for 73.",
-    ),
 }
 
 NUMBERS = {

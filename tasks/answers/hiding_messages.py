@@ -32,14 +32,6 @@ PREDICTIONS = {
         B="a product now takes 5 ms and a message 2.5 + 5 = 7.5 ms: hidden is c/m, {share:.0%}.",
         C="There are still 5 ms of computing beside each message.",
     ),
-    "hiding_messages-6": Prediction(
-        lambda peak: "B" if peak > 0 else "A",
-        because="at peak the layer computes for 9.4 ms, and {peak:.1f} ms of its messages remain; "
-        "at 800 TFLOP/s it computes for 23 ms, which is longer than all of its messages.",
-        A="At peak there's less time to hide in, because computing is faster.",
-        B="Compare with the exposed milliseconds of the last row.",
-        C="A slower device has more time to hide messages in.",
-    ),
 }
 
 NUMBERS = {

@@ -10,12 +10,6 @@ PREDICTIONS = {
         C="each was divided by its own sum. Which share of the whole sum a half holds is in its l "
         "and m, and the division has lost that.",
     ),
-    "long_context-3": Prediction(
-        "B",
-        A="That's the memory. The computing is the same as without blocks, only in pieces.",
-        B="every query still meets every key: s x s scores are computed, and none is kept.",
-        C="Blocks save memory, and traffic to it, but they save no products.",
-    ),
     "long_context-5": Prediction(
         "C",
         A="That would be true without a mask, but its queries may not see what comes later.",
@@ -32,21 +26,6 @@ PREDICTIONS = {
         B="On a busy machine, a short sleep takes longer than it should.",
         C="The gain can't reach 2: the last rank had n - 1/2 blocks to compute, and the mean is "
         "n/2, so at best it's 2 - 1/n.",
-    ),
-    "long_context-7": Prediction(
-        "A",
-        A="only the scores are computed again: five products instead of four.",
-        B="The product with V needn't be repeated, because the attention itself is kept: it has s "
-        "x e numbers only.",
-        C="That would be four more products, and the whole forward pass has only two.",
-    ),
-    "long_context-8": Prediction(
-        "C",
-        A="The ring sends only keys and values, and Ulysses queries and results too, but a rank of "
-        "the ring sends 15 blocks.",
-        B="Ring and gather send the same. Compare them with the last column.",
-        C="a ring shows every key to every rank, while an all-to-all sends each number to one "
-        "rank: with as many key heads as query heads the ratio is n/2, which is 8 here.",
     ),
     "long_context-9": Prediction(
         lambda ratio: "B" if ratio > 1.05 else "A" if ratio < 0.95 else "C",

@@ -34,14 +34,6 @@ PREDICTIONS = {
         C="Rank 0 does have to wait for backwards, but for one at a time, and by then the ranks "
         "behind it have work for it.",
     ),
-    "micro_batches-7": Prediction(
-        "B",
-        A="The work is the same, but the pipeline empties between the two rounds, and it fills "
-        "again.",
-        B="each round takes (4 + 3) x 3 s = 21 s: it fills and empties the pipeline anew.",
-        C="Each round has half the micro-batches, so it takes less time than the whole batch; only "
-        "its bubble is as long.",
-    ),
 }
 
 NUMBERS = {

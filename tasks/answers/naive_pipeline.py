@@ -29,14 +29,6 @@ PREDICTIONS = {
         C="At any time one of three ranks computes, so each of them is idle {share:.0%} of the "
         "time: (p - 1) / p.",
     ),
-    "naive_pipeline-4": Prediction(
-        "B",
-        A="It's large, but nothing is multiplied with it: an embedding looks up one row for each "
-        "token. It costs memory, not time.",
-        B="The head multiplies each vector by a matrix that has a row for every token of the "
-        "vocabulary, and the softmax follows. Here that costs as much as {worth:.1f} layers.",
-        C="The head and the loss are work too, and they are all on one rank.",
-    ),
 }
 
 NUMBERS = {

@@ -22,14 +22,6 @@ PREDICTIONS = {
         "moves: 0.1 in the first step, five times the typical size of a fresh weight. The loss "
         "jumps up, and after 40 steps it hasn't made up for that.",
     ),
-    "one_device-5": Prediction(
-        "B",
-        A="It would be so if the model had learned each rule of the grammar a little less well "
-        "than it could.",
-        B="there it doesn't know which story it's in or who the child is. After some tens of "
-        "tokens it has read all it needs.",
-        C="It has 127 tokens to look back to, and attention reaches all of them alike.",
-    ),
     "one_device-6": Prediction(
         "A",
         A="Most tokens follow from those before, and only now and then does the grammar make a "
@@ -37,22 +29,6 @@ PREDICTIONS = {
         B="Even where the grammar chooses a name or a color, it has six to choose from at most, "
         "and such places are rare.",
         C="With 130 it would hardly know more than which pieces are frequent.",
-    ),
-    "one_device-7": Prediction(
-        "B",
-        here=lambda ratio: (
-            "A" if ratio < 1.2 else "B" if ratio < 1.8 else "C" if ratio <= 2.2 else "D"
-        ),
-        unless="That's outside of what this model usually shows; something else may have used the "
-        "processor, so run the cell again.",
-        A="Backward computes two products for each one of forward, so it does take longer.",
-        B="Here backward took {ratio:.2f} times as long as forward. Twice the FLOPs are twice the "
-        "time only where large matrix products take nearly all of it, and in a model this small "
-        "they don't.",
-        C="The FLOPs say 2, and they would be right if large matrix products took nearly all of "
-        "the time.",
-        D="For each product in forward, backward has two of the same size, so by the FLOPs it "
-        "can't take more than twice as long.",
     ),
 }
 

@@ -31,13 +31,6 @@ PREDICTIONS = {
         "for a sixth of the parameters, which is 2 more ({found:.1f} in all).",
         C="Only one unit is whole at a time.",
     ),
-    "sharding-5": Prediction(
-        "B",
-        A="What could the first gather and the last reduce-scatter hide behind?",
-        B="nothing is computed before the first gather is done, and the last reduce-scatter has "
-        "nothing beside it: 12 pieces of computing and 2 messages, 14/12 ({ratio:.2f} measured).",
-        C="A unit's gradients travel while the units before it go backward.",
-    ),
     "sharding-6": Prediction(
         "C",
         A="The 1.5 compares 3 with 2 for one micro-batch. ZeRO-1's 2 is for a whole step, and "
@@ -62,15 +55,6 @@ PREDICTIONS = {
         "last micro-batch: {two:.1f} times.",
         C="Gradients are reduce-scattered after each micro-batch, and weights are freed after each "
         "backward.",
-    ),
-    "sharding-9": Prediction(
-        "C",
-        A="Being orthogonal is no property of single rows. In this tall matrix it's the columns "
-        "that become orthogonal, and each runs through all three thirds.",
-        B="A third of the rows is a matrix, too, so nobody notices. A flat part isn't one, and "
-        "there torch does complain.",
-        C="each third gets singular values near 1, and stacked they make a matrix with singular "
-        "values up to {largest:.2f}: {off:.0%} off, and nothing crashes.",
     ),
 }
 NUMBERS = {

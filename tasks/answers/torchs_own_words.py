@@ -56,22 +56,6 @@ PREDICTIONS = {
         C="A stage is an ordinary module, and its gradients have a norm. There's nothing to "
         "complain about.",
     ),
-    "torchs_own_words-8": Prediction(
-        "A",
-        A="Each number is in one trainer's rows and in one generator's columns, so it travels "
-        "once, from the one to the other: four messages of a quarter each.",
-        B="Each generator needs half of the columns, so half of each row is enough for it.",
-        C="That's the obvious way, to gather the whole weight and send it to both. But nobody "
-        "needs all of it.",
-    ),
-    "torchs_own_words-9": Prediction(
-        "C",
-        A="They have rollouts to learn from at the beginning. But they learn twice as fast as the "
-        "others write, and then wait for the next ones.",
-        B="A third is the generators' idle share in turn, where they wait 200 ms of 600.",
-        C="The generators hardly ever stop, so an update takes 400 ms, and the trainers compute "
-        "for 200 of them.",
-    ),
 }
 NUMBERS = {
     "torchs_own_words-7": Number(
@@ -87,18 +71,6 @@ NUMBERS = {
             0.5: "The new micro-batches are divided once, as they should be; only the old gradient "
             "is divided twice.",
             5: "You forgot to divide by m at the end.",
-        },
-    ),
-    "torchs_own_words-10": Number(
-        300,
-        unit="ms",
-        tolerance=1e-6,
-        because="Generating keeps two ranks busy for 400 ms and learning two for 200, so four "
-        "ranks need half of each: 200 + 100.",
-        slips={
-            600: "That's how long both take on two ranks each; on four, each takes half.",
-            400: "That's two ranks for each job. Here all four first generate, and then learn.",
-            150: "Each job had two ranks before, not one: with four it takes half, not a quarter.",
         },
     ),
 }

@@ -26,15 +26,6 @@ PREDICTIONS = {
         "of a step belongs to the same weights, and only then can one device take the same step.",
         C="Its weights are old, not wrong: they were everybody's before step 7.",
     ),
-    "training_never_stops-5": Prediction(
-        "A",
-        A="Something fails every three minutes. A stall of 20 seconds costs a ninth of them; a "
-        "learner of 125,000 devices that is away for 300 seconds costs more; a job that needs 300 "
-        "seconds to start again hardly ever gets going.",
-        B="Nobody stands still, but a learner is an eighth of all devices, and any failure in it "
-        "takes all of it away for five minutes.",
-        C="It needs five minutes to start again, and something fails every three.",
-    ),
 }
 NUMBERS = {
     "training_never_stops-2": Number(

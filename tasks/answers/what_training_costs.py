@@ -9,16 +9,6 @@ def mfu():
     return 100 * utilisation(flops(gpt(6144, 48, 64), batch=4), 1.42, 8, 312e12).mfu
 
 
-def _half_the_size():
-    """Return the budget for half of the best size at the same loss, as a multiple."""
-    from helpers.cost.scaling import REFITTED as law
-
-    best = law.best(1e22)
-    lost = law.a / (best.parameters / 2) ** law.alpha
-    tokens = (law.b / (best.loss - law.floor - lost)) ** (1 / law.beta)
-    return tokens / best.tokens / 2
-
-
 PREDICTIONS = {
     "what_training_costs-1": Prediction(
         "A",
@@ -49,13 +39,6 @@ PREDICTIONS = {
         "behind. A micro-batch of 7,417 tokens is below the bound.",
         C="Memory has room, but the link has not: four micro-batches gather four times as many "
         "bytes for the same computing.",
-    ),
-    "what_training_costs-7": Prediction(
-        "C",
-        A="You'd think so, since the law is of the same paper. Read on.",
-        B="At 6 tokens per parameter, one percent more tokens would still gain more than one "
-        "percent more parameters.",
-        C="with the constants as printed, it's 63.9 tokens per parameter.",
     ),
 }
 NUMBERS = {
@@ -101,17 +84,6 @@ NUMBERS = {
             64512: "Each of the 32 heads has s scores a token: divide by them.",
             1008: "Two tensors of scores are there after the softmax, but one is still there at "
             "the end.",
-        },
-    ),
-    "what_training_costs-10": Number(
-        lambda: 100 * (_half_the_size() - 1),
-        unit="%",
-        tolerance=1,
-        because="2.52 times the tokens for half the parameters, 2.52 / 2, at any budget.",
-        slips={
-            0: "Twice the tokens keep the budget, and the loss is then above the best.",
-            152: "Those are the tokens. The model is half as large, so each costs half.",
-            100: "Twice the budget would go much further than needed: the valley is flat.",
         },
     ),
 }

@@ -784,7 +784,7 @@ lab = profile_flags.read_flags("", ["--size", "lab"])
 FACTS["DP/ddp"] = """
 "--hdf5" in told and "--compile" in told and "--profile" in told.split()
 "--epochs EPOCHS" in told
-"--batch-size BATCH_SIZE, --batch_size BATCH_SIZE" in told
+re.search("--batch-size( BATCH_SIZE)?, --batch_size BATCH_SIZE", told)
 "--trace-dir TRACE_DIR" in told and "(./traces/)" in told
 "--src-shape SRC_SHAPE" in told and "--tgt-shape TGT_SHAPE" in told
 "--dtype {" in told and "float32" in told

@@ -107,8 +107,11 @@ CONTEXT = " 0 --dmodel 16 --heads 4 --layers 2 --seq-l 16 --world-size"
 RING, ULYSSES = "CP/ring/intro_CP_ring.py" + CONTEXT, "CP/ulysses/intro_CP_ulysses.py" + CONTEXT
 CHOSEN = "TP/choose_layout.py --model_config"
 ANALYSIS = "TP/model_training_cost_analysis.py"
+MPI = "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3"
+SLURM = "SLURM_PROCID=9 SLURM_STEP_NUM_TASKS=8"
 PROFILE = "DP/ddp/profile_ddp.py --epochs 1 --src-shape 12 2 8 --tgt-shape 12 3 8"
-# What a line ends with, the line, and what its sentence holds. "@name" is a file of `files`.
+# What a line ends with, the line, and what its sentence holds. "@name" is a file of `files`; before
+# a "|" stands what is in the environment.
 SAID = [
     (1, f"{TINY} --text nowhere.txt", 'There is no file "nowhere.txt"'),
     (1, f"{TINY} --batch-size 4 --like-ranks 3", "cannot be divided among 3 ranks"),
@@ -166,11 +169,29 @@ SAID = [
      "bracket is cut off after 1 bytes: copy it again, or run again to record it"),
     (2, "demo.py --batch 4", "--batch 4: choose a multiple of 3, for 3 ranks"),
     (1, "DP/weight_aggr/intro_DP_WA.py 9", "the rank must be a whole number from 0 to 2"),
-    (2, "DP/zero/intro_ZeRO.py 0 --stage 4", "argument --stage: invalid choice: 4"),
+    (1, GA, "this script needs its rank, a whole number from 0 to 2: start one process for each"),
+    (1, f"{GA} 0 --backend nccl", "there is none here (lessons see none): use --backend gloo"),
+    (1, f"RANK=1 | {GA}", "RANK=1 is set, and WORLD_SIZE is not"),
+    (1, f"WORLD_SIZE=3 | {GA}", "WORLD_SIZE=3 is set, and RANK is not"),
+    (1, f"RANK=3 WORLD_SIZE=3 | {GA}", "RANK must be a whole number from 0 to 2"),
+    (1, f"RANK=one WORLD_SIZE=3 | {GA}", "RANK must be a whole number, not 'one'"),
+    (1, f"RANK=1 WORLD_SIZE=3 LOCAL_RANK=x | {GA}", "LOCAL_RANK must be a whole number, not 'x'"),
+    (1, f"RANK=1 WORLD_SIZE=3 MASTER_PORT=x | {GA}", "MASTER_PORT must be a whole number, not 'x'"),
+    (1, f"RANK=1 WORLD_SIZE=3 MASTER_ADDR=a..b | {GA}", "the address 'a..b' of rank 0 is not kno"),
+    (1, f"RANK=1 WORLD_SIZE=3 | {GA} 2", "called with rank 2, but the environment says that it is"),
+    (1, f"RANK=1 WORLD_SIZE=3 {MPI} | {GA}", "from MPI, that it is rank 2 of 3: type 'unset RANK"),
+    (1, f"SLURM_STEP_ID=0 {SLURM} | {GA}", "SLURM_PROCID must be a whole number from 0 to 7"),
+    (1, f"SLURM_STEP_ID=4294967294 {SLURM} | {GA}", "this script needs its rank"),  # no job step
+    (2, "DP/zero/intro_ZeRO.py 0 --stage 4", "argument --stage: invalid choice: "),
     (1, "EP/experts/intro_EP.py 0 --world-size 4 --ep 3", "--ep 3 does not divide 4 ranks"),
     (1, "DP_PP/survival/intro_survival.py 0 --batch-size 5", "a batch of 5 cannot be cut into 2"),
+    (2, "-m helpers.ranks -n 0 @program", "ranks must be a whole number from 1 to 64, not 0"),
+    (2, "-m helpers.ranks -n 2 --timeout nan @program", "timeout must be a number of seconds"),
     (2, "-m helpers.oracle @folder", "the following arguments are required: parallel"),
     (2, "-m bench nope", "there is no bench/nope.py: choose from"),
+    (2, "-m simplellm.stories -3", "count is -3, and must be a whole number, 0 or more"),
+    (2, "-m simplellm.stories --skip -1", "skip is -1, and must be a whole number, 0 or more"),
+    (2, "-m simplellm.stories --seed -1", "seed is -1, and must be a whole number from 0 to"),
 ]  # fmt: skip
 
 
@@ -253,6 +274,9 @@ def test_nonsense_is_refused_with_one_sentence(files, effort, numbers, monkeypat
 
 @pytest.mark.parametrize(("ends", "line", "words"), SAID)
 def test_nonsense_is_refused_in_these_words(ends, line, words, files, monkeypatch, capfd):
+    environment, _, line = line.rpartition("|")
+    for each in environment.split():
+        monkeypatch.setenv(*each.split("="))
     line = told(line.split(), files)
     code, said, out = in_this_process(line, monkeypatch, capfd)
     assert_one_sentence(line, code, said, out)

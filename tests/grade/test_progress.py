@@ -120,11 +120,11 @@ def test_the_way(path, capsys):
 
 def test_predictions_numbers_and_skipped_tasks_show(path):
     first = all_tasks()[0]
-    lesson = first.number
-    record.note_prediction(f"L{lesson}-81", "A", True)
-    record.note_prediction(f"L{lesson}-82", "B", False)
-    record.note_prediction(f"L{lesson}-83", "B")
-    record.note_answer(f"L{lesson}-84", True)
+    lesson = first.lesson
+    record.note_prediction(f"{lesson}-81", "A", True)
+    record.note_prediction(f"{lesson}-82", "B", False)
+    record.note_prediction(f"{lesson}-83", "B")
+    record.note_answer(f"{lesson}-84", True)
     record.note_skipped(first.id)
     text = progress.overview(all_tasks(), {}, record.read_all(path))
     assert "(predictions: 1 of 3 right; numbers: 1 of 1 right)" in text

@@ -27,7 +27,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = {"_exit", "_getframe", "_current_frames", "_asdict", "_replace"}
 # What can't use helpers/private.py, or isn't ours to change: what it uses, and why it is there.
 ELSEWHERE = {
-    ("tools/install.py", "_base_executable"): "runs before anything is installed",
     ("notebooks/source/22_torchs_own_words.py", "_PipelineScheduleRuntime"): "shows torch's own",
     ("notebooks/source/22_torchs_own_words.py", "_load_csv"): "shows torch's own",
     ("tasks/_sent.py", "_resolve_process_group"): "judges what a rank sends",

@@ -1,6 +1,5 @@
-"""The one table of the lessons: its numbers, what it replaces, and what follows it."""
+"""The one table of the lessons: its numbers, and what follows it."""
 
-import json
 import re
 import subprocess
 import sys
@@ -9,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers import syllabus
-from helpers.record import read_all
-from helpers.syllabus import LESSONS, by_name, earlier_stems, named
+from helpers.syllabus import LESSONS, by_name
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -43,22 +41,6 @@ def test_a_lesson_that_is_linked_has_the_number_that_the_text_says():
     assert [each for each in found if not each[2].startswith(each[1])] == []
 
 
-def test_a_record_from_before_is_read(tmp_path):
-    old = {"predictions": {"L15-2": {"chosen": "A"}, "L99-1": {}}, "tasks": {"DP-1": {"tries": 1}}}
-    (tmp_path / "old.json").write_text(json.dumps(old))
-    assert read_all(tmp_path / "old.json") == {
-        "predictions": {"what_training_costs-2": {"chosen": "A"}, "L99-1": {}},
-        "tasks": {"DP-1": {"tries": 1}},
-    }
-    assert named("L09-1") == "buckets_and_overlap-1" and named("sharding-1") == "sharding-1"
-
-
-def test_what_a_lesson_was_called_leads_to_it():
-    moved = earlier_stems()
-    assert moved["15_what_training_costs"] == "09_what_training_costs"
-    assert moved["09_ddp"] == "10_buckets_and_overlap" and "03_data_parallel_gradients" not in moved
-
-
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A project of three lessons; the table has the last one in front of the second."""
@@ -72,7 +54,8 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "docs/teaching").mkdir(parents=True)
     (tmp_path / "docs/teaching/map.md").write_text("| 01 to 02 | in 2024, 12 (02) | none; 01 |\n")
     subprocess.run("git init -q && git add .", shell=True, cwd=tmp_path, check=True)
-    table = tuple(syllabus.Lesson(name, name, name, "?") for name in ("first", "third", "second"))
+    names = enumerate(("first", "third", "second"))
+    table = tuple(syllabus.Lesson(f"{n:02}", name, name, name, "?") for n, name in names)
     monkeypatch.setattr(syllabus, "LESSONS", table)
     monkeypatch.setattr(renumber, "LESSONS", table)
     return tmp_path
@@ -97,6 +80,6 @@ def test_files_and_text_follow_the_table(project, capsys):
 def test_a_lesson_in_one_place_only_is_told(project):
     (project / "notebooks/source/03_lost.py").touch()
     with pytest.raises(
-        SystemExit, match="lost: in notebooks/source or in helpers/syllabus.py, but"
+        SystemExit, match="lost: in notebooks/source or in helpers/lessons.csv, but"
     ):
         renumber.main([], project)

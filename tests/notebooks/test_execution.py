@@ -7,20 +7,17 @@ A lesson in which a claim fails runs again, alone on the machine.
 import contextlib
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import nbformat
 import pytest
+from nbclient.exceptions import CellExecutionError
 
-from lessons.book import LessonFailed, books
-from lessons.build import build
-from lessons.compare import differences
+from compare import differences
+from notebooks import ROOT, read, run, sources
 
 pytestmark = pytest.mark.slow
 
 TRIES = 3
-ROOT = Path(__file__).resolve().parents[2]
-BOOKS = books(ROOT)[::-1]  # late lessons are the longest: none begins when all others have ended
 
 
 @contextlib.contextmanager
@@ -39,15 +36,17 @@ def place(alone: bool) -> Iterator[None]:
 
 
 @pytest.mark.timeout(1500)
-@pytest.mark.parametrize("lesson", BOOKS, ids=[lesson.name for lesson in BOOKS])
-def test_the_lesson_shows_what_is_committed(lesson):
+@pytest.mark.parametrize("source", sources()[::-1], ids=lambda source: source.stem)
+def test_the_lesson_shows_what_is_committed(source):
     for tried in range(TRIES):
+        now = read(source)
         try:
             with place(alone=tried > 0):
-                now = build(lesson)  # raises LessonFailed with the cell, its line and the reason
+                run(now)
             break
-        except LessonFailed as error:
+        except CellExecutionError as error:
             if tried == TRIES - 1 or "claims what was not measured" not in str(error):
                 raise
-    found = differences(nbformat.read(lesson.notebook, as_version=4), now)
+    committed = nbformat.read(ROOT / f"notebooks/{source.stem}.ipynb", as_version=4)
+    found = differences(committed, now)
     assert not found, "\n".join(found)

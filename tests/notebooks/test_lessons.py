@@ -1,41 +1,120 @@
-"""Every lesson of the project: its rules, and its committed notebook, which fits its source."""
+"""Every lesson: how it is written, and its committed notebook, which is its source."""
 
+import ast
 import re
 from pathlib import Path
+from string import ascii_uppercase
 
 import nbformat
 import pytest
 
-from lessons.book import books, read_source, texts
-from lessons.rules import output_faults, source_faults
+from compare import TAGS
+from helpers.grade.task import ANSWERS, TaskError, load_packed, load_task, task_ids
+from notebooks import CHECK, LEAK, code_cells, read, sources, texts
 
 ROOT = Path(__file__).resolve().parents[2]
-BOOKS = books(ROOT)
-each_lesson = pytest.mark.parametrize("lesson", BOOKS, ids=[lesson.name for lesson in BOOKS])
+TASKS = ROOT / "tasks"
+TIMES = re.compile(
+    r"^\*Reading (\d+) minutes? · tasks (\d+)(?: \(homework (\d+)\))? · machine (\d+)\*$",
+    re.MULTILINE,
+)
+TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
+CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.MULTILINE)
+MAGIC = re.compile(r"^(\s*)([%!].*|\w+ = [%!].*)$", re.MULTILINE)
+each_lesson = pytest.mark.parametrize("source", sources(), ids=lambda source: source.stem)
 
 
 def test_each_notebook_has_a_source():
-    assert BOOKS
-    assert [path.stem for path in sorted((ROOT / "notebooks").glob("*.ipynb"))] == [
-        lesson.name for lesson in BOOKS
-    ]
+    assert sources()
+    built = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+    assert built == [source.stem for source in sources()]
 
 
 def test_the_way_through_the_lessons_in_00_names_each_of_them_in_order():
-    text = BOOKS[0].source.read_text(encoding="utf-8")
+    text = sources()[0].read_text(encoding="utf-8")
     listed = re.findall(r"^# \| (\d\d) \| \[.+?\]\((\w+)\.ipynb\)", text, re.MULTILINE)
-    assert listed == [(lesson.name[:2], lesson.name) for lesson in BOOKS]
+    assert listed == [(source.stem[:2], source.stem) for source in sources()]
 
 
 @each_lesson
-def test_the_source_follows_the_rules(lesson):
-    assert source_faults(read_source(lesson.source)) == []
+def test_a_lesson_has_a_title_its_minutes_a_question_and_an_end(source):
+    notebook = read(source)
+    first = notebook.cells[0].source
+    text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert re.match(r"# \S", first)
+    assert TIMES.search(first), "a line '*Reading 30 minutes · tasks 45 · machine 1*'"
+    assert re.search(r"^\*With twenty minutes\b.+\*$", first, re.MULTILINE)
+    assert re.search(r"^#+ Question\b|\*\*Question\b", text, re.MULTILINE)
+    assert re.search(r"^## What to remember", text, re.MULTILINE)
+    for cell in notebook.cells:
+        assert TAGS.issuperset(cell.metadata.get("tags", [])), cell.source
 
 
 @each_lesson
-def test_the_committed_notebook_is_the_source(lesson):
-    notebook = nbformat.read(lesson.notebook, as_version=4)
-    assert texts(notebook) == texts(read_source(lesson.source))
-    assert output_faults(notebook) == []
-    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
-    assert counts == list(range(1, len(counts) + 1))
+def test_its_tasks_stand_below_what_they_take_and_give(source):
+    minutes, at_home, homework, above, checked = 0, 0, False, "", set()
+    notebook = read(source)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            homework = homework or bool(re.search(r"^## Homework", cell.source, re.MULTILINE))
+            above = cell.source if TURN.search(cell.source) else above
+            took = sum(map(int, CASES.findall(cell.source)))
+        elif found := CHECK.match(cell.source):
+            task = load_task(found[1], TASKS).task
+            checked.add(task.id)
+            took = task.minutes
+            assert (task.id, str(task.minutes), str(task.points)) in TURN.findall(above)
+            assert task.file in above
+        else:
+            continue
+        minutes, at_home = minutes + took, at_home + took * homework
+    every = (load_task(task_id, TASKS).task for task_id in task_ids(TASKS))
+    own = {task.id for task in every if task.lesson == source.stem[3:] and not task.page}
+    assert checked == own
+    _, tasks, home, _ = TIMES.search(notebook.cells[0].source).groups()
+    assert (int(tasks), int(home or 0)) == (minutes, at_home)
+
+
+@each_lesson
+def test_each_question_has_an_answer_and_a_reason_for_each_wrong_choice(source):
+    asked = {"predict": {}, "reveal": {}, "answer": {}}
+    for cell in code_cells(read(source)):
+        for node in ast.walk(ast.parse(MAGIC.sub(r"\1pass", cell.source))):
+            name = isinstance(node, ast.Call) and getattr(node.func, "id", "")
+            if name in asked:
+                assert node.args[0].value not in asked[name], "two questions of one name"
+                asked[name][node.args[0].value] = len(node.args) - 2  # choices
+    try:
+        truth = load_packed(TASKS, source.stem[3:], ANSWERS)
+    except TaskError:
+        truth = None
+    assert set(asked["predict"]) == set(asked["reveal"])
+    assert set(asked["predict"]) == set(getattr(truth, "PREDICTIONS", {}))
+    assert set(asked["answer"]) == set(getattr(truth, "NUMBERS", {}))
+    for name, choices in asked["predict"].items():
+        letters, known = set(ascii_uppercase[:choices]), truth.PREDICTIONS[name]
+        right = {known.right} if isinstance(known.right, str) else set()
+        assert right <= letters and set(known.wrong) == letters - right, name
+
+
+@each_lesson
+def test_the_committed_notebook_is_the_source_and_fit_to_be_read(source):
+    path = ROOT / f"notebooks/{source.stem}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    assert texts(notebook) == texts(read(source)), "run: make notebooks"
+    assert path.stat().st_size < 1_000_000
+    for number, cell in enumerate(code_cells(notebook), 1):
+        assert cell.execution_count == number
+        for output in cell.outputs:
+            data = output.get("data", {})
+            words = output.get("text", "") + "".join(
+                value for kind, value in data.items() if kind.startswith("text/")
+            )
+            assert output.output_type != "error" and output.get("name") != "stderr"
+            assert not LEAK.search(words)
+            assert not re.match(r"[A-Z][A-Z0-9-]+ +FAIL ", words), "a check that doesn't pass"
+            assert "application/vnd.jupyter.widget-view+json" not in data
+            # GitHub drops pictures inside of HTML, and JupyterLab those of a notebook not yet run.
+            assert not re.search("<(img|svg|script)[ >]", data.get("text/html", ""))
+            if "image/png" in data:
+                assert output.metadata["image/png"]["alt"].strip()

@@ -43,10 +43,10 @@ def walk(edition: Path, name: str, way: str) -> dict:
 
     explain_missing_tasks()
     offer_skip()
-    from lessons.book import read_source
+    from notebooks import read
 
     few = os.environ.get("LAB_QUICK") == "1"
-    notebook = read_source(edition / f"notebooks/source/{name}.py", quick=few)
+    notebook = read(edition / f"notebooks/source/{name}.py", quick=few)
     tasks = [task for cell in notebook.cells for task in CHECK.findall(cell.source)]
     if way == "skipped":
         for task in references(edition):
@@ -92,7 +92,7 @@ def main() -> None:
     from IPython.core.interactiveshell import InteractiveShell  # noqa: F401
 
     import helpers.lesson
-    import lessons.book  # noqa: F401
+    import notebooks  # noqa: F401
     from helpers.ranks import launch  # noqa: F401
 
     assert Path(helpers.lesson.__file__).is_relative_to(edition), helpers.lesson.__file__

@@ -20,7 +20,6 @@ from helpers.draw.themed import PICTURE, STEPS
 from helpers.lesson.asked import ID, Number, UnknownQuestion, answers_of
 from helpers.lesson.shown import PREDICT, REVEAL, TIMELINE
 from helpers.syllabus import LESSONS
-from lessons.sight import FOLDED
 from pages.links import links_of
 from pages.markdown import colored, html_of
 
@@ -82,7 +81,7 @@ def lesson_page(path: Path, file_link: Callable[[str], str | None]) -> Lesson:
     others = {each.number: f"{each.stem}.ipynb" for each in LESSONS if each.stem != path.stem}
     parts, setup = [], []  # setup: cells that show nothing, in one fold
     for cell in notebook.cells:
-        if cell.cell_type == "code" and cell.metadata.get("jupyter") == FOLDED and not cell.outputs:
+        if cell.cell_type == "code" and "jupyter" in cell.metadata and not cell.outputs:
             setup.append(cell.source.strip())
             continue
         if setup:
@@ -119,7 +118,7 @@ def _code_cell(cell, lesson: Lesson, numbers: dict[str, Number]) -> str:
         outputs = [number_form(found[1], numbers[found[1]])]
         source = ""
     code = f'<pre class="code">{colored(source)}</pre>' if source else ""
-    if code and cell.metadata.get("jupyter") == FOLDED:
+    if code and "jupyter" in cell.metadata:
         code = _folded(source)
     return f'<div class="cell">{code}{"".join(outputs)}{touched(source)}</div>'
 

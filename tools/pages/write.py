@@ -16,7 +16,6 @@ from helpers.grade.student import student_edition
 from helpers.grade.tracked import MARKER as STUDENT
 from helpers.play.page import asset as play_asset
 from helpers.play.page import module_text as play_module
-from helpers.syllabus import earlier_stems
 from helpers.timeline.page import FILES, asset, joinable, look_table
 from pages.engine import archive, unsolved
 from pages.first import first_answers
@@ -27,11 +26,6 @@ from pages.markdown import FORMATTER, html_of
 from pages.shell import HOME, SITE, framed
 from pages.vendored import MATH, only_used, vendored
 
-MOVED = (
-    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Moved</title>'
-    '<meta http-equiv="refresh" content="0; url={0}.html">'
-    '<a href="{0}.html">This page has moved.</a>\n'
-)
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = "site front lesson search engine explore puzzles".split()
 NOT_HERE = """<h1>There's no page here</h1><p>Perhaps it has moved: the
@@ -73,8 +67,6 @@ def everything(root: Path) -> dict[str, bytes]:
         around = lessons[max(0, number - 1) : number], lessons[number + 1 : number + 2]
         files[f"lessons/{lesson.name}.html"] = reading(lesson, *around).encode()
         files |= {f"lessons/{name}": data for name, data in lesson.files.items()}
-    for old, new in earlier_stems().items():  # addresses that somebody has kept
-        files[f"lessons/{old}.html"] = MOVED.format(new).encode()
     copy = lab_to_take(root)
     files["index.html"] = front(lessons, {n: len(data) for n, data in copy.items()}).encode()
     files |= {page: document(root / n, n, link).encode() for n, page in DOCUMENTS.items()}

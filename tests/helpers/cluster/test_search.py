@@ -1,4 +1,4 @@
-"""The search against all layouts one by one, and its frontier."""
+"""The search against all layouts one by one."""
 
 from dataclasses import replace
 from functools import cache
@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from bench.cluster_model.published import llama3
-from helpers.cluster import estimate, frontier, layouts, preset, search
+from helpers.cluster import estimate, layouts, preset, search
 from helpers.cost import MoE, gpt
 from helpers.simulate import OutOfMemory
 
@@ -61,16 +61,6 @@ def test_the_best_can_be_put_on_the_clock():
     assert {e.layout for e in best[:10]} == {e.layout for e in plain[:10]}
     times = [e.simulated.step_time for e in best[:10]]
     assert times == sorted(times)
-
-
-def test_the_frontier():
-    best = frontier(found())
-    assert best[0].seconds == found()[0].seconds
-    for earlier, later in zip(best, best[1:], strict=False):
-        assert later.seconds >= earlier.seconds and later.memory.total < earlier.memory.total
-    for e in found():  # nobody beats one of them in both
-        assert not any(e.seconds < b.seconds and e.memory.total < b.memory.total for b in best)
-    assert frontier([]) == []
 
 
 def test_wide_covers_everything_there_is():

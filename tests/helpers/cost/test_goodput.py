@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from helpers.cost.goodput import Failures, leaving, restarting, share_at_work, three_ways, young
+from helpers.cost.goodput import Failures, restarting, young
 
 
 def test_young_of_the_lesson():
@@ -36,32 +36,6 @@ def test_no_interval_beats_youngs_by_much():
     between, save = 5_000.0, 10.0
     best = max(restarting(between, t, save, 0) for t in range(50, 1000, 25))
     assert best - restarting(between, young(save, between), save, 0) < 0.005
-
-
-def test_groups_that_leave_have_their_closed_form():
-    """Each group is an M/G/infinity server's complement: nobody away with exp(-back / its M)."""
-    found = leaving(between=10, groups=8, stall=0, back=40, failures=40_000)
-    assert found == pytest.approx(math.exp(-40 / 80), rel=0.02)
-
-
-def test_what_is_lost_counts_half_on_average():
-    one = leaving(between=1000, groups=4, stall=0, back=100, lost=200, failures=20_000)
-    assert one == pytest.approx(leaving(1000, 4, 0, 200, failures=20_000), abs=0.005)
-
-
-def test_three_ways_are_the_three_simulations():
-    ways = three_ways([1000, 1e6], failures=500)
-    m = Failures(1_000_000, 5.8).seconds
-    assert ways["restart"][1e6] == restarting(m, young(30, m), 30, 300, failures=500)
-    assert ways["elastic replicas"][1e6] == leaving(m, 7812, 20, 300, failures=500)
-    assert ways["8 learners"][1e6] == leaving(m, 8, 0, 300, lost=60, failures=500)
-    assert all(each[1000] > 0.97 for each in ways.values())
-
-
-def test_a_stall_stops_everybody():
-    assert share_at_work([(10, 0, 0)], 4, 100, stall=5) == pytest.approx(0.95)
-    assert share_at_work([(10, 0, 20), (98, 1, 50)], 4, 100) == pytest.approx(1 - 22 / 400)
-    assert share_at_work([(10, 0, 20), (20, 0, 20)], 4, 100) == pytest.approx(1 - 30 / 400)
 
 
 def test_llama_3():

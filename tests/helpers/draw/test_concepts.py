@@ -5,11 +5,9 @@ import pytest
 from helpers.cost import states
 from helpers.draw import collectives, process_grid, ring
 from helpers.draw.all_reduce import ring_steps
-from helpers.draw.attention import looks
-from helpers.draw.experts import CHOICES, heat, routing, words_by_expert
+from helpers.draw.experts import CHOICES, heat, routing
 from helpers.draw.held import COLLECTIVES
-from helpers.draw.meetings import play
-from helpers.draw.model import Sizes, surprise
+from helpers.draw.model import Sizes
 from helpers.draw.pipelines import kept
 from helpers.draw.states import zero_stages
 from helpers.grid import Grid
@@ -52,13 +50,6 @@ def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather():
     assert place == gathered, "each part stands where the all-gather expects it"
 
 
-def test_one_odd_rank_frees_a_ring_of_five_within_three_units():
-    ring = [[("send", (r + 1) % 5), ("recv", (r - 1) % 5)][:: -1 if r % 2 else 1] for r in range(5)]
-    spans = play(ring)
-    assert len(spans) == 10 and max(span[5] for span in spans) == 3
-    assert (4, "send", 0, 0, 1, 2) in spans  # it waited for rank 0
-
-
 def test_the_title_names_the_row_and_the_column_of_a_rank():
     grid = Grid(dp=3, pp=4)
     title = process_grid(3, 4, rank=6).title
@@ -84,13 +75,6 @@ def test_the_largest_count_is_the_darkest(rects):
     assert len(cells) == 8 and cells.count(cells[1]) == 1 and len(set(cells[4:])) == 1
 
 
-def test_a_long_text_is_wrapped_and_says_each_expert(check_layout, texts):
-    experts = [n % 9 for n in range(60)]
-    picture = words_by_expert(["word"] * 60, experts)
-    check_layout(picture)
-    assert texts(picture)[1::2] == [*map(str, experts)] and "word(8)" in picture.alt
-
-
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_each_stage_says_the_bytes_of_the_formula(ranks):
     alt = zero_stages(ranks).alt
@@ -112,22 +96,3 @@ def test_the_sizes_are_those_of_the_model_that_the_lessons_cut():
     assert (size.dmodel, size.heads, size.layers) == (drawn.width, drawn.heads, drawn.layers)
     assert SPTokenizer(size.vocabulary).vocab_size == drawn.vocabulary
     assert size.seq_l == drawn.sequence and drawn.total == 547_648
-
-
-def test_a_weight_that_is_not_yet_there_is_not_said(check_layout, texts):
-    tokens = ["a", " girl", " named", " Lily", ".", " She"]
-    picture = looks(tokens, {"one": [0.02, 0.9, 0, 0, 0.08], "two": [0, 0, 0, 1, 0]}, "It")
-    check_layout(picture)
-    assert [text for text in texts(picture) if "%" in text] == ["90 %", "8 %", "100 %"]
-    assert "one: '.' looks at 'girl' 90 %, '.' 8 %" in picture.alt
-
-
-def test_a_surprising_token_is_darker_says_its_nats_and_its_probability(check_layout, texts, rects):
-    tokens, nats = [" Once", " up", "on", " Max", "\n", "<b>"] * 9, [None, 0.0, 0.1, 7.3, 2.0, 1.0]
-    picture = surprise(tokens, nats * 9)
-    check_layout(picture)
-    first, sure, likely, strange = rects(picture)[:4]
-    assert sure.fill == first.fill != likely.fill != strange.fill == "#D55E00"
-    assert strange.tip == "Max: 7.30 nats, probability 0.0676 %" and "nothing predicts" in first.tip
-    assert texts(picture).count("7.3") == 9 and "&lt;b&gt;" in picture.svg()
-    assert "'Max' 7.3" in picture.alt

@@ -1,6 +1,6 @@
 """Every drawing has room for its words and says the same in words; a lesson shows today's drawing.
 
-The second fails where a drawing has changed: python tools/notebooks.py --force NN.
+The second fails where a drawing has changed: python tools/notebooks.py NN.
 """
 
 import base64
@@ -19,12 +19,10 @@ from helpers.draw.experts import heat, routing
 from helpers.draw.formats import Bits, bits
 from helpers.draw.machines import machines
 from helpers.draw.matrices import parallel_mlp, sequence_parallel_mlp
-from helpers.draw.meetings import meetings
 from helpers.draw.mesh import cut_weights
 from helpers.draw.model import Sizes, layouts, llama
 from helpers.draw.pipelines import kept, places, steps
-from helpers.draw.splits import two_splits
-from helpers.draw.stages import Piece, cut, stages
+from helpers.draw.stages import stages
 from helpers.draw.states import zero_stages
 from helpers.draw.themed import PICTURE, themed_file
 from helpers.schedules import dualpipe_v, gpipe, one_f_one_b, waves, zb_h2
@@ -32,8 +30,6 @@ from helpers.simulate import Costs, simulate
 
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 FORMATS = [Bits("bf16", 8, 7, -133, -126, 128), Bits("MX", 4, 3, -9, -6, 8.8, 8, 32)]
-PIECES = Piece(0.0, 0.0, 4e6), Piece(1.0, 2.0, 2e6), Piece(2.0, 4.0, 5e6)
-IN_TURNS = [[("send", 1), ("recv", 1)], [("recv", 0), ("send", 0)]]
 COUNTS = {"before": [[0, 9], [1, 2]], "after": [[3, 3], [3, 3]]}
 SPREAD = {
     "gradients, every step": draw.Point(300, [2.2, 2.4, 2.3], "gradients"),
@@ -81,7 +77,6 @@ IN_LESSONS = {
         traces(gpipe(4, 8), one_f_one_b(4, 8)),
         "Same work, same 33 s, and half the activations or less",
     ),
-    "a pair": a_pair,
     "a grid": lambda: draw.process_grid(2, 3, 1),
     "bars": memory_and_time,
     "states": partial(zero_stages, 4),
@@ -89,16 +84,11 @@ IN_LESSONS = {
     "an MLP of a cut sequence": partial(sequence_parallel_mlp, 2),
     "routing": partial(routing, 4),
     "weights on a mesh": cut_weights,
-    "two splits": two_splits,
 }
 OTHERS = {  # and what each says
+    "a pair": (a_pair, "DualPipeV: 4 ranks"),
     "one layer": (lambda: llama(Sizes(layers=1)), "1 blocks"),
     "126 layers": (lambda: llama(Sizes(layers=126)), "126 blocks"),
-    "two sends": (
-        lambda: meetings({"stuck": [[("send", 1)], [("send", 0)]], "not": IN_TURNS}, "Two"),
-        "rank 0 calls send to 1 and waits forever; rank 1 calls send to 0 and waits forever. "
-        "not: rank 0, send to 1 from time 0 to 1; rank 1, recv from 0 from time 0 to 1; ",
-    ),
     "machines": (lambda: machines({"a": [[(0, 0), (0, 1)], [(1, 0), (1, 1)]]}), "a: "),
     "where stages lie": (lambda: places({"a line": range(4), "a V": [0, 1, 1, 0]}), "a V: rank 0"),
     "two steps": (
@@ -120,8 +110,6 @@ OTHERS = {  # and what each says
         lambda: stages((1, 2, 0)),
         "rank 0 holds the embedding and layer 0; rank 1 holds layers 1 and 2",
     ),
-    "a cut": (lambda: cut((2, 2, 2), *PIECES), "Cut 2 + 2 + 2: rank 2 computes longest, 1.50"),
-    "no last": (lambda: cut((3, 3, 0), *PIECES), "Cut 3 + 3 + 0: rank 0 computes longest, 1.12"),
     "points": (lambda: draw.points(SPREAD, "a title", x="MB"), "a title"),
     "points, logarithmic": (lambda: draw.points(SPREAD, "t", x="MB", log="xy"), "once"),
 }
@@ -146,7 +134,7 @@ def shown():
         cells = json.loads(path.read_text("utf-8"))["cells"]
         data = [o.get("data", {}) for cell in cells for o in cell.get("outputs", ())]
         pictures = [each for each in data if "image/png" in each]
-        assert pictures and all(PICTURE in each for each in pictures), path.name
+        assert all(PICTURE in each for each in pictures), path.name
         packed = (base64.b64decode(each[PICTURE]["svg"]) for each in pictures)
         drawings |= {zlib.decompress(each).decode() for each in packed}
     return drawings
@@ -155,4 +143,4 @@ def shown():
 @pytest.mark.parametrize("name", IN_LESSONS)
 def test_a_lesson_shows_what_the_code_draws(name):
     same = themed_file(IN_LESSONS[name]()) in shown()
-    assert same, "the lesson shows an older drawing: python tools/notebooks.py --force NN"
+    assert same, "the lesson shows an older drawing: python tools/notebooks.py NN"

@@ -9,11 +9,18 @@ pN qN !       a send and a receive for a batch; start the batch
 b a aN        barrier; all_reduce; all_reduce of the ranks N, as in a01
 A k           all_reduce that is only started; ask in a loop whether it is complete
 gN lN         new_group of the ranks N; the same with use_local_synchronization
+dN oN         recv from N, in float64; by the method of the group
+v             the sum of all that was all-reduced by two ranks must be there
+tN            all_to_all_single that gives each rank as many numbers as N says, and takes 2 of each
+hN            in a second a signal comes, and its handler sends to N
+( ) j         what a thread does that is started here; wait for all threads
 .             compute for a second
 """
 
 import contextlib
 import re
+import signal
+import threading
 import time
 
 import pytest
@@ -42,6 +49,14 @@ CALLS = {
     "k": "while not works[0].is_completed(): time.sleep(0.01)",
     "g": "dist.new_group([{ranks}])",
     "l": "dist.new_group([{ranks}], use_local_synchronization=True)",
+    "d": "dist.recv(x.double(), {n})",
+    "v": "assert x.tolist() == [2 ** len(works)] * 4",
+    "o": "dist.group.WORLD.recv([x], {n}, 0).wait()",
+    "t": "dist.all_to_all_single(y, x, [2, 2], [{ranks}])",
+    "h": "signal.signal(signal.SIGALRM, lambda *_: dist.send(x, {n})); signal.alarm(1)",
+    "(": "def thread():",
+    ")": "threads += [threading.Thread(target=thread)]; threads[-1].start()",
+    "j": "[thread.join() for thread in threads]",
     ".": "time.sleep(1.0)",
 }
 # The program, what the first line of its report says, and the cure.
@@ -49,8 +64,11 @@ HANGS = [
     ("s1 r1 / s0 r0", "ranks 0 and 1 both send first", "isend"),
     ("s1 r2 / s2 r0 / s0 r1", "a ring of sends. Ranks 0, 1 and 2 all", "every second rank"),
     ("r1 s1 / r0 s0", "ranks 0 and 1 both receive first", "let one of them send first"),
+    ("( r1 ) / r0", "ranks 0 and 1 both receive first", "let one of them send first"),
+    ("( r1 ) j / r0", "ranks 0 and 1 both receive first", "let one of them send first"),
     ("r1 /", "rank 0 receives 4 float32 from rank 1 at line", "let rank 1 send it"),
     ("* /", "from any rank", "let rank 1 send it"),
+    ("o1 /", "rank 0 receives 4 float32 from rank 1 at line", "let rank 1 send it"),
     ("r1 * / s0", "from any rank", "let rank 1 send it"),
     ("r1 b / b s0", "while rank 1 calls barrier at line", "before all"),
     ("i1 b / b", "sends 4 float32 to rank 1 (isend)", "collective"),
@@ -75,9 +93,24 @@ ENDS = [
     "r1 s2 / . s0 / r0",
     ". a / a",
     "A k / . A k",
+    "h1 A k / r0 A k",
+    "( . s1 ) / r0",
+    "( . s1 ) b / r0 b",
+    "( . s1 ) r1 / r0 s0",
+    "( . r1 ) j b / s0 b",
+    "A w v A w v A w v / . A w . A w . A w",
     "a01 a02 / a01 a12 / a02 a12",
     "g01 . a / g01 a",
     "l01 / l01 / .",
+]
+# What checked mode refuses before it is sent, and what it says.
+REFUSED = [
+    ("s5 /", "rank 0 sends to rank 5, but the ranks are 0 to 1"),
+    ("r5 /", "rank 0 receives from rank 5, but the ranks are 0 to 1"),
+    ("p5 ! /", "rank 0 sends to rank 5, but the ranks are 0 to 1"),
+    ("s1 / d0", "dtype mismatch: rank 0 sends 4 float32 to rank 1"),
+    ("t22 / t31", "with 3 numbers for rank 0, which takes 2"),
+    ("t13 / t22", "with 1 number for itself and room for 2"),
 ]
 MODES = pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
 
@@ -87,25 +120,29 @@ def source_of(program):
     made = ", ".join(f"'{ranks}': dist.new_group({[*map(int, ranks)]})" for ranks in groups)
     lines = [
         "def program():",
-        "    x, y, works, batch = torch.ones(4), torch.ones(4), [], []",
+        "    x, y, works, batch, threads = torch.ones(4), torch.ones(4), [], [], []",
         f"    groups = {{{made}}}",
     ]
     for rank, calls in enumerate(program.split("/")):
         lines += [f"    if dist.get_rank() == {rank}:", "        pass"]
+        depth = 2
         for letter, n, count in re.findall(r"([^\d\s:])(\d*)(?::(\d))?", calls):
             tag = f", tag={count}" if count else ""
             call = CALLS[letter].format(n=n, tag=tag, ranks=", ".join(n))
-            lines.append(f"        {call}")
+            depth -= letter == ")"
+            lines.append(f"{'    ' * depth}{call}")
+            depth += letter == "("
     return "\n".join(lines)
 
 
-def started(program, folder, checked):
+def started(program, folder, checked, seconds=60):
     path = folder / "program.py"
     path.write_text(source_of(program))
-    scope = {"dist": dist, "torch": torch, "time": time, "__name__": "__main__"}
+    scope = {each.__name__: each for each in (signal, threading, time, torch)}
+    scope |= {"dist": dist, "__name__": "__main__"}
     exec(compile(path.read_text(), str(path), "exec"), scope)  # noqa: S102
     ranks = program.count("/") + 1
-    return reported(scope["program"], ranks, checked), path
+    return reported(scope["program"], ranks, checked, seconds), path
 
 
 def reported(program, ranks, checked, seconds=60):
@@ -127,6 +164,7 @@ def test_a_hang_is_told(program, words, cure, checked, tmp_path):
     assert words in said.splitlines()[0], said
     assert cure in said.split("Cure: ")[1], said
     assert "did not finish within" not in said, "it was proven, not waited for"
+    assert ("in the main thread, is at work at line" in said) == ("j" in program), said
     shown = lines_shown(said)
     assert shown and all(source[number - 1].strip() == text for number, text in shown.items()), said
     assert any("dist." in text or "work" in text for text in shown.values()), said
@@ -138,6 +176,17 @@ def test_a_hang_is_told(program, words, cure, checked, tmp_path):
 def test_a_right_program_ends(program, checked, tmp_path):
     report, _ = started(program, tmp_path, checked)
     assert report.failure is None, report
+
+
+@pytest.mark.parametrize("program, words", REFUSED, ids=lambda text: text.replace("/", "|"))
+def test_a_call_that_cannot_be_right_is_refused(program, words, tmp_path):
+    report, _ = started(program, tmp_path, True)
+    assert words in str(report).splitlines()[0], report
+
+
+def test_a_rank_that_computes_is_told_from_one_that_waits(tmp_path):
+    report, _ = started("r1 / .........", tmp_path, True, 2)
+    assert "rank 0 waits for others, and rank 1 is still at work" in str(report)
 
 
 # --- DistributedDataParallel: what waits is in C++ -----------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.draw.waits import report_html
+from helpers.draw.waits import who_waits
 from helpers.hang.cases import whom
 from helpers.hang.monitor import METHODS, the_monitor
 from helpers.hang.operation import Operation
@@ -68,7 +68,7 @@ QUOTED = {
 @pytest.mark.parametrize("program", QUOTED)
 def test_pages_quote_the_words_of_today_and_a_report_has_a_picture(program):
     report = launch(program, 2, timeout=60, on_error="report", quiet=True)
-    assert '<img alt="Who waits for whom.' in report_html(report)
+    assert who_waits(report.failure.waits).alt.startswith("Who waits for whom.")
     for page in QUOTED[program]:
         text = (ROOT / page).read_text(encoding="utf-8")
         assert str(report).splitlines()[0] in text, f"{page} quotes older words"

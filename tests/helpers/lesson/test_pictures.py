@@ -14,8 +14,6 @@ from helpers.draw.themed import PICTURE, themed_file
 from helpers.lesson import show, static
 from helpers.lesson.pictures import picture
 from helpers.lesson.shown import TIMELINE
-from helpers.ranks.failure import Failure, LaunchReport
-from helpers.waits import Wait, WaitGraph
 
 ALT = 'The loss falls from 7 to 4 & stays "there".'
 
@@ -65,13 +63,6 @@ def test_a_picture_with_html_of_its_own_keeps_it_and_its_words():
     assert repr(picture(Drawn(), "other words")) == "other words"
 
 
-def test_what_a_launch_reports_is_shown_with_who_waited_for_whom():
-    graph = WaitGraph((Wait(0, (1,), "receives from rank 1"),), title="Rank 0 waits")
-    failure = Failure(None, "rank 0 waits", waits=graph)
-    shown = picture(LaunchReport([], failure, [], 1.0))
-    assert "rank 0 waits" in shown.html and "<img" in shown.html and "rank 0 waits" in shown.plain
-
-
 def test_a_trace_is_drawn_as_a_timeline(monkeypatch):
     trace_room = pytest.importorskip("helpers.trace")
     pytest.importorskip("helpers.draw")
@@ -87,6 +78,9 @@ def test_a_trace_is_drawn_as_a_timeline(monkeypatch):
     svg = zlib.decompress(base64.b64decode(shown.kept[PICTURE]["svg"])).decode()
     assert svg == themed_file(timeline(trace_room.Trace(events, {})))
     assert repr(shown) == attribute(shown.html, "alt")
+    data, facts = shown._repr_mimebundle_()  # GitHub shows no picture inside of HTML
+    assert shown._repr_html_() is None and base64.b64decode(data["image/png"])[:4] == b"\x89PNG"
+    assert facts == {"image/png": {"alt": shown.plain, "width": shown.width}} and shown.width > 600
 
 
 def test_the_live_widget_is_shown_only_where_it_can_be(monkeypatch):
@@ -99,9 +93,10 @@ def test_the_live_widget_is_shown_only_where_it_can_be(monkeypatch):
     monkeypatch.setenv("LAB_STATIC", "1")
     assert static()
     show(Figure(), ALT, live=Widget)
-    assert repr(put[0]) == ALT and put[0]._repr_mimebundle_() == {TIMELINE: {"head": 1}}
+    data, _ = put[0]._repr_mimebundle_()
+    assert repr(put[0]) == ALT and data[TIMELINE] == {"head": 1} and "image/png" in data
     show(Figure(), ALT, live=lambda: "another")
-    assert put.pop()._repr_mimebundle_() == {}
+    assert [*put.pop()._repr_mimebundle_()[0]] == ["image/png"]
 
     monkeypatch.delenv("LAB_STATIC")
     assert not static()

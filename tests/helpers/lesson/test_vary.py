@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.draw import curves
-from helpers.lesson import hover, vary
+from helpers.lesson import vary
 from helpers.lesson.sliders import Sliders
 from helpers.lesson.vary import shown
 
@@ -65,8 +65,3 @@ def test_a_picture_keeps_its_alternative_text_and_a_list_is_refused():
     assert "<img alt=" in shown(curves({"one": [2, 1]})).html
     with pytest.raises(TypeError, match="cannot show a list"):
         shown([1, 2])
-
-
-def test_hover_puts_the_picture_into_the_page():
-    page = hover(curves({"one": [2, 1]})).value
-    assert "<svg" in page and "Point at a part to read what it says." in page

@@ -161,6 +161,11 @@ def divided_twice(here):
     return {"weight": lambda tokens: 1 / 4}
 
 
+@mistake("6 times too small: it was divided twice for the 3 ranks and the 2 micro-batches")
+def divided_twice_for_both(here):
+    return {"weight": lambda tokens: 1 / 12}
+
+
 @mistake("every gradient is 0.7 times what it should be, with 3 ra")
 def a_factor_of_its_own(here):
     return {"weight": lambda tokens: 0.35}
@@ -457,6 +462,12 @@ def test_a_mistake_in_any_tensor_is_found(name):
     assert name.startswith(where) and "3 times too large" in what
 
 
+def test_what_the_optimizer_hides_is_said():
+    hidden = Lab(dtype=torch.float64, make_optimizer=adam).judge(weight=lambda tokens: 1.0)
+    shown = Lab().judge(weight=lambda tokens: 1.0)
+    assert "weights don't show it" in str(hidden) and "weights don't show it" not in str(shown)
+
+
 def zeros(models):
     mean_over_ranks(models)
     for model in models:
@@ -464,6 +475,7 @@ def zeros(models):
 
 
 def test_what_is_no_mistake():
-    assert Lab().judge(average=zeros).ok, "zeros for what is frozen"
+    verdict = Lab().judge(average=zeros)
+    assert verdict.ok and "RIGHT: 17 tensors on 3 ranks" in str(verdict), "zeros for what is frozen"
     tied = Lab(1, tied=True)
     assert tied.judge(**untie(tied, add=True)).ok, "two copies that are added"

@@ -49,16 +49,4 @@ def interval(case):
     return {"seconds": share * between, "share": share}
 
 
-def merged(case):
-    """Nesterov's step as one formula of the old velocity."""
-    may = [d for d in case["deliveries"].values() if d["base"] + case["oldest"] >= case["version"]]
-    seen = {"its arguments are as they were": True, "merged": len(may) >= case["quorum"]}
-    if not seen["merged"]:
-        return seen
-    g = -np.average([d["delta"] for d in may], axis=0, weights=[d["tokens"] for d in may])
-    m, v = case["momentum"], case["velocity"]
-    weights = case["weights"] - case["rate"] * ((1 + m) * g + m * m * v)
-    return {**seen, "weights": weights, "velocity": m * v + g}
-
-
-CLOSED_FORMS = {"NS-1": mean_over_tokens, "NS-2": healed, "NS-3": interval, "NS-4": merged}
+CLOSED_FORMS = {"NS-1": mean_over_tokens, "NS-2": healed, "NS-3": interval}

@@ -1,0 +1,115 @@
+"""Does the lab run on this machine? `doctor()` in a notebook, `python -m helpers.doctor` elsewhere.
+
+It starts three ranks, which average a tensor as those of the lessons do, and changes nothing. What
+it prints holds no user name and no path, so it can be pasted into a question.
+"""
+
+import sys
+
+if sys.version_info < (3, 11):
+    sys.exit(
+        "The lab needs Python 3.11 or newer and this is Python {}.{}: install a newer one, then "
+        "run `python3.12 tools/install.py` (or whichever version you installed).".format(
+            *sys.version_info[:2]
+        )
+    )
+
+import os
+import platform
+import shutil
+import subprocess
+
+from helpers.clone import ROOT, NotAClone, need_clone
+
+AGAIN = "run: python3 tools/install.py (in a conda environment: pip install -e .)"
+
+
+def doctor() -> None:
+    """Print what this machine has and what is wrong, with its cure."""
+    _, words = examine()
+    print(words)
+
+
+def examine() -> tuple[bool, str]:
+    """Return whether all lessons run here, and what `doctor` prints.
+
+    Raises:
+        NotAClone: this is the installed package, which has no lessons.
+    """
+    need_clone()
+    troubles = broken()
+    first = "Something is missing." if troubles else "Every lesson runs on this machine:"
+    lines = [f"{first} {machine()}", *(f"- {line}" for line in troubles or notes())]
+    return not troubles, "\n".join(lines)
+
+
+def machine() -> str:
+    """Return this machine in a line: "2 cores, 25.2 GB of memory, Python 3.11.7, …"."""
+    words = [f"{cores()} core{'s' * (cores() > 1)}", f"Python {platform.python_version()}"]
+    try:
+        import psutil
+        import torch
+
+        words.insert(1, f"{psutil.virtual_memory().total / 1e9:.1f} GB of memory")
+        words.append(f"torch {torch.__version__}")
+        words += [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+    except (ImportError, OSError):
+        pass  # `broken` says so
+    return ", ".join(words) + "."
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def broken() -> list[str]:
+    """Return a sentence for each thing that keeps lessons from running, with its cure."""
+    pip = [sys.executable, "-m", "pip", "check"]
+    said = subprocess.run(pip, capture_output=True, text=True).stdout.splitlines()
+    found = [f"{line.rstrip('.')}; {AGAIN}" for line in said if " requires " in line]
+    if shutil.disk_usage(ROOT).free < 5e8:
+        found.append("The disk is almost full: keep half a gigabyte free.")
+    try:
+        from helpers.ranks import launch
+
+        report = launch(average, ranks=3, timeout=60, on_error="report", quiet=True)
+    except (ImportError, OSError) as error:
+        return [*found, f"Ranks can't be started ({error}); remove .venv, then {AGAIN}"]
+    if report.failure:
+        found.append(f"Three processes can't average a tensor over 127.0.0.1: {report.failure}")
+    return found
+
+
+def average() -> float:
+    """Average the ranks' numbers."""
+    import torch
+    import torch.distributed as dist
+
+    number = torch.tensor(float(dist.get_rank()))
+    dist.all_reduce(number)
+    return number.item() / dist.get_world_size()
+
+
+def notes() -> list[str]:
+    """Return what is good to know on a machine on which all lessons run."""
+    import torch
+
+    found = []
+    if cores() == 1:
+        found.append("One core: the ranks take turns on it, so expect two to three times as long.")
+    if shutil.which("nvidia-smi") and not torch.version.cuda:
+        found.append(
+            "There is an NVIDIA driver, and this torch has no CUDA. For GPUs in scripts: remove "
+            ".venv, then LAB_TORCH=cuda python3 tools/install.py"
+        )
+    return found
+
+
+if __name__ == "__main__":
+    try:
+        well, words = examine()
+    except NotAClone as error:
+        sys.exit(f"error: {error}")
+    print(words)
+    sys.exit(not well)

@@ -1,0 +1,44 @@
+"""What a step of data parallelism is made of: its plan on a link, and the names of its gaps."""
+
+import gaps as gaps_of_steps
+import pytest
+import sweep
+
+from helpers.trace import Event, Trace
+
+
+def test_the_gradients_of_a_plan_are_complete_at_the_end_of_backward():
+    plan = sweep.Plan(seconds=3.0, layers=4, numbers=16)
+    assert plan.gradients == [(1.5, 16), (2.0, 16), (2.5, 16), (3.0, 16)]
+    assert plan.link.all_reduce_seconds(64, plan.ranks) == pytest.approx(0.606)
+    assert [len(sweep.cut(plan.gradients, plan.megabytes(k))) for k in (1, 2, 4)] == [1, 2, 4]
+
+
+def made(rows):
+    return Trace([Event(rank, kind, start, end) for rank, kind, start, end in rows])
+
+
+def test_a_gap_has_the_name_of_what_ends_it():
+    trace = made([
+        (0, "input", 0, 1), (0, "F", 1.25, 2), (0, "B", 2.5, 4), (0, "all-reduce", 4, 7),
+        (0, "update", 7, 8),
+        (1, "input", 0, 1), (1, "F", 1, 2), (1, "B", 2, 6), (1, "all-reduce", 6, 7),
+        (1, "update", 7, 8),
+    ])  # fmt: skip
+    found = gaps_of_steps.parts(trace, 0, steps=1)
+    assert found == dict(model=2.25, input=1, launch=0.75, waiting=2, exposed=1, tail=1)
+    late = gaps_of_steps.parts(trace, 1, steps=1)
+    assert late == dict(model=5, input=1, launch=0, waiting=0, exposed=1, tail=1)
+
+
+def test_what_sticks_out_depends_on_whether_the_link_keeps_up():
+    run = gaps_of_steps.Run(forward=1, backward=4, launch=0, bucket=0.5, buckets=4)
+    assert run.exposed == 0.5  # the last bucket
+    assert gaps_of_steps.Run(forward=1, backward=4, launch=0, bucket=2, buckets=4).exposed == 5
+
+
+def test_a_gap_before_a_kernel_is_the_hosts_only_if_the_launch_came_late():
+    late, queued = {"launched": 2.5}, {"launched": 2.6}
+    times = ((0, 1, {"launched": 0}), (3, 4, late), (5, 6, queued))
+    events = [Event(0, "other", start, end, info=info) for start, end, info in times]
+    assert list(gaps_of_steps.idle(events)) == [("launch", 2), ("between kernels", 1)]
