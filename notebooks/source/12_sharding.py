@@ -319,7 +319,7 @@ for stage, held in enumerate(four):
     claim(f"stage {stage}, MB at the peak", at_most(held) / 1e6, most(stage, 4) / 1e6, within=0.05)
 
 
-# %%
+# %% tags=["time"]
 def through_the_step(held, points=40):
     """The bytes of a step in MB; each phase is one unit long."""
     line = {}
