@@ -64,8 +64,6 @@ HANGS = [
     ("s1 r1 / s0 r0", "ranks 0 and 1 both send first", "isend"),
     ("s1 r2 / s2 r0 / s0 r1", "a ring of sends. Ranks 0, 1 and 2 all", "every second rank"),
     ("r1 s1 / r0 s0", "ranks 0 and 1 both receive first", "let one of them send first"),
-    ("( r1 ) / r0", "ranks 0 and 1 both receive first", "let one of them send first"),
-    ("( r1 ) j / r0", "ranks 0 and 1 both receive first", "let one of them send first"),
     ("r1 /", "rank 0 receives 4 float32 from rank 1 at line", "let rank 1 send it"),
     ("* /", "from any rank", "let rank 1 send it"),
     ("o1 /", "rank 0 receives 4 float32 from rank 1 at line", "let rank 1 send it"),
