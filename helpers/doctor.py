@@ -67,15 +67,18 @@ def broken() -> list[str]:
     """Return a sentence for each thing that keeps lessons from running, with its cure."""
     pip = [sys.executable, "-m", "pip", "check"]
     said = subprocess.run(pip, capture_output=True, text=True).stdout.splitlines()
-    found = [f"{line.rstrip('.')}; {AGAIN}" for line in said if " requires " in line]
+    ours = [line for line in said if line.startswith("distributed-ml-lab")]
+    found = [f"{line.rstrip('.')}; {AGAIN}" for line in ours]
     if shutil.disk_usage(ROOT).free < 5e8:
         found.append("The disk is almost full: keep half a gigabyte free.")
     try:
-        from helpers.ranks import launch
+        import cloudpickle  # noqa: F401
+        import torch  # noqa: F401
 
-        report = launch(average, ranks=3, timeout=60, on_error="report", quiet=True)
+        from helpers.ranks import launch
     except (ImportError, OSError) as error:
-        return [*found, f"Ranks can't be started ({error}); remove .venv, then {AGAIN}"]
+        return [*found, f"Ranks can't be started ({error}); {AGAIN}"]
+    report = launch(average, ranks=3, timeout=60, on_error="report", quiet=True)
     if report.failure:
         found.append(f"Three processes can't average a tensor over 127.0.0.1: {report.failure}")
     return found

@@ -104,7 +104,7 @@ def main(extras: list[str]) -> None:
     settings.parent.mkdir(parents=True, exist_ok=True)
     quiet = {"fetchNews": "false", "checkForUpdates": False}
     settings.write_text(json.dumps({"@jupyterlab/apputils-extension:notification": quiet}))
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a first look compiles what lessons import
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # its first import compiles torch
     if subprocess.call([PYTHON, "-m", "helpers.doctor"], cwd=ROOT):
         sys.exit("Set-up stopped: put right what the lines above name, then run it again.")
     for name in ("lab", *extras):

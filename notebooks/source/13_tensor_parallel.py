@@ -567,9 +567,9 @@ reveal("tensor_parallel-8")
 # Each further GPU gains less, and over a network much less. So tensor parallelism is mostly used
 # inside an **NVLink domain**, the group of GPUs that the fast links connect, and pipelines and data
 # parallelism go between domains. For years that domain was one machine with 8 GPUs. In a GB200
-# NVL72 it's a rack of 72, so more than 8 ranks have become affordable, though $B/F$ is no higher
-# there, and neither is the bound. In `helpers.grid` the tensor-parallel ranks are neighbors, which
-# puts them in one domain.
+# NVL72 it's a rack of 72. The bound is the same there, because $B/F$ is no higher; but a group of
+# more than 8 that the bound allows no longer has to leave the fast links. In `helpers.grid` the
+# tensor-parallel ranks are neighbors, which puts them in one domain.
 #
 # ## What to remember
 #

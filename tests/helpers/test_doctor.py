@@ -1,12 +1,15 @@
 """`doctor()`: a machine in a line, and a cure for each thing that is missing."""
 
+import os
 import subprocess
 import sys
+import venv
 from types import SimpleNamespace
 
 import pytest
 
 from helpers import doctor as page
+from helpers.clone import ROOT
 from helpers.doctor import examine
 from helpers.ranks import Failure, LaunchReport
 
@@ -19,6 +22,16 @@ def test_a_machine_on_which_all_is_well_is_told_in_a_line():
     first = done.stdout.splitlines()[0]
     assert first.startswith("Every lesson runs on this machine: ")
     assert f"Python {sys.version_info[0]}.{sys.version_info[1]}" in first and "torch 2." in first
+
+
+def test_without_torch_it_says_what_to_type(tmp_path):
+    venv.create(tmp_path)  # with no package at all
+    python = tmp_path / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    ask = [python, "-m", "helpers.doctor"]
+    done = subprocess.run(ask, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr == ""
+    assert "Ranks can't be started (No module named '" in done.stdout
+    assert "run: python3 tools/install.py" in done.stdout
 
 
 def test_what_is_missing_has_its_cure(monkeypatch):
