@@ -102,23 +102,24 @@ class Check:
         key, notes, note = _key(operation), "", _JSON.encode(astuple(operation)) + "\n"
         while (there := self._store.compare_set(key, notes, notes + note).decode()) != notes + note:
             notes = there
-        met = [_unpacked(line) for line in there.splitlines()]
-        mine = met[notes.count("\n")]
-        for other in met:  # among them itself: its own parts must fit, too
-            if operation.collective or other is not mine:
-                if misfit([mine, other] if other is not mine else [mine]):
-                    raise Mismatch(misfit(met))
-        if len(met) == (len(operation.members) if operation.collective else 2):
+        *met, mine = [_unpacked(line) for line in there.splitlines()]
+        if any(misfit([mine, other]) for other in met):
+            raise Mismatch(misfit([*met, mine]))
+        if operation.collective and misfit([mine]):  # what the others call says more
+            self.after(operation)
+        if len(met) + 1 == (len(operation.members) if operation.collective else 2):
             self._store.delete_key(key)  # a long program must not fill the store
 
     def after(self, operation: Operation) -> None:
-        """Raise Mismatch if torch refuses this because another rank calls it with other parts."""
-        key, end = _key(operation), time.monotonic() + AFTER_S
-        while time.monotonic() < end and self._store.check([key]):
+        """Raise Mismatch if this can't be right, by itself or with what the others call."""
+        key, end, met = _key(operation), time.monotonic() + AFTER_S, []
+        while len(met) < len(operation.members) and self._store.check([key]):
             met = [_unpacked(line) for line in self._store.get(key).decode().splitlines()]
-            if found := misfit(met):
-                raise Mismatch(found)
+            if time.monotonic() > end:
+                break
             time.sleep(0.02)
+        if met and (found := misfit(met)):
+            raise Mismatch(found)
 
 
 def _key(operation: Operation) -> str:

@@ -187,7 +187,8 @@ def _surroundings() -> Iterator[None]:
 def rank_environment() -> dict[str, str]:
     """Return the environment in which an interpreter for ranks starts."""
     path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
-    return rank_defaults() | os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": ""}
+    own = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}  # not what lies in the working folder
+    return rank_defaults() | os.environ | own | {"PYTHONUNBUFFERED": ""}
 
 
 def rank_defaults() -> dict[str, str]:

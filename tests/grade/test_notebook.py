@@ -50,14 +50,14 @@ def test_the_second_check_finds_everything_begun(judge, tmp_path):
     assert judge.check("DP-1", tmp_path).passed
 
     def begun():
-        """The judge, its ranks' server and the workshop: what a check would else start."""
+        """The judge, its ranks' server with its tracker, and the workshop: what a check starts."""
         tree = [psutil.Process(judge._process.pid)]
         return [process.pid for process in [*tree, *tree[0].children()]]
 
     first = begun()
     found = judge.check("DP-1", tmp_path)
     assert found.passed and found.limits.open == ["files", "network", "user"]
-    assert begun() == first and len(first) == 3
+    assert begun() == first and len(first) == 4
     put(tmp_path, "for p in model.parameters():\n    pass")
     found = judge.check("DP-1", tmp_path)
     assert found.kind == "mistake" and "every rank still has its own gradients" in found.reason
