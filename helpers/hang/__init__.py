@@ -3,7 +3,7 @@
     the_monitor().begin(rank)           in each rank: record every call of torch.distributed
     the_monitor().check = Check(store)  checked mode: refuse a call that doesn't fit, in time
     Snapshot(standings, ended)          where all ranks stand, as the launcher collects it
-    Snapshot(…).diagnose()              one sentence, the cure, who waits for whom
+    Snapshot(…).certain, .told, .graph  is it a deadlock, what happened and the cure, the picture
 
 Files, from the ground up:
 

@@ -299,8 +299,11 @@ class Monitor:
                 options.setdefault("rank", int(os.environ["RANK"]))
                 options.setdefault("world_size", int(os.environ["WORLD_SIZE"]))
                 init_method = None
-            with self._inside_torch():
+            self._inside.torch = True
+            try:
                 done = own(backend, init_method, **options)
+            finally:
+                self._inside.torch = False
             self.worlds += 1
             return done
 
@@ -382,14 +385,6 @@ class Monitor:
                 if len(self._open) > MOST_OPEN:
                     del self._open[next(iter(self._open))]
         return work
-
-    @contextlib.contextmanager
-    def _inside_torch(self) -> Iterator[None]:
-        self._inside.torch = True
-        try:
-            yield
-        finally:
-            self._inside.torch = False
 
     def _recorded(self, operation: Operation, names: tuple) -> contextlib.AbstractContextManager:
         """Return what records the body, if it is one of these messages and somebody records."""

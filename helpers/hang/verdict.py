@@ -5,7 +5,7 @@ ended, and none of the waits can end before another one has.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from helpers.hang.cases import CASES, still_at_work
@@ -15,31 +15,6 @@ from helpers.hang.operation import NATIVE, Operation
 from helpers.hang.places import Where, locate
 from helpers.waits import Deadlock, Wait, WaitGraph, find_deadlock
 from helpers.words import capital
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """What happened to ranks that have stopped moving, and the cure.
-
-    certain: nothing that any rank can still do will end it. stuck: nothing that is known will.
-    sentence: what happened. cure: what to do. rows: where each rank stands. waits: who waits for
-    whom, or None if no rank waits. misfit: what differs, if operations that meet don't fit.
-    waiting: of each rank that waits the operation, and the peer of a message.
-    """
-
-    certain: bool
-    stuck: bool
-    sentence: str
-    cure: str
-    rows: str
-    waits: WaitGraph | None
-    misfit: str
-    waiting: tuple[tuple[int, str, int | None], ...]
-
-    @property
-    def details(self) -> str:
-        """Return what is printed below the sentence."""
-        return "\n".join(part for part in (self.rows, self.cure and f"  Cure: {self.cure}") if part)
 
 
 class Snapshot:
@@ -63,35 +38,60 @@ class Snapshot:
             for rank, standing in sorted(self.known.items())
             if standing.waiting and rank not in self.ended
         }
+        self.busy = [rank for rank in self.known if rank not in {*self.waiting, *self.ended}]
+        self.sure = {rank for rank, standing in self.known.items() if not standing.unsure}
+        sure = [wait for wait in self.waits if wait.who in self.sure]
+        self.proven = find_deadlock(sure, self.ended & self.sure)
+        self.deadlock = self.proven or find_deadlock(self.waits, self.ended)
 
-    def diagnose(self) -> Diagnosis:
-        """Explain it."""
-        sure = {rank for rank, standing in self.known.items() if not standing.unsure}
-        proven = find_deadlock([w for w in self.waits if w.who in sure], self.ended & sure)
-        deadlock, found = proven or find_deadlock(self.waits, self.ended), self.misfit()
-        busy = [rank for rank in self.known if rank not in {*self.waiting, *self.ended}]
-        if found:
-            sentence, cure = found.what, found.cure
-        elif deadlock:
-            sentence, cure = next(told for case in CASES if (told := case(self, deadlock)))
-        else:
-            sentence, cure = still_at_work([wait.who for wait in self.waits], busy)
-        graph = None
-        if self.waits:
-            others = {rank: "did not answer" for rank in self.silent}
-            others |= {rank: self._does(rank).replace(" at line", ", line") for rank in busy}
-            title = capital(sentence.split(". ")[0])
-            graph = WaitGraph(tuple(self.waits), tuple(self.ended), others, title)
-        return Diagnosis(
-            bool(proven or (found and len(sure) == len(self.known))),
-            bool(deadlock or found),
-            sentence,
-            cure,
-            self.rows(),
-            graph,
-            found.kind if found else "",
-            tuple((op.rank, op.name, op.peer) for op in self.waiting.values()),
-        )
+    @cached_property
+    def misfit(self) -> Misfit | None:
+        """In what a collective differs, if ranks wait in one that isn't the same on all."""
+        for operation in self.waiting.values():
+            met = [
+                other
+                for standing in self.known.values()
+                for other in standing.collectives.get(operation.group, [])
+                if other.index == operation.index and not operation.name.startswith(NATIVE)
+            ]
+            if operation.collective and met and (found := misfit(met)):
+                return found
+        return None
+
+    @property
+    def certain(self) -> bool:
+        """Whether nothing that any rank can still do will end it."""
+        return bool(self.proven or (self.misfit and len(self.sure) == len(self.known)))
+
+    @property
+    def stuck(self) -> bool:
+        """Whether nothing that is known will end it."""
+        return bool(self.misfit or self.deadlock)
+
+    @cached_property
+    def told(self) -> tuple[str, str]:
+        """What happened, and the cure."""
+        if self.misfit:
+            return self.misfit.what, self.misfit.cure
+        if self.deadlock:
+            return next(told for case in CASES if (told := case(self, self.deadlock)))
+        return still_at_work([wait.who for wait in self.waits], self.busy)
+
+    @property
+    def details(self) -> str:
+        """Where each rank stands, and the cure: what is printed below the sentence."""
+        cure = self.told[1]
+        return "\n".join(part for part in (self.rows(), cure and f"  Cure: {cure}") if part)
+
+    @property
+    def graph(self) -> WaitGraph | None:
+        """Who waits for whom, or None if no rank waits."""
+        if not self.waits:
+            return None
+        others = {rank: "did not answer" for rank in self.silent}
+        others |= {rank: self._does(rank).replace(" at line", ", line") for rank in self.busy}
+        title = capital(self.told[0].split(". ")[0])
+        return WaitGraph(tuple(self.waits), tuple(self.ended), others, title)
 
     # --- who waits for whom ----------------------------------------------------------------------
 
@@ -131,19 +131,6 @@ class Snapshot:
         if operation.sends:
             count += self._posted(operation.peer, ("recv", None, group, tag))
         return () if count > operation.index else (operation.peer,)
-
-    def misfit(self) -> Misfit | None:
-        """Return in what a collective differs, if ranks wait in one that isn't the same on all."""
-        for operation in self.waiting.values():
-            met = [
-                other
-                for standing in self.known.values()
-                for other in standing.collectives.get(operation.group, [])
-                if other.index == operation.index and not operation.name.startswith(NATIVE)
-            ]
-            if operation.collective and met and (found := misfit(met)):
-                return found
-        return None
 
     def crossing(self, operation: Operation) -> Operation | None:
         """Return what the other rank of a message asked for under another tag, if that's why.

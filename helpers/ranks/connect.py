@@ -24,7 +24,7 @@ from helpers.ranks.store import (
     open_store,
     store_of_this_attempt,
 )
-from helpers.words import names
+from helpers.words import many, names
 
 if TYPE_CHECKING:
     import torch
@@ -206,32 +206,24 @@ def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> Backend
     Raises:
         BackendError: if the request can't be met.
     """
-    ranks = place.local_world_size
-    here = f"{ranks} rank{'s' if ranks > 1 else ''} and {gpus} GPU{'' if gpus == 1 else 's'} here"
     require_backend(request)
     if request == "gloo":
         return BackendChoice("gloo", "it was asked for")
-    if request == "nccl":
-        if gpus == 0:
-            raise BackendError(
-                "NCCL moves data between GPUs and there is none here (lessons see none): "
-                "use --backend gloo"
-            )
-        if not nccl:
-            raise BackendError("this build of torch has no NCCL: use --backend gloo")
-        if gpus < ranks:
-            raise BackendError(
-                f"NCCL needs a GPU for each rank, but there are {here}: use --backend gloo, "
-                "or fewer ranks"
-            )
-        return BackendChoice("nccl", "it was asked for")
+    ranks, why_not = place.local_world_size, ""
     if gpus == 0:
-        return BackendChoice("gloo", "there is no GPU here")
-    if not nccl:
-        return BackendChoice("gloo", "this build of torch has no NCCL")
-    if gpus < ranks:
-        return BackendChoice("gloo", f"NCCL needs a GPU for each rank, and there are {here}")
-    return BackendChoice("nccl", "each rank has a GPU of its own")
+        why_not = "there is no GPU here"
+    elif not nccl:
+        why_not = "this build of torch has no NCCL"
+    elif gpus < ranks:
+        here = f"{many(ranks, 'rank')} and {many(gpus, 'GPU')}"
+        why_not = f"NCCL needs a GPU for each rank, and there are {here} here"
+    if request == "nccl" and why_not:
+        seen = " (lessons see none)" * (gpus == 0)
+        raise BackendError(f"NCCL was asked for, and {why_not}{seen}: use --backend gloo")
+    if why_not:
+        return BackendChoice("gloo", why_not)
+    own = "each rank has a GPU of its own"
+    return BackendChoice("nccl", "it was asked for" if request == "nccl" else own)
 
 
 def gpu_of(place: Place, gpus: int) -> int:

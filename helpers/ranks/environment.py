@@ -291,17 +291,15 @@ def _read(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
 
 
 def _refuse_one_half(environ: Mapping[str, str]) -> None:
-    for launcher in (TORCHRUN, PALS):
-        rank, size = (_first(names, environ) for names in (launcher.rank, launcher.world_size))
-        if rank and not size:
+    rank, size = _first(f"RANK {PALS.rank}", environ), _first("WORLD_SIZE", environ)
+    for there, missing, what in (
+        (rank, "WORLD_SIZE", "how many there are"),
+        (size, "RANK", "which one it is"),
+    ):
+        if there and not (rank and size):
             raise PlaceError(
-                f"{rank}={environ[rank]} is set, and WORLD_SIZE is not, so this process does not "
-                f"know how many there are: set WORLD_SIZE, or type 'unset {rank}'"
-            )
-        if launcher is TORCHRUN and size and not rank:
-            raise PlaceError(
-                f"WORLD_SIZE={environ[size]} is set, and RANK is not, so this process does not "
-                "know which one it is: set RANK, or type 'unset WORLD_SIZE'"
+                f"{there}={environ[there]} is set, and {missing} is not, so this process does not "
+                f"know {what}: set {missing}, or type 'unset {there}'"
             )
 
 
@@ -384,14 +382,7 @@ def _address(environ: Mapping[str, str], counts: Counts) -> str:
     if environ.get("MASTER_ADDR") or here == counts.world_size:
         return environ.get("MASTER_ADDR") or DEFAULT_ADDRESS
     if nodes := environ.get("SLURM_STEP_NODELIST") or environ.get("SLURM_JOB_NODELIST"):
-        if environ.get("SLURM_DISTRIBUTION") != "arbitrary":
-            return first_host(nodes)
-        if host := _first_line(environ.get("SLURM_HOSTFILE")):  # the list of nodes is sorted
-            return host
-        raise PlaceError(
-            "srun -m arbitrary takes the ranks' machines from the file SLURM_HOSTFILE, which "
-            "cannot be read here: set MASTER_ADDR to its first line for every rank"
-        )
+        return first_host(nodes)
     if counts.source not in ("mpi", "pals") or here is None:
         return DEFAULT_ADDRESS
     if host := _first_line(environ.get("PBS_NODEFILE")):

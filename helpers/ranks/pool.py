@@ -173,7 +173,9 @@ def _surroundings() -> Iterator[None]:
     and multiprocessing would run the program's main file again in each rank.
     """
     found, main = dict(os.environ), sys.modules["__main__"]
-    os.environ.update(rank_environment())
+    path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
+    own = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}  # not what lies in the working folder
+    os.environ.update(rank_defaults() | os.environ | own | {"PYTHONUNBUFFERED": ""})
     sys.modules["__main__"] = ModuleType("__main__")
     try:
         yield
@@ -182,13 +184,6 @@ def _surroundings() -> Iterator[None]:
         for name in os.environ.keys() - found.keys():
             del os.environ[name]
         os.environ.update(found)
-
-
-def rank_environment() -> dict[str, str]:
-    """Return the environment in which an interpreter for ranks starts."""
-    path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
-    own = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}  # not what lies in the working folder
-    return rank_defaults() | os.environ | own | {"PYTHONUNBUFFERED": ""}
 
 
 def rank_defaults() -> dict[str, str]:

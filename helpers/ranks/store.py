@@ -12,8 +12,11 @@ import platform
 import socket
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+
+from helpers.words import text_of
 
 SAY_AFTER_S = 3.0  # after this long a waiting rank says which one it waits for
 HERE = "127.0.0.1"
@@ -108,27 +111,16 @@ def store_of_this_attempt(place: Place, timeout: float):
     torchrun keeps one for all attempts, and after a restart gloo would call dead ranks. Each
     machine counts the attempts for itself, so rank 0 serves a store anew and leaves its port there.
     """
-    from torch.distributed import DistError, TCPStore
+    from torch.distributed import TCPStore
 
-    wait, begun = timedelta(seconds=timeout), time.monotonic()
+    wait = timedelta(seconds=timeout)
     kept = TCPStore(place.address, place.port, is_master=False, timeout=wait)
     address = HERE if all_here(place) else place.address
-    if place.rank == 0:
-        store = serve_store(address, timeout=wait)
-        kept.set("lab/port", str(store.port))
-        return store
-    while True:
-        port = int(kept.get("lab/port"))
-        try:
-            socket.create_connection((address, port), timeout=5).close()
-            return TCPStore(address, port, is_master=False, timeout=wait)
-        except (OSError, DistError) as error:  # the port of the previous attempt
-            if time.monotonic() - begun > timeout:
-                raise ConnectError(
-                    f"rank {place.rank} waited {timeout:.0f} s for the store of rank 0 at "
-                    f"{address}:{port}: {_first_line(error)}"
-                ) from None
-        time.sleep(0.05)
+    if place.rank:  # the port may still be that of the previous attempt
+        return _call_rank_0(place, timeout, lambda: (address, int(kept.get("lab/port"))))
+    store = serve_store(address, timeout=wait)
+    kept.set("lab/port", str(store.port))
+    return store
 
 
 def open_store(place: Place, timeout: float):
@@ -139,7 +131,6 @@ def open_store(place: Place, timeout: float):
     """
     import torch.distributed as dist
 
-    wait, where = timedelta(seconds=timeout), f"{place.address}:{place.port}"
     try:
         found = socket.getaddrinfo(place.address, None)
     except (socket.gaierror, UnicodeError):
@@ -148,8 +139,7 @@ def open_store(place: Place, timeout: float):
             "MASTER_ADDR to a name or number that is, the same for every rank"
         ) from None
     if place.rank:
-        _await_rank_0(place, timeout)
-        return dist.TCPStore(place.address, place.port, is_master=False, timeout=wait)
+        return _call_rank_0(place, timeout, lambda: (place.address, place.port))
     if not any(_is_own(family, address) for family, *_, address in found):
         raise ConnectError(  # torch would call it until its time-out
             f"rank 0 is on {platform.node()}, and the ranks were told to meet at {place.address}, "
@@ -157,7 +147,7 @@ def open_store(place: Place, timeout: float):
             "for every rank"
         )
     try:
-        return serve_store(place.address, place.port, timeout=wait)
+        return serve_store(place.address, place.port, timeout=timedelta(seconds=timeout))
     except (dist.DistError, OSError) as error:
         if "in use" in str(error).lower() or "eaddrinuse" in str(error).lower():
             raise PortTaken(
@@ -165,7 +155,9 @@ def open_store(place: Place, timeout: float):
                 "set MASTER_PORT to another number for every rank, or let "
                 f"'python -m helpers.ranks -n {place.world_size} SCRIPT' find a free one"
             ) from None
-        raise ConnectError(f"rank 0 cannot listen at {where}: {_first_line(error)}") from None
+        raise ConnectError(
+            f"rank 0 cannot listen at {place.address}:{place.port}: {text_of(error)[:200]}"
+        ) from None
 
 
 def _is_own(family: int, address: tuple) -> bool:
@@ -175,29 +167,29 @@ def _is_own(family: int, address: tuple) -> bool:
     return False
 
 
-def _await_rank_0(place: Place, timeout: float) -> None:
-    begun, said, where = time.monotonic(), False, f"{place.address}:{place.port}"
+def _call_rank_0(place: Place, timeout: float, where: Callable[[], tuple[str, int]]):
+    """Open the store that rank 0 serves, once it does. where: returns its address and port."""
+    from torch.distributed import DistError, TCPStore
+
+    begun, said = time.monotonic(), False
     while True:
+        address, port = where()
         try:
-            socket.create_connection((place.address, place.port), timeout=5).close()
-            return
-        except OSError as error:
+            socket.create_connection((address, port), timeout=5).close()
+            return TCPStore(address, port, is_master=False, timeout=timedelta(seconds=timeout))
+        except (OSError, DistError) as error:
             why = "but nothing listens there: start rank 0 too"
             if not isinstance(error, ConnectionRefusedError):
-                why = f"which cannot be reached: {error}"
+                why = f"which cannot be reached: {text_of(error)[:200]}"
         waited = time.monotonic() - begun
         if waited > SAY_AFTER_S and not said:
             said = True
-            print(f"[ranks] rank {place.rank} waits for rank 0 at {where}", flush=True)
+            print(f"[ranks] rank {place.rank} waits for rank 0 at {address}:{port}", flush=True)
         if waited > timeout:
             raise ConnectError(
-                f"rank {place.rank} waited {timeout:.0f} s for rank 0 at {where}, {why}"
+                f"rank {place.rank} waited {timeout:.0f} s for rank 0 at {address}:{port}, {why}"
             )
         time.sleep(0.05)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:200] if str(error).strip() else repr(error)
 
 
 # --- networks ------------------------------------------------------------------------------------

@@ -101,10 +101,7 @@ class Run:
             elif not running and all(s.running for s in self.states):
                 running, limit, ask = True, now + self.job.timeout, now + ASK_S
             elif late and (now >= limit or answered):
-                found = self._diagnose()
-                seconds = say_seconds(self.job.timeout)
-                late = cases.LATE.format(seconds=seconds, sentence=found.sentence)
-                return _failure(found, late)
+                return _failure(self._snapshot(), say_seconds(self.job.timeout))
             elif now >= limit:
                 late, limit, ask = True, now + ANSWER_S, math.inf
                 self._ask()
@@ -124,7 +121,7 @@ class Run:
         end = time.monotonic() + ANSWER_S
         while not self._answers.keys() >= self._alive() and time.monotonic() < end:
             self._listen(end - time.monotonic())
-        return f"{cases.INTERRUPTED}\n{self._diagnose().rows}"
+        return f"{cases.INTERRUPTED}\n{self._snapshot().rows()}"
 
     def end(self) -> None:
         """End every process: ask if all have finished, kill otherwise."""
@@ -198,12 +195,12 @@ class Run:
     def _alive(self) -> set[int]:
         return {s.rank for s in self.states if s.status is None}
 
-    def _diagnose(self):
+    def _snapshot(self):
         from helpers.hang.verdict import Snapshot
 
         ended = {s.rank for s in self.states if s.finished}
         silent = {s.rank for s in self.states} - set(self._answers) - ended
-        return Snapshot(list(self._answers.values()), ended, silent).diagnose()
+        return Snapshot(list(self._answers.values()), ended, silent)
 
     def _judge(self) -> Failure | None:
         """Return the deadlock in which all ranks have been for a while, or None."""
@@ -214,24 +211,28 @@ class Run:
         self._rounds += 1
         if now - self._since < STALL_S or self._rounds < STALL_ROUNDS:
             return None
-        found = self._diagnose()
+        found = self._snapshot()
         if found.certain:
-            return _failure(found, found.sentence)
-        unsure = any(standing.unsure for standing in self._answers.values())
-        if (
-            now - self._since > NOTE_S
-            and (found.stuck or unsure)
-            and not self._noted
-            and self.write
-        ):
+            return _failure(found)
+        stuck = found.stuck or len(found.sure) < len(found.known)
+        if stuck and now - self._since > NOTE_S and not self._noted and self.write:
             self._noted = True
-            self.write(f"[ranks] {cases.NOTHING_MOVES.format(seconds=NOTE_S)}\n{found.rows}\n")
+            self.write(f"[ranks] {cases.NOTHING_MOVES.format(seconds=NOTE_S)}\n{found.rows()}\n")
         return None
 
 
-def _failure(found, sentence: str) -> Failure:
-    facts = {"cure": found.cure, "waiting": found.waiting, "misfit": found.misfit}
-    return Failure(None, sentence, found.details, waits=found.waits, **facts)
+def _failure(found, seconds: str = "") -> Failure:
+    """Return the failure of ranks that wait. seconds: how long they were allowed to."""
+    sentence, cure = found.told
+    if seconds:
+        sentence = cases.LATE.format(seconds=seconds, sentence=sentence)
+    facts = {
+        "waits": found.graph,
+        "waiting": tuple((op.rank, op.name, op.peer) for op in found.waiting.values()),
+        "cure": cure,
+        "misfit": found.misfit.kind if found.misfit else "",
+    }
+    return Failure(None, sentence, found.details, **facts)
 
 
 def rank_variables(place: Place, checked: bool) -> dict[str, str]:

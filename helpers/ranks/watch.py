@@ -119,7 +119,7 @@ def _look(end: threading.Event, place: Place, native: bool, store: Any, limit: f
             count += 1
             store.set(str(place.rank), repr((count, astuple(stands))))
             if place.rank == 0 and (found := _deadlock(store, place.world_size, readings)):
-                say(f"{found.sentence}\n{found.details}")
+                say(f"{found.told[0]}\n{found.details}")
                 store, told = None, True
         except (RuntimeError, OSError):  # the store has gone, or is out of reach: go on
             store = None
@@ -138,7 +138,7 @@ def _deadlock(store: Any, ranks: int, readings: deque) -> Any:
     for (count, stood), (later, stands) in zip(before, now, strict=True):
         if later <= count or stands[MOVED] != stood[MOVED]:
             return None
-    found = Snapshot([_standing(facts) for _, facts in now]).diagnose()
+    found = Snapshot([_standing(facts) for _, facts in now])
     return found if found.certain else None
 
 

@@ -128,8 +128,8 @@ def test_local_rank_beyond_the_gpus():
 @pytest.mark.parametrize(
     "gpus, place, sentence",
     [
-        (0, Place(0, 2, 0, 2), "NCCL moves data between GPUs and there is none here"),
-        (1, Place(0, 2, 0, 2), "NCCL needs a GPU for each rank, but there are 2 ranks and 1 GPU"),
+        (0, Place(0, 2, 0, 2), "NCCL was asked for, and there is no GPU here"),
+        (1, Place(0, 2, 0, 2), "NCCL needs a GPU for each rank, and there are 2 ranks and 1 GPU"),
         (1, Place(1, 2, 1, 1), "LOCAL_RANK is 1, and this machine has 1 GPU"),
     ],
 )

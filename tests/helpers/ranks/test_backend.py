@@ -39,9 +39,14 @@ def test_asked_for():
 @pytest.mark.parametrize(
     ("request_", "gpus", "nccl", "sentence"),
     [
-        ("nccl", 0, True, "NCCL moves data between GPUs and there is none here"),
+        (
+            "nccl",
+            0,
+            True,
+            "NCCL was asked for, and there is no GPU here \\(lessons see none\\): use --ba",
+        ),
         ("nccl", 2, False, "this build of torch has no NCCL: use --backend gloo"),
-        ("nccl", 1, True, "NCCL needs a GPU for each rank, but there are 2 ranks and 1 GPU here"),
+        ("nccl", 1, True, "NCCL needs a GPU for each rank, and there are 2 ranks and 1 GPU here"),
         ("mpi", 0, True, "the backend must be one of auto, gloo, nccl, not 'mpi'"),
     ],
 )

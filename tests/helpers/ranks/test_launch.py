@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.ranks import RankFailed, launch, run_script
+from helpers.ranks import CannotSend, RankFailed, launch, run_script
+from helpers.ranks.job import pack
 
 pytestmark = pytest.mark.ranks
 
@@ -56,72 +58,82 @@ def test_the_first_to_fail_is_named_with_its_line(capfd):
     assert 'raise KeyError("no such layer")' in str(caught.value)
 
 
+def exits():
+    if dist.get_rank() == 1:
+        os._exit(7)
+    dist.barrier()
+
+
+def is_killed():
+    if dist.get_rank() == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.barrier()
+
+
+def takes_a_short_buffer():
+    dist.recv(torch.ones(4), 0) if dist.get_rank() else dist.send(torch.ones(8), 1)
+
+
+def returns_what_cannot_be_unpickled():
+    class Bad:
+        def __reduce__(self):
+            return eval, ("1 / 0",)
+
+    return Bad() if dist.get_rank() else "good"
+
+
+def returns_a_lock():
+    return threading.Lock()
+
+
+def returns_too_much():
+    import helpers.ranks.worker
+
+    helpers.ranks.worker.LARGEST = 1000
+    return torch.ones(2000)
+
+
+def raises_without_words():
+    class Silent(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    raise Silent
+
+
+def has_a_cause_that_comes_late():
+    if dist.get_rank() == 1:
+        dist.destroy_process_group()
+        time.sleep(1.5)
+        raise ValueError("this is why")
+    dist.recv(torch.ones(1), 1)
+
+
+def starts_ranks():
+    return launch(len, ranks=2)
+
+
 @pytest.mark.parametrize(
-    ("how", "words"),
+    ("program", "ranks", "words"),
     [
-        (lambda: os._exit(7), "its process ended itself with exit status 7"),
-        (lambda: os.kill(os.getpid(), signal.SIGKILL), "it was ended by SIGKILL"),
+        (exits, 2, "rank 1 ended without a word: its process ended itself with exit status 7"),
+        (is_killed, 2, "rank 1 ended without a word: it was ended by SIGKILL"),
+        (takes_a_short_buffer, 2, "rank 1 ended without a word: it was ended by SIGABRT"),
+        (takes_a_short_buffer, 2, "checked=True, or --checked, says which"),
+        (returns_what_cannot_be_unpickled, 2, "rank 1 came back, but can't be unpickled here"),
+        (returns_what_cannot_be_unpickled, 2, "ZeroDivisionError: division by zero"),
+        (returns_a_lock, 1, "the result, a lock, cannot be sent back"),
+        (returns_too_much, 1, "the result of rank 0, a Tensor, takes 0 MB, and at most 0 MB"),
+        (returns_too_much, 1, "save it to a file"),
+        (raises_without_words, 1, "Silent: (no text"),
+        (has_a_cause_that_comes_late, 2, "ValueError: this is why"),
+        (starts_ranks, 1, "runs inside rank 0 already, and a rank cannot start ranks"),
     ],
 )
-def test_a_rank_that_dies(how, words):
-    def program():
-        if dist.get_rank() == 1:
-            how()
-        dist.barrier()
-
-    report = launch(program, ranks=2, timeout=20, on_error="report", quiet=True)
-    assert report.failure.sentence.startswith(f"rank 1 ended without a word: {words}")
-
-
-def test_a_result_that_cannot_be_unpickled_is_a_failure():
-    def program():
-        class Bad:
-            def __reduce__(self):
-                return eval, ("1 / 0",)
-
-        return Bad() if dist.get_rank() else "good"
-
-    report = launch(program, 2, timeout=20, on_error="report", quiet=True)
-    assert report.failure.rank == 1 and report.results == [None, None]
-    said = report.failure.sentence
-    assert "the result of rank 1" in said and "ZeroDivisionError: division by zero" in said
-
-
-def test_an_error_whose_text_fails_is_still_told_with_its_line():
-    def program():
-        class Silent(Exception):
-            def __str__(self):
-                raise RuntimeError
-
-        raise Silent
-
-    said = launch(program, 1, timeout=20, on_error="report", quiet=True).failure.sentence
-    assert "failed first at line" in said and "Silent: (no text" in said
-
-
-def test_the_cause_of_an_echo_may_come_late():
-    def slow_to_tell():
-        if dist.get_rank() == 1:
-            dist.destroy_process_group()
-            time.sleep(1.5)
-            raise ValueError("this is why")
-        dist.recv(torch.ones(1), 1)
-
-    report = launch(slow_to_tell, 2, timeout=60, on_error="report", quiet=True, checked=False)
-    assert "rank 1 failed first" in report.failure.sentence
-    assert "ValueError: this is why" in report.failure.sentence
-
-
-def test_without_checks_a_small_buffer_aborts_and_the_failure_says_how_to_find_it():
-    def short():
-        if dist.get_rank() == 0:
-            dist.send(torch.ones(8), 1)
-        else:
-            dist.recv(torch.ones(4), 0)
-
-    report = launch(short, 2, timeout=20, on_error="report", quiet=True, checked=False)
-    assert "rank 1 ended without a word: it was ended by SIGABRT" in report.failure.sentence
-    assert "checked=True, or --checked, says which" in report.failure.sentence
+def test_what_is_said_of_a_rank_that_fails(program, ranks, words):
+    report = launch(program, ranks, timeout=60, on_error="report", quiet=True, checked=False)
+    assert not report.ok and words in report.failure.sentence
+    assert report.results == [None] * ranks
 
 
 def test_a_flood_of_text_is_cut_and_said(capfd):
@@ -138,18 +150,6 @@ def test_a_flood_of_text_is_cut_and_said(capfd):
     assert all("characters left out]" in text for text in report.texts)
     assert all("xxx" in text[:500] and text.endswith("the end\n") for text in report.texts)
     assert all(len(text) < 5_000_000 for text in report.texts)
-
-
-def test_a_result_that_is_too_large(monkeypatch):
-    def large():
-        import helpers.ranks.worker
-
-        helpers.ranks.worker.LARGEST = 1000
-        return torch.ones(2000)
-
-    report = launch(large, ranks=1, on_error="report", quiet=True)
-    assert "the result of rank 0, a Tensor, takes 0 MB, and at most 0 MB" in str(report)
-    assert "save it to a file" in str(report)
 
 
 def test_two_launches_at_once():
@@ -216,25 +216,6 @@ def test_a_machine_with_one_core():
     assert done.stdout.strip() == "[(3.0, 1), (3.0, 1), (3.0, 1)]", done.stderr
 
 
-@pytest.mark.slow
-def test_ranks_cannot_start_ranks():
-    def outer():
-        return launch(len, ranks=2)
-
-    report = launch(outer, ranks=1, on_error="report", quiet=True)
-    assert "runs inside rank 0 already, and a rank cannot start ranks" in report.failure.sentence
-
-
-def test_a_result_that_cannot_be_sent_back():
-    def unsendable():
-        import threading
-
-        return threading.Lock()
-
-    report = launch(unsendable, ranks=1, on_error="report", quiet=True)
-    assert "the result, a lock, cannot be sent back" in report.failure.sentence
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -253,3 +234,38 @@ def test_wrong_arguments(arguments, sentence):
     if "on_error" not in arguments:
         with pytest.raises(ValueError, match=sentence):
             run_script("nowhere.py", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (open, "because it uses 'value': it is an open file ('/dev/null'); open the file inside"),
+        (threading.Lock, "it uses 'value': it is a lock, which means nothing in another process"),
+    ],
+)
+def test_a_function_that_cannot_be_sent_names_what_stops_it(kind, words):
+    value = kind("/dev/null", "w") if kind is open else kind()
+
+    def train():
+        return value
+
+    with pytest.raises(CannotSend, match=r"train\(\) cannot be sent to the ranks, ") as refused:
+        launch(train)
+    assert words in str(refused.value)
+
+
+def test_an_argument_that_cannot_be_sent_and_a_call_in_place_of_a_function():
+    with pytest.raises(CannotSend, match=r"argument 1 of print\(\) .*: it is a generator"):
+        launch(print, args=((n for n in range(3)),))
+    with pytest.raises(CannotSend, match=r"launch\(\) needs a function, not a NoneType"):
+        launch(None)
+
+
+def test_code_comes_back_with_the_name_of_its_file():
+    """The line of a rank that fails is read from that file, whatever cloudpickle makes of it."""
+
+    def outer():
+        return lambda: None
+
+    back = pickle.loads(pack(outer))
+    assert back.__code__.co_filename == back().__code__.co_filename == __file__

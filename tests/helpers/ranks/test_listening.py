@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,23 +24,27 @@ pytestmark = [
 ]
 
 # What a rank runs in the middle of its work, when all sockets are open: who listens in its process.
-WHO = """
-import os, psutil
-def who():
+MEET = """
+import os, sys, time, psutil, torch, torch.distributed as dist
+from helpers.ranks import connect, disconnect, find_place
+def meet():
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    assert x.item() == 2
+    dist.new_group([0, 1])
     found = psutil.Process().net_connections(kind="inet")
-    return [f"{os.getpid()} {c.laddr.ip} {c.laddr.port}" for c in found if c.status == "LISTEN"]
+    here = [c.laddr.ip for c in found if c.status == "LISTEN"]
+    print(*(f"listens {os.getpid()} {ip}\\n" for ip in here), sep="", flush=True)
+    dist.barrier()
 """
-
 SCRIPTS = {
     "connect": """
-        from helpers.ranks import connect, disconnect, find_place
-        import sys
-        connect(find_place(sys.argv[1] if sys.argv[1:] else None, 2 if sys.argv[1:] else None))
+        rank = sys.argv[1] if sys.argv[1:] else None
+        connect(find_place(rank, rank and 2))
         meet()
         disconnect()
     """,
     "own-group": """
-        import os, time
         for number in range(3):
             dist.init_process_group("gloo")
             meet()
@@ -51,7 +56,6 @@ SCRIPTS = {
                 time.sleep(0.01)
     """,
     "own-address": """
-        import os
         address = f"tcp://localhost:{os.environ['MASTER_PORT']}"
         rank = int(os.environ["RANK"])
         dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
@@ -61,56 +65,32 @@ SCRIPTS = {
 }
 
 
-def as_script(text: str) -> str:
-    meet = (
-        "import torch, torch.distributed as dist\n"
-        "def meet():\n"
-        "    x = torch.ones(1)\n"
-        "    dist.all_reduce(x)\n"
-        "    assert x.item() == 2\n"
-        "    dist.new_group([0, 1])\n"
-        "    print(*(f'listens {line}\\n' for line in who()), sep='', flush=True)\n"
-        "    dist.barrier()\n"
-    )
-    lines = text.splitlines()
-    return WHO + meet + "\n".join(line[8:] for line in lines) + "\n"
-
-
-def addresses(lines: list[str]) -> list[tuple[str, str]]:
-    """(process, address) of each line that `who` has made."""
-    return [(line.split()[-3], line.split()[-2]) for line in lines]
-
-
-def only_the_loopback(lines: list[str]) -> None:
-    found = addresses(lines)
-    assert found, "nobody listens: the test sees nothing"
-    outside = [f for f in found if not ipaddress.ip_address(f[1]).is_loopback]
-    assert not outside
+def written(name: str, path: Path) -> Path:
+    path.write_text(MEET + textwrap.dedent(SCRIPTS[name]))
+    return path
 
 
 def only_two_on_the_loopback(texts: Iterable[str]) -> None:
-    said = [line for text in texts for line in text.splitlines() if "listens" in line]
-    assert len({process for process, _ in addresses(said)}) == 2
-    only_the_loopback(said)
+    said = [line.split()[-2:] for text in texts for line in text.splitlines() if "listens" in line]
+    assert len({process for process, _ in said}) == 2
+    assert all(ipaddress.ip_address(address).is_loopback for _, address in said), said
 
 
 @pytest.mark.parametrize(
     ("name", "checked"), [*((name, True) for name in SCRIPTS), ("own-group", False)]
 )
 def test_a_script_on_ranks(name, checked, tmp_path):
-    path = tmp_path / "script.py"
-    path.write_text(as_script(SCRIPTS[name]))
-    report = run_script(path, 2, timeout=60, quiet=True, checked=checked)
+    script = written(name, tmp_path / "script.py")
+    report = run_script(script, 2, timeout=60, quiet=True, checked=checked)
     assert not report.failure, report.failure
     only_two_on_the_loopback(report.texts)
 
 
 @pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
 def test_a_function_and_every_process_of_its_launch(checked):
-    """Also this process, the one that keeps interpreters warm, and those that wait for a job."""
+    """Also this process, and the one that ranks are forked from."""
 
     def program():
-        import os
 
         import psutil
 
@@ -121,19 +101,16 @@ def test_a_function_and_every_process_of_its_launch(checked):
         while (above := above.parent()) and above.pid != starter:
             family.append(above)
         found = [
-            f"{process.pid} {c.laddr.ip} {c.laddr.port}"
+            f"listens {process.pid} {c.laddr.ip}"
             for process in family
             for c in process.net_connections(kind="inet")
             if c.status == "LISTEN"
         ]
         dist.barrier()
-        return os.getpid(), found
+        return "\n".join(found)
 
     starter = os.getpid()
-    results = launch(program, 2, timeout=60, quiet=True, checked=checked)
-    lines = [line for _, found in results for line in found]
-    assert {str(process) for process, _ in results} <= {process for process, _ in addresses(lines)}
-    only_the_loopback(lines)
+    only_two_on_the_loopback(launch(program, 2, timeout=60, quiet=True, checked=checked))
 
 
 BY_TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "script.py"]
@@ -145,25 +122,16 @@ BY_TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=
 def test_ranks_that_somebody_else_starts(calls, tmp_path, monkeypatch):
     """torchrun itself listens on every network; its ranks do not."""
     monkeypatch.chdir(tmp_path)
-    Path("script.py").write_text(as_script(SCRIPTS["connect"]))
+    written("connect", Path("script.py"))
     processes = ended(*([sys.executable, *call] for call in calls))
     assert not any(process.returncode for process in processes), processes
     only_two_on_the_loopback(process.stdout for process in processes)
 
 
-@pytest.mark.parametrize(
-    ("address", "here"),
-    [
-        ("localhost", True),
-        ("127.0.0.1", True),
-        ("127.0.1.1", True),
-        ("::1", True),
-        ("192.168.1.10", False),
-        ("a-name-of-this-machine", False),  # it may lead to the loopback here, and only here
-    ],
-)
-def test_which_addresses_are_the_loopback_on_every_machine(address, here):
-    assert is_here(address) is here
+def test_which_addresses_are_the_loopback_on_every_machine():
+    assert all(map(is_here, ("localhost", "127.0.0.1", "127.0.1.1", "::1")))
+    assert not is_here("192.168.1.10")
+    assert not is_here("a-name-of-this-machine")  # it may lead to the loopback here, and only here
 
 
 @pytest.mark.parametrize("address", ["localhost", "127.0.0.1"])

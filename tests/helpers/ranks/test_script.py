@@ -5,9 +5,11 @@ import sys
 import textwrap
 
 import pytest
+import torch.distributed as dist
 
-from helpers.ranks import run_script
+from helpers.ranks import ConnectError, Place, run_script
 from helpers.ranks.__main__ import main
+from helpers.ranks.connect import agree
 
 from .by_hand import ended
 
@@ -110,3 +112,28 @@ def test_a_rank_that_never_comes(script):
     (one,) = by_hand(script, ["1", "--timeout", "4"])
     assert "waits for rank 0 at localhost" in one.stdout
     assert "but nothing listens there: start rank 0 too" in one.stderr
+
+
+# --- before they are a group ---------------------------------------------------------------------
+
+
+def refusal(store, rank: int = 0) -> str:
+    with pytest.raises(ConnectError) as caught:
+        agree(store, Place(rank, 2, rank, 2), "gloo", timeout=0.1)
+    return str(caught.value)
+
+
+def test_a_mistake_is_left_for_all():
+    store = dist.HashStore()
+    sentence = refusal(store)
+    assert sentence == "after 0 s rank 1 did not come"
+    assert store.get("mistake").decode() == sentence  # a late rank reads it
+    store = dist.HashStore()
+    store.set("came/0", "abc")
+    assert refusal(store).startswith("rank 0 was started twice")
+    store = dist.HashStore()
+    store.set("terms", "2 nccl 1")
+    assert refusal(store) == (
+        "the ranks disagree about the backend: rank 1 takes nccl and rank 0 takes gloo; name one "
+        "for all with --backend"
+    )
