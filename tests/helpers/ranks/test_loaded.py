@@ -39,9 +39,12 @@ def test_a_rank_that_runs_one_line_imports_little(how, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("LAB_FORK", str(int(how == "forked")))
     (tmp_path / "one.py").write_text(ALONE if how == "torchrun" else LAUNCHED)
+    other = tmp_path / "work" / "helpers"  # of somebody else, where one launches from
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("")
     torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2"] * (how == "torchrun")
     command = [sys.executable, *torchrun, str(tmp_path / "one.py")]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=other.parent, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("loaded ")]
     assert lines, done.stderr
     ours = sorted(lines[0].split()[1:])
