@@ -287,13 +287,10 @@ def no_such_rank(
     world: bool,
     itself: bool,
 ) -> str:
-    """Return the sentence on a rank that a call names and can't reach.
+    """Return the sentence on a rank that a call can't reach: peer, or inside, counted in its group.
 
-    Args:
-        name: the function that rank `rank` calls. peer: the rank that it names, or
-        inside: the same, counted in the group of these members. world: it holds all ranks.
-        itself: it names its own rank.
-    """  # fmt: skip
+    name: the function that rank `rank` calls. world: its group holds all. itself: its own rank.
+    """
     to = "to" if name in ("reduce", "gather", "gather_object") else "from"
     does = f"rank {rank} calls {name} {to}"
     if messages := name in (*SENDS, *RECEIVES):

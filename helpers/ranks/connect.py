@@ -195,16 +195,9 @@ def require_backend(request: str) -> None:
 
 
 def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> BackendChoice:
-    """Choose the backend of a rank that sees `gpus` GPUs on its machine.
+    """Choose the backend of a rank that sees `gpus` GPUs; BackendError if it can't be `request`.
 
-    NCCL needs one GPU for each rank: it refuses two ranks on one GPU.
-
-    Args:
-        request: "auto", "gloo" or "nccl".
-        nccl: whether this build of torch contains NCCL.
-
-    Raises:
-        BackendError: if the request can't be met.
+    NCCL refuses two ranks on one GPU. nccl: whether this build of torch contains it.
     """
     require_backend(request)
     if request == "gloo":
@@ -227,11 +220,7 @@ def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> Backend
 
 
 def gpu_of(place: Place, gpus: int) -> int:
-    """Return which of its machine's `gpus` GPUs a rank takes: the one with its local rank.
-
-    Raises:
-        BackendError: if there is no GPU with that number.
-    """
+    """Return which of its machine's `gpus` GPUs a rank takes: the one with its local rank."""
     if place.local_rank < gpus:
         return place.local_rank
     there = "there is one GPU, number 0" if gpus == 1 else f"the GPUs are 0 to {gpus - 1}"

@@ -25,13 +25,7 @@ MOST_SECONDS = 1_000_000  # eleven days
 
 
 def add_run_flags(parser: argparse.ArgumentParser, ranks: int) -> argparse.ArgumentParser:
-    """Add the flags that `run_as_rank` reads, and return the parser.
-
-    They are those of `add_rank_flags`, --trace FOLDER and --plain.
-
-    Args:
-        ranks: the default world size.
-    """
+    """Add the flags that `run_as_rank` reads, and return the parser. ranks: the default number."""
     add_rank_flags(parser, ranks)
     add = parser.add_argument_group("output").add_argument
     add("--trace", metavar="FOLDER", help="leave a trace of each rank there")
@@ -50,14 +44,11 @@ def run_as_rank(
     An error ends the program with one sentence (see `helpers.plain_errors`).
 
     Args:
-        read_flags: returns the flags, those of `add_run_flags` among them.
-        train: train(options, place, device, say) returns a tuple that ends in the trace, which
-            --trace saves in a folder as rank0.json and so on. It calls say(step, loss) after each
-            step.
+        train: train(options, place, device, say) calls say(step, loss) after each step, and returns
+            a tuple that ends in the trace, which --trace saves as rank0.json and so on.
         fits: fits(options, world_size) raises ValueError if the flags don't suit the number of
             ranks. It is called before this rank waits for any other.
-        tell: tell(options, place, result) is called after training, before the trace is saved, with
-        what `train` returned.
+        tell: tell(options, place, what train returned) is called before the trace is saved.
     """
     with plain_errors():
         options = read_flags()
@@ -75,11 +66,7 @@ def run_as_rank(
 
 
 def run_alone(read_flags: Callable[[], argparse.Namespace], train: Callable[..., tuple]) -> None:
-    """Run a script on one device: read its flags, train, and save the trace if --trace is set.
-
-    Args:
-        train: train(options) returns a tuple that ends in the trace; it prints the losses itself.
-    """
+    """Run a script on one device. train(options) returns a tuple that ends in the trace."""
     with plain_errors():
         options = read_flags()
         result = train(options)
@@ -98,11 +85,7 @@ def say_plainly(step: int, loss: float) -> None:
 
 
 def add_rank_flags(parser: argparse.ArgumentParser, ranks: int) -> None:
-    """Add RANK, --world-size, --rank-source, --backend and --timeout.
-
-    Args:
-        ranks: the default world size.
-    """
+    """Add RANK, --world-size, --rank-source, --backend and --timeout. ranks: the default number."""
     parser.add_argument("rank", nargs="?", help="this process's rank, from 0; torchrun sets it")
     add = parser.add_argument_group("ranks").add_argument
     add("--world-size", type=int, help=f"how many ranks there are ({ranks})")

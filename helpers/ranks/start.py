@@ -78,12 +78,7 @@ def run_call(
     write: Callable[[str], object] | None,
     **options: Any,
 ) -> LaunchReport:
-    """Run a function of this process on ranks that know the notebook's cells.
-
-    Args:
-        write: prints what the ranks print; None prints nothing.
-        options: of the `Job`.
-    """
+    """Run a function of this process on ranks that know the notebook's cells. options: of `Job`."""
     check_limits(ranks, options["timeout"])
     require_backend(options["backend"])
     cells = notebook_cells()
@@ -157,11 +152,7 @@ def check_limits(ranks: int, timeout: float) -> None:
 
 
 def pack_call(function: Callable, arguments: tuple) -> bytes:
-    """Pickle a call: the function with the variables it uses, and its arguments.
-
-    Raises:
-        CannotSend: names the variable or argument that can't be sent.
-    """
+    """Pickle a call; raise CannotSend with the name of the variable or argument that can't."""
     if not callable(function):
         raise CannotSend(
             f"launch() needs a function, not a {_kind(function)}: write launch(train), without "

@@ -72,13 +72,7 @@ def serve_store(address: str, port: int = 0, listening: socket.socket | None = N
     """Serve a store, on the loopback only if that is the address; port 0 takes any free port.
 
     On Windows the store listens on every network, because torch accepts no socket from us there.
-
-    Args:
-        listening: a socket that listens already.
-        options: options of torch's TCPStore.
-
-    Raises:
-        OSError, torch.distributed.DistError: if the port is in use.
+    listening: a socket that listens already. options: of torch's TCPStore.
     """
     from torch.distributed import TCPStore
 

@@ -1,7 +1,9 @@
 """What is said around a hang, what is recorded, and what checked mode leaves behind."""
 
 import inspect
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -30,6 +32,18 @@ def test_pages_quote_the_words_of_today_and_a_report_has_a_picture(program):
     for page in QUOTED[program]:
         text = (ROOT / page).read_text(encoding="utf-8")
         assert str(report).splitlines()[0] in text, f"{page} quotes older words"
+
+
+@pytest.mark.parametrize(("seconds", "judged"), [(0.0, 2), (60.0, 0)])
+def test_ranks_are_judged_after_a_while_and_several_rounds(seconds, judged, monkeypatch):
+    """A machine may be suspended: then one answer of each rank says nothing."""
+    monkeypatch.setattr(supervisor, "STALL_S", seconds)
+    run, snapshots = supervisor.Run(None, [], None), []
+    still = SimpleNamespace(certain=False, stuck=False, sure=set(), known={})
+    monkeypatch.setattr(run, "_snapshot", lambda: snapshots.append(1) or still)
+    for _ in range(supervisor.STALL_ROUNDS + 1):
+        assert run._judge() is None
+    assert len(snapshots) == judged
 
 
 @pytest.mark.slow
@@ -117,6 +131,20 @@ def test_no_method_of_a_group_that_gives_a_work_goes_unrecorded():
     given = {inspect.unwrap(method).__name__ for method in methods.values()}
     several = {name for name in given - set(METHODS) if not name.endswith("_coalesced")}
     assert several <= {"_end_coalescing"}, "several at once are seen by torch's own recorder alone"
+
+
+def begins_before_the_other_comes():
+    begun = time.monotonic()
+    if dist.get_rank() == 1:
+        time.sleep(1.5)
+    work = dist.all_reduce(torch.ones(2), async_op=True)
+    took = time.monotonic() - begun
+    work.wait()
+    return took
+
+
+def test_nobody_waits_for_a_note():
+    assert launch(begins_before_the_other_comes, 2, timeout=60, quiet=True)[0] < 1.0
 
 
 def fill_the_store():

@@ -76,6 +76,7 @@ HANGS = [
     ("a a a a / a a a / a a a", "finished already, while rank 0 calls all_red", "often"),
     ("a01 a01 s1 / a01 r0", "each waits for what the other would do next", "before all of them"),
     ("a01 a02 / a12 a01 / a02 a12", "of their groups in different orders", "same order"),
+    ("a01 b / b a01", "of their groups in different orders", "same order"),
     ("a01 /", "rank 1 left early", "every rank of the group must call it"),
     ("A k / r0", "deadlock: ", "before all"),
     ("g01 /", "rank 0 is in dist.new_group (ranks 0, 1)", "also the ranks that do not"),

@@ -274,6 +274,7 @@ def test_mpi_tells_who_shares_a_machine_and_leaves_the_address_to_a_person():
     place = discover("mpi", {}, world(3, ["a", "here", "a", "here"]))
     assert place == Place(3, 4, 1, 2, "a", 40123, "mpi4py")
     assert discover("mpi", {}, world(1, ["here"] * 3)).address == "localhost"
+    assert discover("mpi", OPENMPI, world(5, ["a", "here"] * 4)).local_rank == 2
     place = discover("mpi", MASTER, world(1, ["a", "here"]))
     assert (place.address, place.port) == ("10.0.0.7", 41000)
 

@@ -18,8 +18,9 @@ SLEEP = """
 from helpers.ranks import launch
 
 def sleep():
-    import os, time
-    print("pid", os.getpid(), flush=True)
+    import os, subprocess, time
+    child = subprocess.Popen(["sleep", "600"])
+    print("pid", os.getpid(), child.pid, flush=True)
     time.sleep(600)
 
 launch(sleep, ranks=2)
@@ -119,7 +120,8 @@ def wait_until_gone(pids: list[int]) -> None:
 def start_sleeping(kernel) -> list[int]:
     kernel.execute(SLEEP)
     text, _ = kernel.read(lambda text, idle: text.count("pid ") == 2 and text.endswith("\n"))
-    return [int(line.split("pid ")[1]) for line in text.splitlines() if "pid " in line]
+    lines = [line.split()[-2:] for line in text.splitlines() if "pid " in line]
+    return [int(pid) for pids in lines for pid in pids]  # of each rank, and of what it has started
 
 
 def helpers_of(kernel) -> list[int]:
@@ -133,7 +135,7 @@ def test_an_interrupt_ends_the_ranks_and_the_next_cell_runs(kernel):
     _, error = kernel.read(lambda text, idle: idle)
     assert error == "KeyboardInterrupt"
     for rank in (0, 1):
-        assert f"  rank {rank} is at work at line 6 of cell [" in kernel.traceback
+        assert f"  rank {rank} is at work at line 7 of cell [" in kernel.traceback
     assert "time.sleep(600)" in kernel.traceback and "supervisor" not in kernel.traceback
     wait_until_gone(pids)
     text, error = kernel.run(SUM)
@@ -143,7 +145,7 @@ def test_an_interrupt_ends_the_ranks_and_the_next_cell_runs(kernel):
 def test_a_restart_leaves_nothing(kernel):
     kernel.run(SUM)
     pids = helpers_of(kernel) + start_sleeping(kernel)
-    assert len(pids) >= 4
+    assert len(pids) >= 6
     kernel.manager.restart_kernel(now=True)
     wait_until_gone(pids)
     kernel.client.stop_channels()
@@ -164,11 +166,10 @@ def test_no_rank_outlives_a_script_that_is_terminated(tmp_path):
     script.write_text(SLEEP)
     parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
     pids = []
-    while len(pids) < 2:
+    while len(pids) < 4:
         line = parent.stdout.readline()
         assert line, "the parent ended too early"
-        if "pid" in line:
-            pids.append(int(line.split()[-1]))
+        pids += map(int, line.split()[-2:] if "pid" in line else ())
     parent.terminate()
     parent.wait(timeout=90)
     parent.stdout.close()

@@ -136,6 +136,13 @@ def test_what_is_said_of_a_rank_that_fails(program, ranks, words):
     assert report.results == [None] * ranks
 
 
+def test_after_its_time_a_launch_is_stopped():
+    begun = time.monotonic()
+    report = launch(time.sleep, 2, (60,), timeout=0.8, on_error="report", quiet=True)
+    assert report.failure.sentence.startswith("the ranks did not finish within 0.8 s, and were st")
+    assert time.monotonic() - begun < 50
+
+
 def test_a_flood_of_text_is_cut_and_said(capfd):
     def flood():
         for _ in range(300):

@@ -1,6 +1,6 @@
 """Launch after launch, nothing is left: no process, no port, no file, no growing memory.
 
-Three times here, a hundred times in `make stress` (LAB_REPEAT).
+Each program once here, a hundred launches in `make stress` (LAB_REPEAT).
 """
 
 import os
@@ -15,7 +15,8 @@ import torch.distributed as dist
 
 from helpers.ranks import keep_warm, launch
 
-REPEAT = int(os.environ.get("LAB_REPEAT", 3))
+psutil = pytest.importorskip("psutil")
+REPEAT = int(os.environ.get("LAB_REPEAT", 5))
 pytestmark = [
     pytest.mark.ranks,
     pytest.mark.stress,
@@ -23,47 +24,22 @@ pytestmark = [
 ]
 
 
-def processes() -> set[int]:
-    """All processes below this one, and those that lost their parent in this session."""
-    found, parents = set(), {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rsplit(")", 1)[1].split()
-        except (OSError, IndexError):
-            continue
-        if fields[0] != "Z":
-            parents[int(status.parent.name)] = int(fields[1])
-    for process in parents:
-        above = process
-        while above in parents and above != os.getpid():
-            above = parents[above]
-        if above == os.getpid() and process != os.getpid():
-            found.add(process)
-    return found
+def family() -> list[psutil.Process]:
+    """This process and all below it."""
+    me = psutil.Process()
+    return [me, *(each for each in me.children(True) if each.status() != psutil.STATUS_ZOMBIE)]
 
 
 def listening() -> int:
     """How many sockets of this process, and of those below it, wait for calls."""
-    waiting = {
-        line.split()[9]
-        for name in ("tcp", "tcp6")
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
-        if line.split()[3] == "0A"
-    }
-    held = set()
-    for process in {os.getpid(), *processes()}:
-        for descriptor in Path(f"/proc/{process}/fd").glob("*"):
-            try:
-                held.add(os.readlink(descriptor).removeprefix("socket:[").rstrip("]"))
-            except OSError:
-                pass
-    return len(waiting & held)
+    found = [c for each in family() for c in each.net_connections(kind="inet")]
+    return sum(c.status == "LISTEN" for c in found)
 
 
 def memory() -> int:
     """Bytes of this process that lie in memory, without those of files, which come and go."""
-    _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
-    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
+    found = psutil.Process().memory_info()
+    return found.rss - found.shared
 
 
 def shared_memory() -> set[str]:
@@ -100,13 +76,6 @@ def starts_children():
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 
 
-def warm_again(count: int) -> None:
-    """Wait until the pool has filled up again."""
-    end = time.monotonic() + 30
-    while len(processes()) < count and time.monotonic() < end:
-        time.sleep(0.05)
-
-
 @pytest.mark.timeout(900 + 5 * REPEAT)
 def test_nothing_is_left_behind(monkeypatch, tmp_path):
     from helpers.ranks import supervisor
@@ -121,15 +90,14 @@ def test_nothing_is_left_behind(monkeypatch, tmp_path):
         launch(program, 2, timeout=20, on_error="report", quiet=True)
     time.sleep(1)
     shared = shared_memory()
-    before = len(processes()), listening(), len(os.listdir("/proc/self/fd"))
+    before = len(family()), listening(), len(os.listdir("/proc/self/fd"))
     heap = memory()
     for number in range(REPEAT):
         program = programs[number % len(programs)]
         report = launch(program, 2, timeout=20, on_error="report", quiet=True)
         assert report.ok == (program in (works, starts_children)), f"{number}: {report}"
-    warm_again(before[0])
     time.sleep(0.5)
-    after = len(processes()), listening(), len(os.listdir("/proc/self/fd"))
+    after = len(family()), listening(), len(os.listdir("/proc/self/fd"))
     assert after[0] <= before[0], "processes"
     assert after[1] <= before[1], "ports"
     assert after[2] <= before[2] + 2, "open files"

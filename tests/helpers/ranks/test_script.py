@@ -1,5 +1,6 @@
 """Scripts on several ranks, by helpers.ranks and by hand; by torchrun in test_listening.py."""
 
+import argparse
 import socket
 import sys
 import textwrap
@@ -10,13 +11,14 @@ import torch.distributed as dist
 from helpers.ranks import ConnectError, Place, run_script
 from helpers.ranks.__main__ import main
 from helpers.ranks.connect import agree
+from helpers.ranks.script import timeout_seconds
 
 from .by_hand import ended
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
 SCRIPT = textwrap.dedent("""
-    import argparse, sys
+    import argparse, os
     import torch, torch.distributed as dist
     from helpers.plain_errors import plain_errors
     from helpers.ranks import connect, disconnect
@@ -33,7 +35,7 @@ SCRIPT = textwrap.dedent("""
             raise RuntimeError("as asked")
         x = torch.ones(3) * (place.rank + 1)
         dist.all_reduce(x)
-        print("sum", x.sum().item(), place.launcher)
+        print("sum", x.sum().item(), place.launcher, os.environ["LAB_CHECKED"])
         disconnect()
 
     if __name__ == "__main__":
@@ -61,7 +63,7 @@ def at_once(text: str) -> str:
 def test_run_script(script):
     report = run_script(script, ranks=2, quiet=True)
     assert report.ok
-    assert [at_once(text) for text in report.texts] == ["sum 9.0 helpers.ranks\n"] * 2
+    assert [at_once(text) for text in report.texts] == ["sum 9.0 helpers.ranks 0\n"] * 2
 
 
 def test_a_script_that_fails(script, capfd, tmp_path):
@@ -91,6 +93,12 @@ def test_ranks_that_disagree_about_the_world_size(script):
         assert rank.returncode == 1
         assert rank.stderr.startswith("error: the ranks disagree about the world size: rank ")
         assert len(rank.stderr.splitlines()) == 1
+
+
+def test_no_time_at_all_is_no_time_limit():
+    for text in ("0", "soon", "nan"):
+        with pytest.raises(argparse.ArgumentTypeError, match="must be a number of seconds from 1"):
+            timeout_seconds(text)
 
 
 def test_a_port_in_use(script):
@@ -123,9 +131,11 @@ def refusal(store, rank: int = 0) -> str:
     return str(caught.value)
 
 
-def test_a_mistake_is_left_for_all():
+def test_a_mistake_is_left_for_all(monkeypatch, capsys):
+    monkeypatch.setitem(agree.__globals__, "SAY_AFTER_S", 0.0)
     store = dist.HashStore()
     sentence = refusal(store)
+    assert capsys.readouterr().out == "[ranks] rank 0 waits for rank 1\n"
     assert sentence == "after 0 s rank 1 did not come"
     assert store.get("mistake").decode() == sentence  # a late rank reads it
     store = dist.HashStore()
