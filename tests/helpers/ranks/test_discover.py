@@ -309,6 +309,11 @@ def test_a_host_name_that_does_not_resolve(rank):
     assert str(caught.value).startswith("the address 'no-such-host.invalid' of rank 0 is not known")
 
 
+def test_rank_0_does_not_come():
+    with pytest.raises(ConnectError, match="rank 1 waited 0 s for rank 0 at localhost:.*too"):
+        connect(Place(1, 2, 1, 2, port=free_port()), "gloo", timeout=0.3)
+
+
 def test_rank_0_is_not_where_it_is_told_to_be(capfd, monkeypatch):
     """torch would call that address until its time-out, with a stack of C++ for each call."""
     monkeypatch.delenv("GLOO_SOCKET_IFNAME", raising=False)

@@ -28,6 +28,7 @@ def test_results_come_back_in_order_and_output_is_marked(capfd):
         dist.all_reduce(x)
         print("I am", dist.get_rank())
         os.write(1, b"from below Python\n")
+        print("the end", end="")
         return dist.get_rank(), x
 
     results = launch(add, ranks=3, args=(4,))
@@ -38,6 +39,7 @@ def test_results_come_back_in_order_and_output_is_marked(capfd):
         f"[rank {r}] I am {r}" for r in range(3)
     ]
     assert sum("from below Python" in line for line in out) == 3
+    assert sorted(out[-3:]) == [f"[rank {r}] the end" for r in range(3)]
     assert any("3 ranks over gloo: there is no GPU here" in line for line in out) or (
         torch.cuda.is_available()
     )

@@ -81,6 +81,13 @@ def test_a_script_that_is_not_python(tmp_path):
     assert "wrong.py" in report.failure.sentence and "expected ':'" in report.failure.sentence
 
 
+@pytest.mark.parametrize(("code", "said"), [("", ""), ("0", ""), ("3", "with exit status 3")])
+def test_a_script_that_ends_itself(code, said, tmp_path):
+    (tmp_path / "ends.py").write_text(f"import sys\nsys.exit({code})\n")
+    report = run_script(tmp_path / "ends.py", 1, quiet=True)
+    assert report.ok if not said else said in report.failure.sentence
+
+
 def test_a_script_that_is_not_there(capfd):
     assert main(["-n", "2", "nowhere.py"]) == 2
     assert capfd.readouterr().err == (
