@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.draw.waits import who_waits
+from helpers.hang import threads
 from helpers.hang.cases import whom
 from helpers.hang.monitor import METHODS, NoSuchRank, the_monitor
 from helpers.hang.operation import Operation
@@ -131,6 +132,38 @@ def test_no_method_of_a_group_that_gives_a_work_goes_unrecorded():
     given = {inspect.unwrap(method).__name__ for method in methods.values()}
     several = {name for name in given - set(METHODS) if not name.endswith("_coalesced")}
     assert several <= {"_end_coalescing"}, "several at once are seen by torch's own recorder alone"
+
+
+POLLS = """\
+def waits(work):
+    while not work.is_completed():
+        time.sleep(0.1)
+def counts(work):
+    while not work.is_completed():
+        rounds += 1
+def asks_once(work):
+    work.is_completed()
+    compute()
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "stands", "only"),
+    [
+        ((2, "waits"), [(3, "waits")], True),
+        ((2, "waits"), [(3, "waits"), ("/usr/lib/python3/site.py", 1, "sleep")], True),
+        ((2, "waits"), [(3, "waits"), ("/home/me/mine.py", 1, "sleep")], False),
+        ((5, "counts"), [(6, "counts")], False),
+        ((8, "asks_once"), [(9, "asks_once")], False),
+        ((2, "waits"), [(9, "asks_once")], False),  # it has left the loop
+    ],
+)
+def test_only_a_loop_that_does_nothing_else_waits(asked, stands, only, tmp_path, monkeypatch):
+    file = str(tmp_path / "polls.py")
+    Path(file).write_text(POLLS)
+    monkeypatch.setattr(threads, "is_library", lambda name: "/lib/" in name)
+    frames = [frame if len(frame) == 3 else (file, *frame) for frame in stands]
+    assert threads.only_polls(frames, (file, *asked)) is only
 
 
 def begins_before_the_other_comes():
