@@ -125,7 +125,7 @@ def as_page(
         floor: a line below the curves.
         facts: sentences for the top of the page.
         plan: the schedule of the step that is shown, as text.
-        steps: its timeline, as `helpers.timeline.compare` returns it.
+        steps: its timeline, as `helpers.timeline.timeline` returns it.
         stories: after how many steps, the loss there, and what the model wrote.
         share: the sentence that follows the stories.
     """
@@ -140,7 +140,7 @@ def as_page(
 computes, and in which order (F3 is the forward of micro-batch 3, B3 its backward):</p>
 <pre>{escape(plan)}</pre>
 <p>Below is the same plan twice: simulated, from what each action took here, and measured, as two
-processes ran it. Point at a box, or press ? for the keys.</p>
+processes ran it. Point at a box or at a wait.</p>
 </div>"""
     sentences = "".join(
         f"<small>after {step:,} {'steps' if step > 1 else 'step'}, loss {loss:.2f}</small>"

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from helpers.draw.themed import kept, static
-from helpers.lesson.shown import TIMELINE, Shown, find_file, put
+from helpers.lesson.shown import Shown, find_file, put
 from helpers.ranks.failure import LaunchReport
 from helpers.ranks.pool import in_notebook
 
@@ -30,13 +30,16 @@ def show(
         Everything else has its title already.
     live: returns the widget that a running kernel shows instead of the picture; a trace brings
         its own, the interactive timeline. Under LAB_STATIC=1 the picture is shown, because a saved
-        widget without its kernel shows only an error; a timeline's data are kept beside it.
+        widget without its kernel shows only an error.
     """
     if isinstance(thing, LaunchReport):  # a notebook draws it: helpers.draw.waits
         put(thing)
         return
     if live is None and hasattr(thing, "events_of") and in_notebook():
-        live = partial(_interactive, thing, title or None)
+        live = partial(_interactive, thing, title)
+    if hasattr(thing, "picture"):  # a widget that brings its own
+        put(picture(thing.picture(), alt) if static() else thing)
+        return
     if live is None:
         put(picture(thing, alt, title))
     elif static():
@@ -47,12 +50,12 @@ def show(
 
 
 def _kept(widget: object) -> dict[str, dict]:
-    """Return the data of a timeline or of steps, so that a page without Python shows them, too."""
+    """Return the pictures of all steps, so that a page without Python shows them, too."""
     recorded = getattr(widget, "recorded", None)
-    return {getattr(widget, "kept_as", TIMELINE): recorded()} if recorded else {}
+    return {widget.kept_as: recorded()} if recorded else {}
 
 
-def _interactive(trace: object, title: str | None) -> object:
+def _interactive(trace: object, title: str) -> object:
     from helpers.timeline import timeline
 
     return timeline(trace, title)

@@ -8,7 +8,7 @@ python -m helpers.timeline profiles/ --lanes       of torch.profiler: its steps,
 import argparse
 import sys
 
-from helpers.timeline import compare, timeline
+from helpers.timeline import timeline
 from helpers.trace import Trace, in_lanes
 
 
@@ -26,16 +26,16 @@ def main(arguments: list[str] | None = None) -> int:
         "--lanes", action="store_true", help="of a profile: computing, communication, input alone"
     )
     parser.add_argument("-o", "--output", metavar="FILE", default="timeline.html")
-    parser.add_argument("--title", help="what was found; left out, it is computed")
+    parser.add_argument("--title", default="", help="what was found; left out, it is computed")
     options = parser.parse_args(arguments)
     try:
-        shown = in_lanes if options.lanes else lambda trace: trace
-        trace = shown(Trace.load_all(options.files))
-        if options.measured:
-            measured = shown(Trace.load_all(options.measured))
-            widget = compare(trace, measured, options.title)
-        else:
-            widget = timeline(trace, options.title)
+        given = {"predicted": options.files, "measured": options.measured}
+        if not options.measured:
+            given = {"": options.files}
+        traces = {name: Trace.load_all(files) for name, files in given.items()}
+        if options.lanes:
+            traces = {name: in_lanes(trace) for name, trace in traces.items()}
+        widget = timeline(traces, options.title)
         print(widget.title)
         print(f"timeline: {widget.save(options.output)}")
     except (OSError, ValueError) as error:

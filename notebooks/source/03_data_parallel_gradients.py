@@ -27,7 +27,7 @@ from helpers.cost.rooflines import data_parallel_tokens
 from helpers.draw import curves, replicas, ring_table, ways
 from helpers.draw import ring as ring_picture
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
+from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff, vary
 from helpers.lesson.scripts import distances, train_script
 from helpers.network import Link, fit, remember, slow_link
 from helpers.ranks import launch, usable_cores
@@ -288,19 +288,11 @@ predict(
 
 
 # %%
-def rings(theme):
-    return {
-        f"{n} ranks": [ring_picture(n, step, theme) for step in range(2 * n - 1)] for n in (4, 3, 2)
-    }
+def picture(ranks, step):
+    return ring_picture(ranks, min(step, 2 * ranks - 2))
 
 
-def live():
-    from helpers.lesson.stepper import stepper
-
-    return stepper(rings)
-
-
-show(ring_picture(4, 1), live=live)
+vary(picture, ranks=(4, 3, 2), step=(1, 0, *range(2, 7)))
 
 # %% [markdown]
 # The first half is a reduce-scatter: each part travels once around the ring and collects a number

@@ -425,10 +425,9 @@ for schedule in quick((naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8)), (one_f_one_
     predicted, measured = a_paced_step(schedule)
 
 # %% tags=["time"] jupyter={"source_hidden": true}
-from helpers.timeline import compare
+from helpers.timeline import timeline
 
-both = compare(predicted.trace, measured.trace)
-show(both.picture(), live=lambda: both)
+show(timeline({"predicted": predicted.trace, "measured": measured.trace}))
 
 # %% [markdown]
 # Four processes ran each plan. All three steps took a few percent longer than simulated, because
@@ -481,15 +480,22 @@ answer("micro_batches-6", mine)
 # It's more fun by hand: in the next cell the lanes are empty, and you place every action yourself.
 # An illegal move is refused by the same rule as above, and you see what it waits for. GPipe doesn't
 # fit into the memory of this level. The 1F1B above has four micro-batches, and here there are six:
-# can you lay it out without looking? (Here a backward takes 1 s, like a forward.) Once a plan is
-# complete, press *run it on real ranks*: real processes run your plan, train a LLaMA with it, and
-# compare its gradients with one device's. (Without a kernel you see a half-finished plan.)
+# can you lay it out without looking? (Here a backward takes 1 s, like a forward. Without a kernel
+# you see a half-finished plan.)
 
 # %% jupyter={"source_hidden": true}
 from helpers.play import play
 
 game = play("cap")
-show(game.picture(), live=lambda: game)
+show(game)
+
+# %% [markdown]
+# Once your plan is complete, run this cell again: three real processes run it, with sleep in the
+# place of a model, at a twentieth of the times.
+
+# %% tags=["time"]
+plan = game.schedule or one_f_one_b(3, 6)
+print(f"{20 * run_paced(plan, Pace(0.05, 0.025, 0.025)).step_time:.1f} s, and par is 16 s")
 
 # %% [markdown]
 # ## What to remember

@@ -31,7 +31,6 @@ from helpers.lesson.scripts import distances, train_script
 from helpers.network import Link
 from helpers.schedules import one_f_one_b
 from helpers.simulate import Costs, simulate
-from helpers.timeline import Clickable
 from helpers.trace import Trace, with_waits
 
 # %%
@@ -66,7 +65,7 @@ names = {"all": None} | {f"rank {rank}": rank for rank in range(grid.size)}
 pictures = {name: process_grid(2, 3, rank) for name, rank in names.items()}
 
 # %% jupyter={"source_hidden": true}
-show(pictures["rank 1"], live=lambda: Clickable(pictures))
+show(pictures["rank 1"])
 reveal("dp_x_pp-1")
 
 # %% [markdown]

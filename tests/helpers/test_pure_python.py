@@ -25,8 +25,9 @@ def test_packages_import_alone():
 def test_what_sliders_ask_is_answered_alone():
     code = """
 sys.path.insert(0, ".")
-from helpers.timeline.settings import Settings, answer
-print(len(answer(Settings(latency=1).simulated())["body"]) > 999)
+from helpers.timeline.packed import packed
+from helpers.timeline.sliders import simulated
+print(len(packed({"": simulated({"latency": 1}).trace})["events"]["row"]) > 99)
 """
     assert run(code).strip() == "True"
 

@@ -1,4 +1,4 @@
-"""A built notebook as an article: text, code, outputs; timelines and questions alive again."""
+"""A built notebook as an article: text, code, outputs; questions alive again."""
 
 import ast
 import base64
@@ -18,7 +18,7 @@ import nbformat
 
 from helpers.draw.themed import PICTURE, STEPS
 from helpers.lesson.asked import ID, Number, UnknownQuestion, answers_of
-from helpers.lesson.shown import PREDICT, REVEAL, TIMELINE
+from helpers.lesson.shown import PREDICT, REVEAL
 from helpers.syllabus import LESSONS
 from pages.links import links_of
 from pages.markdown import colored, html_of
@@ -187,10 +187,7 @@ def _picture(output, lesson: Lesson) -> str:
             series.append([each, [[file, frame["alt"]] for file, frame in files.items()]])
         steps = escape(json.dumps({"step": output.data[STEPS]["step"], "series": series}))
         return f'<div class="picture steps" data-steps="{steps}">{image}</div>'
-    if TIMELINE not in output.data:
-        return f'<div class="picture">{image}</div>'
-    lesson.files[f"{name}.json"] = json.dumps(output.data[TIMELINE]).encode()
-    return f'<div class="picture" data-timeline="{name}.json">{image}</div>'
+    return f'<div class="picture">{image}</div>'
 
 
 def _unpacked(text: str) -> bytes:

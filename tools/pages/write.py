@@ -14,9 +14,10 @@ from helpers.draw.style import painted
 from helpers.grade.folder import zip_of
 from helpers.grade.student import student_edition
 from helpers.grade.tracked import MARKER as STUDENT
-from helpers.play.page import asset as play_asset
-from helpers.play.page import module_text as play_module
-from helpers.timeline.page import FILES, asset, joinable, look_table
+from helpers.play.widget import HERE as PLAY
+from helpers.play.widget import state
+from helpers.timeline.packed import HERE as TIMELINE
+from helpers.timeline.packed import module, style
 from pages.engine import archive, unsolved
 from pages.first import first_answers
 from pages.front import front
@@ -27,7 +28,7 @@ from pages.shell import HOME, SITE, framed
 from pages.vendored import MATH, only_used, vendored
 
 ASSETS = Path(__file__).parent / "assets"
-SCRIPTS = "site front lesson search engine explore puzzles".split()
+SCRIPTS = "site front lesson search engine explore puzzles kept".split()
 NOT_HERE = """<h1>There's no page here</h1><p>Perhaps it has moved: the
 <a href="index.html">first page</a> has all lessons, and the field above searches them.</p>"""
 SEARCH = """<h1>Search</h1><p role="status">Write a word into the field at the top.</p>
@@ -164,21 +165,19 @@ def document(path: Path, name: str, file_link: Callable[[str], str | None]) -> s
 
 def scripts(root: Path) -> dict[str, bytes]:
     """Return the style sheets and the modules of the pages."""
-    parts = [joinable(asset(name)) for name in FILES if name != "widget.js"]
-    exports = "export { TimelineView, readModel, buildPanel, oneAtATime };"
-    look = f"export const LOOK = {json.dumps(look_table())};"
     tokens, *own = (
         painted((ASSETS / f"{name}.css").read_text(encoding="utf-8"))
         for name in ("tokens", "site", "tools")
     )
     styles = [tokens, FORMATTER.get_style_defs("pre"), *own]
-    styles += [asset("timeline.css"), play_asset("play.css")]
-    play = play_module((ASSETS / "play_host.js").read_text(encoding="utf-8"))
+    styles += [style(TIMELINE / "timeline.css", ".lab-timeline")]
+    styles += [style(PLAY / "play.css", ".lab-play")]
+    play = f"const STATE = {json.dumps(state())};\n" + module(PLAY / "play.js")
+    play += (ASSETS / "play_page.js").read_text(encoding="utf-8")
     made = {
-        "timeline.js": "\n".join([*parts, look, exports]),
+        "timeline.js": module(TIMELINE / "timeline.js"),
         "site.css": "\n".join(styles),
-        "play.js": 'import { engine } from "./engine.js";\n' + play,
-        "kept.js": play_asset("kept.js"),
+        "play.js": 'import { kept } from "./kept.js";\n' + play,
         "puzzles.json": json.dumps(puzzles(root)),
         "favicon.svg": painted((ASSETS / "favicon.svg").read_text(encoding="utf-8")),
     }

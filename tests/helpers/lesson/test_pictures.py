@@ -13,7 +13,6 @@ from helpers.draw import timeline
 from helpers.draw.themed import PICTURE, themed_file
 from helpers.lesson import show, static
 from helpers.lesson.pictures import picture
-from helpers.lesson.shown import TIMELINE
 
 ALT = 'The loss falls from 7 to 4 & stays "there".'
 
@@ -88,13 +87,13 @@ def test_the_live_widget_is_shown_only_where_it_can_be(monkeypatch):
     monkeypatch.setattr("helpers.lesson.pictures.put", put.append)
 
     class Widget:
-        recorded = staticmethod(lambda: {"head": 1})
+        kept_as, recorded = "kept", staticmethod(lambda: {"head": 1})
 
     monkeypatch.setenv("LAB_STATIC", "1")
     assert static()
     show(Figure(), ALT, live=Widget)
     data, _ = put[0]._repr_mimebundle_()
-    assert repr(put[0]) == ALT and data[TIMELINE] == {"head": 1} and "image/png" in data
+    assert repr(put[0]) == ALT and data["kept"] == {"head": 1} and "image/png" in data
     show(Figure(), ALT, live=lambda: "another")
     assert [*put.pop()._repr_mimebundle_()[0]] == ["image/png"]
 

@@ -1,4 +1,4 @@
-// A lesson's predictions, numbers and timelines.
+// A lesson's predictions and numbers.
 
 import { kept, numberIn } from "./kept.js";
 
@@ -60,32 +60,6 @@ for (const form of document.querySelectorAll(".number")) {
     status.textContent = said;
   });
 }
-
-// A timeline takes its picture's place when the reader gets there. Above the reader the pictures
-// stay: a timeline has another height, and would move what is being read.
-const soon = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    if (!entry.isIntersecting) continue;
-    soon.unobserve(entry.target);
-    live(entry.target).catch(() => { /* the picture stays */ });
-  }
-}, { rootMargin: "0px 0px 400px" });
-
-async function live(place) {
-  const [{ LOOK, TimelineView, readModel }, kept] = await Promise.all([
-    import("./timeline.js"), fetch(place.dataset.timeline).then((found) => found.json()),
-  ]);
-  const packed = Uint8Array.from(atob(kept.body), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-  const holder = document.createElement("div");
-  holder.className = "live";
-  place.after(holder);
-  new TimelineView(holder, LOOK, readModel(kept.head, bytes));
-  place.remove();
-}
-
-document.querySelectorAll("[data-timeline]").forEach((place) => soon.observe(place));
 
 // Contents that say where the reader is; beside the text they're always open.
 const contents = document.querySelector(".toc");
