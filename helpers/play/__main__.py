@@ -5,27 +5,22 @@ python -m helpers.play cap -o FILE   begin at one level; write to this file
 """
 
 import argparse
-import sys
 from pathlib import Path
 
 from helpers.files import write_whole
+from helpers.play.levels import LEVELS
 from helpers.play.widget import html
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m helpers.play", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("level", nargs="?", default="", help="such as cap")
+def main(arguments: list[str] | None = None) -> None:
+    formatted = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("helpers.play", description=__doc__, formatter_class=formatted)
+    parser.add_argument("level", nargs="?", choices=[level.id for level in LEVELS], default="one")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", default=Path("play.html"))
     options = parser.parse_args(arguments)
-    try:
-        path = write_whole(options.output, html(options.level))
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    path = write_whole(options.output, html(options.level))
     print(f"the game: {path.resolve().as_uri()}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

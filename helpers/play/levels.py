@@ -1,6 +1,7 @@
 """The levels, from one micro-batch to the V, and the plan that reaches each one's par."""
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 from helpers.schedules import Schedule
@@ -13,10 +14,9 @@ class Level:
     """What there is to solve.
 
     goal, hint: sentences. places: places[stage] is its rank. kinds: the letters to place.
-    forward, input_grad, weight_grad: seconds, of each stage if they differ; B takes I + W.
-    latency: seconds of a message. cap: how many micro-batches of a stage a rank has room for.
-    aim: what counts, "step", or "span", a rank's first action to its last. par: the best known
-    seconds, which win.
+    forward, half: seconds of F, and of I as of W; B takes I + W. latency: seconds of a message.
+    cap: how many micro-batches of a stage a rank has room for. aim: what counts, "step", or "span",
+    a rank's first action to its last. par: the best known seconds, which win.
     """
 
     id: str
@@ -27,52 +27,34 @@ class Level:
     micro_batches: int
     par: float
     kinds: str = "FB"
-    forward: float | tuple[float, ...] = 1.0
-    input_grad: float | tuple[float, ...] = 0.5
-    weight_grad: float | tuple[float, ...] = 0.5
+    forward: float = 1.0
+    half: float = 1.0
     latency: float = 0.0
     cap: int | None = None
     aim: str = "step"
 
     def costs(self) -> Costs:
         """Return the costs; a micro-batch of a stage is one byte, so `cap` is a limit in bytes."""
-        return Costs(
-            self.forward,
-            self.input_grad,
-            self.weight_grad,
-            latency=self.latency,
-            activation_bytes=1.0,
-            memory_limit=self.cap,
-        )
+        times, limit = (self.forward, self.half, self.half), self.cap
+        return Costs(*times, latency=self.latency, activation_bytes=1.0, memory_limit=limit)
 
     def seconds(self, done: Simulated) -> float:
         """Return what counts of a simulated plan."""
         return done.span if self.aim == "span" else done.step_time
 
+    @lru_cache  # noqa: B019  (the levels live as long as the module)
     def best(self) -> Schedule:
         """Return the best of the named schedules that are legal here."""
-        return _best(self)
+        found = []
+        for plan in rivals(self.places, self.micro_batches):
+            if {action.kind for order in plan.ranks for action in order} == set(self.kinds):
+                with suppress(OutOfMemory):
+                    found.append((self.seconds(simulate(plan, self.costs())), len(found), plan))
+        return min(found)[-1]
 
     def as_data(self) -> dict:
-        """Return the level as the page reads it, with a list for each stage, and par's plan."""
-        plan = self.best()
-        full = self.costs().for_schedule(plan)
-        facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        times = {name: list(getattr(full, name)) for name in ("forward", "input_grad")}
-        known = [list(map(str, order)) for order in plan.ranks]
-        return facts | times | {"weight_grad": list(full.weight_grad), "known": known}
-
-
-@lru_cache
-def _best(level: Level) -> Schedule:
-    found = []
-    for plan in rivals(level.places, level.micro_batches):
-        if {action.kind for order in plan.ranks for action in order} == set(level.kinds):
-            try:
-                found.append((level.seconds(simulate(plan, level.costs())), len(found), plan))
-            except OutOfMemory:
-                continue
-    return min(found)[-1]
+        """Return the level as the page reads it, with par's plan."""
+        return asdict(self) | {"known": [list(map(str, order)) for order in self.best().ranks]}
 
 
 LEVELS = (
@@ -84,6 +66,7 @@ LEVELS = (
         "stage after it. So there's only one order, and three ranks always wait.",
         places=(0, 1, 2, 3),
         micro_batches=1,
+        half=0.5,
         par=8.0,
     ),
     Level(
@@ -94,6 +77,7 @@ LEVELS = (
         "next forward at once. All forwards, then all backwards, is called GPipe.",
         places=(0, 1, 2, 3),
         micro_batches=4,
+        half=0.5,
         par=14.0,
     ),
     Level(
@@ -105,21 +89,8 @@ LEVELS = (
         places=(0, 1, 2),
         micro_batches=6,
         cap=3,
+        half=0.5,
         par=16.0,
-    ),
-    Level(
-        "head",
-        "The head is slow",
-        "The last stage has the head as well and takes half as long again: find 33 s.",
-        "The last rank decides: it works 27 s, and can't begin before 2 s nor be followed by less "
-        "than 4 s. Keep it busy from its first action to its last.",
-        places=(0, 1, 2),
-        micro_batches=6,
-        forward=(1.0, 1.0, 1.5),
-        input_grad=(1.0, 1.0, 1.5),
-        weight_grad=(1.0, 1.0, 1.5),
-        cap=4,
-        par=33.0,
     ),
     Level(
         "chunks",
@@ -129,8 +100,6 @@ LEVELS = (
         "second. On the way back the second chunk comes first.",
         places=(0, 1, 2, 0, 1, 2),
         micro_batches=3,
-        input_grad=1.0,
-        weight_grad=1.0,
         par=24.0,
     ),
     Level(
@@ -141,8 +110,6 @@ LEVELS = (
         "ranks run further ahead: room to run ahead buys tolerance of latency.",
         places=(0, 1, 2),
         micro_batches=6,
-        input_grad=1.0,
-        weight_grad=1.0,
         latency=1.0,
         cap=5,
         par=28.0,
@@ -157,8 +124,6 @@ LEVELS = (
         places=(0, 1, 2),
         micro_batches=6,
         kinds="FIW",
-        input_grad=1.0,
-        weight_grad=1.0,
         cap=3,
         par=20.0,
     ),
@@ -171,8 +136,6 @@ LEVELS = (
         places=(0, 1, 2),
         micro_batches=6,
         kinds="FIW",
-        input_grad=1.0,
-        weight_grad=1.0,
         cap=5,
         aim="span",
         par=18.0,
@@ -187,8 +150,6 @@ LEVELS = (
         places=(0, 1, 1, 0),
         micro_batches=4,
         kinds="FIW",
-        input_grad=1.0,
-        weight_grad=1.0,
         cap=4,
         aim="span",
         par=24.0,
@@ -196,10 +157,11 @@ LEVELS = (
 )
 
 
+BY_ID = {level.id: level for level in LEVELS}
+
+
 def level_of(name: str) -> Level:
     """Return a level by its id. ValueError if there's none."""
-    for level in LEVELS:
-        if level.id == name:
-            return level
-    known = ", ".join(level.id for level in LEVELS)
-    raise ValueError(f"there's no level {str(name)[:40]!r}: choose one of {known}")
+    if name not in BY_ID:
+        raise ValueError(f"there's no level {name[:40]!r}: choose one of {', '.join(BY_ID)}")
+    return BY_ID[name]

@@ -47,8 +47,8 @@ export class Board {
   }
 
   duration(name) {
-    const { stage, kind } = this.facts(name), { forward, input_grad: i, weight_grad: w } = this.level;
-    return { F: forward[stage], B: i[stage] + w[stage], I: i[stage], W: w[stage] }[kind];
+    const { kind } = this.facts(name), { forward, half } = this.level;
+    return { F: forward, B: 2 * half, I: half, W: half }[kind];
   }
 
   /** What must be done before; the other stage's result comes last. */
@@ -77,21 +77,16 @@ export class Board {
   /** Why an action can't come next on its rank; "" if it can. */
   refusal(name) {
     const [need] = this.missing(name), { rank } = this.facts(name), { cap, kinds } = this.level;
-    if (need) {
-      return `${this.long(name)} needs ${this.long(need)}, which isn't in the plan yet.`;
-    }
+    if (need) return `${this.long(name)} needs ${this.long(need)}, which isn't in the plan yet.`;
     if (!this.full(name)) return "";
     return `${this.short(name)} finds no room, because rank ${rank} keeps ${cap} already and has room `
       + `for ${cap}: a ${kinds.at(-1)} must free some first.`;
   }
 
-  free(rank) {
-    return this.placed.get(this.orders[rank].at(-1))?.end ?? 0;
-  }
-
   /** When an action comes to start at the end of its rank's order, and for whom it waits. */
   time(name) {
-    const { rank } = this.facts(name), free = this.free(rank), found = { free, start: free };
+    const { rank } = this.facts(name), free = this.placed.get(this.orders[rank].at(-1))?.end ?? 0;
+    const found = { free, start: free };
     for (const need of this.needs(name)) {
       const { end, rank: from } = this.placed.get(need);
       const comes = end + (from === rank ? 0 : this.level.latency);
@@ -140,31 +135,26 @@ export class Board {
 
 // --- the coach ---
 
-// How a greedy hand plays. ahead: how far a rank runs ahead, as a multiple of 1F1B. patience: so
-// many of its lengths a W waits for something better. early: of two forwards, the earlier stage's.
-const HABITS = [1, 1.5, 2, 9].flatMap((ahead) => [{ ahead, patience: 0 }, { ahead, patience: 0.9 }]);
-HABITS.push({ ahead: 9, patience: 0, early: true }, { ahead: 1, patience: 0, early: true });
+// How a greedy hand plays: how far a rank runs ahead, as a multiple of 1F1B, and so many of its
+// lengths a W waits for something better.
+const HABITS = [1, 1.5, 2, 9].flatMap((ahead) => [[ahead, 0], [ahead, 0.9]]);
 
 /** The plan, played to its end by whichever rank can act first; null: this led to a dead end. */
-function playedOut(begun, { ahead, patience, early }) {
+function playedOut(begun, [ahead, patience]) {
   const board = Board.of(begun.level, begun.orders), { places } = board.level;
   const chunks = places.length / board.ranks;
   const most = (rank) => (board.chunked ? Math.ceil((ahead * places.length) / 2) + 1
     : Math.round(ahead * chunks * (board.ranks - 1 - rank)) + chunks);
   const rate = ([start, name]) => {
-    const { kind, stage } = board.facts(name), later = kind === "F" && early ? stage : -stage;
+    const { kind, stage } = board.facts(name);
     const waits = kind === "W" ? patience * board.duration(name) : 0;
-    return [start + waits, "BIFW".indexOf(kind), later];
+    return [start + waits, "BIFW".indexOf(kind), -stage];
   };
   const better = (one, other) => one[0] - other[0] || one[1] - other[1] || one[2] - other[2];
   while (!board.complete) {
     const moves = board.ready.filter(([, name]) => {
       const { kind, rank } = board.facts(name);
-      const open = board.orders[rank].reduce((sum, each) => {
-        const { kind: one } = board.facts(each);
-        return sum + (one === "F") - (one === "B" || one === "I");
-      }, 0);
-      return kind !== "F" || open < most(rank);
+      return kind !== "F" || board.kept(rank) < most(rank);
     });
     if (!moves.length) return null;
     board.place(moves.map((move) => [rate(move), move[1]]).sort(([a], [b]) => better(a, b))[0][1]);
@@ -185,20 +175,13 @@ const leads = (seconds) => (seconds === Infinity ? "a dead end" : `${seconds} s`
 const listed = (words) => words.join(", ").replace(/, ([^,]*)$/, " and $1");
 
 /** The action since which the coach knows no way to par. */
-function slipOf(board) {
-  const names = [...board.placed.keys()];
-  names.sort((a, b) => board.placed.get(a).start - board.placed.get(b).start);
-  const before = (count) => {
-    const first = new Set(names.slice(0, count));
-    return Board.of(board.level, board.orders.map((order) => order.filter((one) => first.has(one))));
-  };
-  let [good, lost] = [0, names.length];
-  while (lost - good > 1) {
-    const middle = (good + lost) >> 1;
-    if (worth(before(middle)) > board.level.par + ROUNDING) lost = middle;
-    else good = middle;
-  }
-  return names[lost - 1];
+function slipOf({ level, orders, placed }) {
+  const names = [...placed.keys()].sort((a, b) => placed.get(a).start - placed.get(b).start);
+  return names.find((_, count) => {
+    const first = new Set(names.slice(0, count + 1));
+    const before = Board.of(level, orders.map((order) => order.filter((name) => first.has(name))));
+    return worth(before) > level.par + ROUNDING;
+  });
 }
 
 /** What the coach says of the next move, and what it would do: {words, move} or {words, slip}. */
@@ -236,32 +219,27 @@ export function coached(board) {
 
 // --- the page ---
 
-const KINDS = { F: "forward", B: "backward", I: "input's gradient", W: "weights' gradient" };
 const START = "Press what a rank is to do next: it goes to the end of its lane. Press a box to take it "
   + "back. Keys: arrows and Enter, F B I W, U undo, C coach.";
 
 function render({ model, el }) {
   const root = element("section", "lab-play", el), levels = model.get("levels");
-  root.setAttribute("aria-label", "schedule game");
-  const head = element("div", "play-head", root), choice = element("select", "", head);
-  const goal = element("p", "play-goal", root);
+  const choice = element("select", "", root), goal = element("p", "play-goal", root);
   const grid = element("div", "play-board", root);
   const tools = element("div", "play-tools", root), score = element("p", "play-score", root);
   const said = element("p", "play-said", root);
   said.setAttribute("role", "status");
   grid.setAttribute("role", "group");
-  grid.setAttribute("aria-label", "plan");
-  choice.ariaLabel = "level";
+  [root.ariaLabel, grid.ariaLabel, choice.ariaLabel] = ["schedule game", "plan", "level"];
   keepKeys(root);
-  let board, past, helped, active, advice = {};
+  let board, past, active, advice;
 
-  const clear = (orders = []) => Board.of(levels.find(({ id }) => id === model.get("level")), orders);
   const won = () => board.complete && board.seconds <= board.level.par + ROUNDING;
 
   function begin(id, orders = []) {
     model.set("level", id);
-    board = clear(orders);
-    [past, helped, active] = [[], false, { rank: 0, name: "" }];
+    board = Board.of(levels.find((level) => level.id === id), orders);
+    [past, active] = [[], { rank: 0, name: "" }];
     show(START);
   }
 
@@ -269,20 +247,21 @@ function render({ model, el }) {
   function to(next, words) {
     past.push(board.orders);
     board = next;
-    show(won() ? praise() : board.complete ? `${words} ${late()}` : words);
+    show(board.complete ? praise() : words);
   }
 
+  /** What a complete plan is worth; a win is remembered. */
   function praise() {
-    const { id, par } = board.level, { seconds } = board, best = model.get("best");
-    if (helped) return `${seconds} s, by the coach: empty the lanes and do it yourself, and it counts.`;
+    const { seconds, level: { id, par } } = board, best = model.get("best");
+    if (!won()) {
+      return `Complete in ${seconds} s, and par is ${par} s: press a box to take it back, or ask the `
+        + "coach where the time went.";
+    }
     model.set("best", { ...best, [id]: Math.min(seconds, best[id] ?? Infinity) });
     const better = seconds < par - ROUNDING;
     return `Done: ${seconds} s. ${better ? `That's better than par, which is ${par} s.`
       : "That's par: no named schedule is faster here."}`;
   }
-
-  const late = () => `Complete in ${board.seconds} s, and par is ${board.level.par} s: take a box back, `
-    + "or ask the coach where the time went.";
 
   function move(name) {
     const refused = board.refusal(name);
@@ -309,18 +288,9 @@ function render({ model, el }) {
   }
 
   function coach() {
-    const { words, move: best, slip } = coached(board);
-    advice = { best, slip };
-    const [name] = [best, slip].filter(Boolean);
+    const { words, move: best, slip } = coached(board), name = best ?? slip;
     if (name) active = { rank: board.facts(name).rank, name };
-    show(words || (won() ? praise() : late()), false, advice);
-  }
-
-  function finish() {
-    const done = finished(board);
-    if (!done) return show("From here no order fits into memory: take a forward back.", true);
-    helped = true;
-    return to(done, "The coach has finished it.");
+    show(words || praise(), false, { best, slip });
   }
 
   // --- what is shown ---
@@ -333,22 +303,15 @@ function render({ model, el }) {
       `${n + 1}. ${title}${id in best ? ` ✓ ${best[id]} s` : ""}`, id, false, n === number)));
     goal.textContent = level.goal;
     const focused = grid.contains(root.getRootNode().activeElement);
-    const ends = board.orders.flatMap((order, rank) => [
-      parOf(rank), board.placed.get(order.at(-1))?.end ?? 0,
-    ]);
-    const until = Math.max(...ends) * 1.03;
+    const ends = [...board.placed.values()].map(({ end }) => end);
+    const until = Math.max(...ends, ...board.orders.map((_, rank) => parOf(rank))) * 1.03;
     grid.replaceChildren();
     for (let rank = 0; rank < board.ranks; rank++) row(rank, until);
     axis(until);
     const stop = pick();
     if (stop) stop.tabIndex = 0;
     if (focused) stop?.focus();
-    tools.replaceChildren();
-    const next = levels[number + 1], empty = () => begin(level.id);
-    const acts = [["Undo", undo], ["Coach", coach], ["Hint", () => show(level.hint)]];
-    acts.push(["Finish it", finish], ["Empty lanes", empty]);
-    if (won() && next) acts.push(["Next level", () => begin(next.id)]);
-    for (const [name, act] of acts) tool(name, act);
+    onward.hidden = !won() || number === levels.length - 1;
     const aim = level.aim === "span" ? "longest span" : "step";
     score.textContent = `${aim} ${board.seconds} s · `;
     element("b", "play-parname", score, `par ${level.par} s`);
@@ -363,16 +326,6 @@ function render({ model, el }) {
   function parOf(rank) {
     const { aim, par } = board.level, first = board.placed.get(board.orders[rank][0]);
     return par + (aim === "span" ? first?.start ?? 0 : 0);
-  }
-
-  function tool(name, act) {
-    const button = element("button", name === "Next level" ? "play-on" : "", tools, name);
-    button.type = "button";
-    button.onclick = () => {
-      act();
-      const again = [...tools.children].find((each) => each.textContent === name);
-      (again ?? pick())?.focus();
-    };
   }
 
   function row(rank, until) {
@@ -407,15 +360,11 @@ function render({ model, el }) {
   }
 
   function button(name, parent, act, when) {
-    const { kind, stage, rank } = board.facts(name);
+    const { kind, stage, rank } = board.facts(name), words = `${board.long(name)}, ${when}`;
     const made = element("button", `play-${kind}`, parent, board.short(name));
-    made.type = "button";
-    made.tabIndex = -1;
-    made.title = `${KINDS[kind]}, ${when}`;
-    made.ariaLabel = `${board.long(name)}, ${when}`;
+    Object.assign(made, { type: "button", tabIndex: -1, title: words, ariaLabel: words, onclick: act });
     Object.assign(made.dataset, { name, rank });
     made.classList.toggle("play-later", board.level.places.indexOf(rank) !== stage);
-    made.onclick = act;
     return made;
   }
 
@@ -449,8 +398,8 @@ function render({ model, el }) {
   }
 
   function beside(by) {
-    const all = ofRank(active.rank), at = all.indexOf(root.getRootNode().activeElement);
-    go(all[at + by]);
+    const all = ofRank(active.rank);
+    go(all[all.indexOf(root.getRootNode().activeElement) + by]);
   }
 
   function letter(kind) {
@@ -478,6 +427,19 @@ function render({ model, el }) {
     acts[key]();
     event.preventDefault();
   };
+  function tool(name, act) {
+    return Object.assign(element("button", "", tools, name), { type: "button", onclick: act });
+  }
+
+  tool("Undo", undo);
+  tool("Coach", coach);
+  tool("Hint", () => show(board.level.hint));
+  tool("Empty lanes", () => begin(board.level.id));
+  const onward = tool("Next level", () => {
+    begin(levels[levels.indexOf(board.level) + 1].id);
+    pick().focus();
+  });
+  onward.className = "play-on";
   choice.onchange = () => begin(choice.value);
   begin(model.get("level"), model.get("plan"));
 }

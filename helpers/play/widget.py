@@ -33,9 +33,6 @@ class Play(Pictured, AnyWidget):
         super().__init__(**state(level, best))
         self.observe(self._won, "best")
 
-    def __repr__(self) -> str:
-        return f"<Play: {self.level}>"
-
     @property
     def schedule(self) -> Schedule | None:
         """Return the plan on the screen; None as long as something is missing in it."""

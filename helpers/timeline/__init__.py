@@ -7,10 +7,6 @@
 
 The widget is `timeline.js` on a canvas, and nothing is fetched from anywhere. Beyond 20,000 events,
 save the trace and open it in https://ui.perfetto.dev.
-
-    packed      a trace as rows, boxes and sentences
-    sliders     what the sliders of a schedule say, and the simulation of it
-    widget      the widget, and what it writes into files
 """
 
 from importlib import import_module

@@ -11,10 +11,9 @@ export function element(name, className, parent, text = "") {
 /** Ticks at 1, 2 or 5 times a power of ten. */
 export function ticks(from, to, most) {
   const raw = (to - from) / Math.max(most, 1), power = 10 ** Math.floor(Math.log10(raw));
-  const step = power * [1, 2, 5, 10].find((each) => each * power >= raw * (1 - 1e-9));
-  const count = Math.floor(to / step + 1e-9) - Math.ceil(from / step - 1e-9) + 1;
-  const first = Math.ceil(from / step - 1e-9);
-  return Array.from({ length: count }, (_, n) => Number(((first + n) * step).toPrecision(12)));
+  const step = power * [1, 2, 5, 10].find((each) => each * power >= raw * (1 - 1e-9)), found = [];
+  for (let n = Math.ceil(from / step - 1e-9); n * step <= to * (1 + 1e-9); n++) found.push(n * step);
+  return found.map((each) => Number(each.toPrecision(12)));
 }
 
 /** Keep keys from the notebook, which has shortcuts of its own; those with Ctrl still reach it. */

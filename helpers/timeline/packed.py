@@ -24,7 +24,6 @@ from helpers.words import bytes_text, capital, percent, significant, time_unit
 
 HERE = Path(__file__).parent
 MOST_EVENTS, MOST_RANKS, MOST_LANES, MOST_ARROWS = 20_000, 512, 6, 400
-PERFETTO = "or trace.save('run.json.gz') and open that in https://ui.perfetto.dev"
 FACTS = ("stage", "micro_batch", "layer", "peer", "tag", "bytes", "tokens", "error")
 MARGIN = 8  # pixels between two ranks
 
@@ -47,7 +46,7 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
     used = {_look(e) for part in parts for e in part.trace.events}
     kinds = [kind for kind in LOOKS if kind in used] + sorted(used - LOOKS.keys())
     columns = {name: [] for name in ("row", "kind", "start", "end", "shade", "labels", "words")}
-    rows, heads, arrows, frames = [], [], [], []
+    rows, heads, arrows, frames = [], [], [], {}
     most = max(len(part.causes) for part in parts)
     tall, low, gap = (26, 14, MARGIN) if most <= 12 else (18, 13, 4) if most <= 24 else (7, 3, 1)
     y = 4.0
@@ -74,8 +73,9 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
                     values += (sentence(e, part),)
                     for column, value in zip(columns.values(), values, strict=True):
                         column.append(value)
-                    if "pair" in e.info:
-                        frames.append((len(rows), e.info["pair"], e.start, e.end))
+                    if "pair" in e.info:  # its actions ran as one
+                        span = frames.setdefault((len(rows), e.info["pair"]), [e.start, e.end])
+                        span[:] = min(span[0], e.start), max(span[1], e.end)
                 rows.append(row)
                 y += high + (1 if high > 3 else 0)
                 ends[rank] = y
@@ -105,23 +105,24 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
         "rows": rows,
         "events": columns,
         "arrows": arrows,
-        "frames": _framed(frames),
+        "frames": [(row, *span) for (row, _), span in frames.items()],
     }
 
 
 def _require_room(traces: Mapping[str, Trace]) -> None:
-    count = sum(len(trace.events) for trace in traces.values())
-    if count > MOST_EVENTS:
-        raise ValueError(
-            f"{count:,} events are too many for a page, which draws {MOST_EVENTS:,}: look at some "
-            f"steps with last_steps(trace, 2), {PERFETTO}"
-        )
+    events = sum(len(trace.events) for trace in traces.values())
     ranks = max(len(trace.ranks) for trace in traces.values())
-    if ranks > MOST_RANKS:
-        raise ValueError(
-            f"{ranks:,} ranks are too many for a page, which draws {MOST_RANKS}: keep some of them "
-            f"with Trace([e for e in trace.events if e.rank < 64]), {PERFETTO}"
-        )
+    some = "look at some steps with last_steps(trace, 2)"
+    few = "keep some of them with Trace([e for e in trace.events if e.rank < 64])"
+    for count, what, most, cure in (
+        (events, "events", MOST_EVENTS, some),
+        (ranks, "ranks", MOST_RANKS, few),
+    ):
+        if count > most:
+            raise ValueError(
+                f"{count:,} {what} are too many for a page, which draws {most:,}: {cure}, "
+                "or trace.save('run.json.gz') and open that in https://ui.perfetto.dev"
+            )
 
 
 def _lane(e: Event) -> str:
@@ -141,13 +142,10 @@ def _look(e: Event) -> str:
 
 def _kind(kind: str) -> dict:
     """Return the look of a kind of event; those with the same word are one entry of the legend."""
-    found, known = look(kind), kind in LOOKS and kind not in ("send", "recv", "wait", "finished")
+    color, letter, word = (getattr(look(kind), name) for name in ("color", "letter", "word"))
+    letter = letter if kind in LOOKS and len(letter) < 3 else ""
     rest = kind if kind in ("wait", "finished") else ""
-    letter = found.letter if known else ""
-    return {"color": found.color, "ink": ink_on(found.color), "letter": letter} | {
-        "word": found.word,
-        "rest": rest,
-    }
+    return {"color": color, "ink": ink_on(color), "letter": letter, "word": word, "rest": rest}
 
 
 def _shades(events: list[Event]) -> dict[int, float]:
@@ -167,15 +165,6 @@ def _memory(part: TraceSummary) -> dict[int, tuple[list, str]]:
         text = bytes_text(most) if name == "memory" else significant(most)
         found[rank] = steps, f"peak {text}"
     return found
-
-
-def _framed(members: list[tuple]) -> list[tuple]:
-    """Return (row, start, end) of each pair of actions that ran as one."""
-    spans: dict[tuple, list[float]] = {}
-    for row, pair, start, end in members:
-        low, high = spans.get((row, pair), (start, end))
-        spans[row, pair] = [min(low, start), max(high, end)]
-    return [(row, *span) for (row, _), span in spans.items()]
 
 
 def labels(e: Event) -> list[str]:
@@ -227,14 +216,12 @@ def why(wait: Event) -> str:
 
 # --- a page of its own, for the timeline and the game ---
 
-THEME = """{root} {{
-  --card: light-dark(var(--palette-light-background), var(--palette-dark-background));
-  --ink: light-dark(var(--palette-light-text), var(--palette-dark-text));
-  --muted: light-dark(var(--palette-light-muted), var(--palette-dark-muted));
-  --grid: light-dark(var(--palette-light-grid), var(--palette-dark-grid));
-  --band: light-dark(var(--palette-light-band), var(--palette-dark-band));
-  --wait: light-dark(var(--palette-light-wait), var(--palette-dark-wait));
-}}
+AROUND = (
+    ("card", "background"),
+    ("ink", "text"),
+    *((n, n) for n in ("muted", "grid", "band", "wait")),
+)
+THEME = """{root} {{ {colors} }}
 [data-jp-theme-light="true"] {root}, .vscode-light {root} {{ color-scheme: light; }}
 [data-jp-theme-light="false"] {root}, .vscode-dark {root} {{ color-scheme: dark; }}
 """
@@ -242,7 +229,9 @@ THEME = """{root} {{
 
 def style(path: Path, root: str) -> str:
     """Return a style sheet with the colors of the palette; `root` follows the notebook's theme."""
-    return painted(THEME.format(root=root) + path.read_text(encoding="utf-8"))
+    pair = "--{}: light-dark(var(--palette-light-{}), var(--palette-dark-{}));"
+    colors = " ".join(pair.format(name, part, part) for name, part in AROUND)
+    return painted(THEME.format(root=root, colors=colors) + path.read_text(encoding="utf-8"))
 
 
 def module(path: Path) -> str:

@@ -10,35 +10,23 @@ from helpers.simulate import Costs, Simulated, simulate
 
 MS, MB, GB = 1e-3, 1e6, 1e9
 NO_LIMIT = None  # of a bandwidth or of memory, as JSON can hold it
-START = {
-    "schedule": "1F1B",
-    "ranks": 4,
-    "micro_batches": 8,
-    "chunks": 2,
-    "forward": 10,
-    "input_grad": 10,
-    "weight_grad": 10,
-    "latency": 0,
-    "bandwidth": NO_LIMIT,
-    "message": 10,
-    "activation": 100,
-    "limit": NO_LIMIT,
-}
 _TIMES = (*range(0, 20), *range(20, 51, 2))
 _BANDWIDTHS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 400, 900, NO_LIMIT)
-SLIDERS = {  # name: (words, values from left to right)
-    "ranks": ("ranks", range(1, 17)),
-    "micro_batches": ("micro-batches", range(1, 65)),
-    "chunks": ("stages of a rank", (1, 2, 3, 4, 6, 8)),
-    "forward": ("F, ms", _TIMES),
-    "input_grad": ("I, ms (B = I + W)", _TIMES),
-    "weight_grad": ("W, ms", _TIMES),
-    "latency": ("latency, ms", (0, 0.1, 0.2, 0.5, *range(1, 31))),
-    "bandwidth": ("bandwidth, GB/s", _BANDWIDTHS),
-    "message": ("message, MB", (0, 1, 2, 5, *range(10, 101, 5), 150, 200, 500)),
-    "activation": ("activations, MB", (0, 10, *range(20, 501, 20))),
-    "limit": ("memory limit, MB", (*range(100, 2000, 100), *range(2000, 16001, 1000), NO_LIMIT)),
+_ROOM = (*range(100, 2000, 100), *range(2000, 16001, 1000), NO_LIMIT)
+SLIDERS = {  # name: (words, where it starts, values from left to right)
+    "ranks": ("ranks", 4, range(1, 17)),
+    "micro_batches": ("micro-batches", 8, range(1, 65)),
+    "chunks": ("stages of a rank", 2, (1, 2, 3, 4, 6, 8)),
+    "forward": ("F, ms", 10, _TIMES),
+    "input_grad": ("I, ms (B = I + W)", 10, _TIMES),
+    "weight_grad": ("W, ms", 10, _TIMES),
+    "latency": ("latency, ms", 0, (0, 0.1, 0.2, 0.5, *range(1, 31))),
+    "bandwidth": ("bandwidth, GB/s", NO_LIMIT, _BANDWIDTHS),
+    "message": ("message, MB", 10, (0, 1, 2, 5, *range(10, 101, 5), 150, 200, 500)),
+    "activation": ("activations, MB", 100, (0, 10, *range(20, 501, 20))),
+    "limit": ("memory limit, MB", NO_LIMIT, _ROOM),
 }
+START = {"schedule": "1F1B"} | {name: start for name, (_, start, _) in SLIDERS.items()}
 
 
 def controls(settings: dict) -> list[dict]:
@@ -48,7 +36,7 @@ def controls(settings: dict) -> list[dict]:
     """
     chunked = [name for name, each in SCHEDULES.items() if each.chunked]
     rows = [{"name": "schedule", "label": "schedule", "values": list(SCHEDULES), "only": []}]
-    for name, (label, choices) in SLIDERS.items():
+    for name, (label, _, choices) in SLIDERS.items():
         values, value = list(choices), settings[name]
         if value not in values:
             values = sorted([each for each in values if each is not None] + [value])

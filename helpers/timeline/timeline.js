@@ -198,23 +198,18 @@ function render({ model, el }) {
 
   function memory({ top, high, steps }) {
     const y = (level) => top + high * (1 - Math.max(level, 0));
-    let level = 0;
-    context.beginPath();
-    context.moveTo(xOf(0), top + high);
-    for (const [time, value] of [...steps, [data.duration, 0]]) {
-      context.lineTo(xOf(time), y(level));
-      level = value;
-      context.lineTo(xOf(time), y(level));
-    }
     Object.assign(context, { fillStyle: colors.wait, globalAlpha: 0.5 });
-    context.fill();
+    steps.forEach(([time, level], n) => {
+      const x = xOf(time), until = xOf(steps[n + 1]?.[0] ?? data.duration);
+      context.fillRect(x, y(level), until - x, top + high - y(level));
+    });
     context.globalAlpha = 1;
   }
 
   function frame(row, start, end, color, width) {
-    const { top, high } = data.rows[row], x = xOf(start), across = Math.max(xOf(end) - x - 1, 2);
+    const { top, high } = data.rows[row], x = xOf(start);
     Object.assign(context, { strokeStyle: color, lineWidth: width });
-    context.strokeRect(x, top + 0.5, across, high - 1);
+    context.strokeRect(x, top + 0.5, Math.max(xOf(end) - x - 1, 2), high - 1);
   }
 
   // --- pointer and keys ---
@@ -240,8 +235,7 @@ function render({ model, el }) {
     selected = n;
     words.textContent = n < 0 ? "" : data.events.words[n];
     if (n >= 0) {
-      const { start, end } = data.events, half = (to - from) / 2;
-      const middle = Math.min(Math.max((start[n] + end[n]) / 2, start[n]), end[n]);
+      const { start, end } = data.events, middle = (start[n] + end[n]) / 2, half = (to - from) / 2;
       if (end[n] > to || start[n] < from) look(middle - half, middle + half);
     }
     draw();
@@ -272,10 +266,7 @@ function render({ model, el }) {
   canvas.addEventListener("wheel", (event) => {
     if (document.activeElement !== canvas && !event.ctrlKey) return; // a page scrolls over it
     event.preventDefault();
-    if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-      const shift = ((event.deltaX || event.deltaY) / wide()) * (to - from);
-      look(from + shift, to + shift);
-    } else zoom(Math.exp(-event.deltaY / 300), timeOf(place(event)[0]));
+    zoom(Math.exp(-event.deltaY / 300), timeOf(place(event)[0]));
   }, { passive: false });
 
   /** The next event of a row to one side, or the nearest in time of the next row that has any. */
@@ -386,14 +377,11 @@ function render({ model, el }) {
   resized.observe(root);
   const themed = new MutationObserver(draw), attributes = { attributes: true };
   for (const each of [document.body, document.documentElement]) themed.observe(each, attributes);
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", draw);
   return () => {
     model.off("change:data", changed);
     model.off("change:problem", refused);
     resized.disconnect();
     themed.disconnect();
-    dark.removeEventListener("change", draw);
   };
 }
 

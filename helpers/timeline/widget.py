@@ -45,18 +45,10 @@ class Timeline(Pictured, anywidget.AnyWidget):
         self.traces, self._title = dict(traces), title
         super().__init__(data=packed(self.traces, title), **more)
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.title}>"
-
     @property
     def title(self) -> str:
         """Return what the timeline shows, in one line."""
         return self.data["title"]
-
-    @property
-    def alt(self) -> str:
-        """Return what it says in words, for a screen reader."""
-        return self.data["alt"]
 
     def picture(self):
         """Return the static picture of the same, as `helpers.draw` makes it."""
@@ -70,12 +62,8 @@ class Timeline(Pictured, anywidget.AnyWidget):
     def save(self, path: str | os.PathLike) -> Path:
         """Write a file, whole or not at all, and return its path.
 
-        Args:
-            path: ends in .html (interactive, in one file), .svg, .png, .json (a Chrome trace) or
-                .json.gz.
-
-        Raises:
-            ValueError: if the name has another ending, or if a .json would hold two traces.
+        path: ends in .html (interactive, in one file), .svg, .png, .json (a Chrome trace) or
+            .json.gz. ValueError for another ending, or if a .json would hold two traces.
         """
         name = str(path).lower()
         if name.endswith((".svg", ".png")):
@@ -102,11 +90,6 @@ class Explorer(Timeline):
         super().__init__({"": self.simulated.trace}, **more)
         self.observe(self._moved, "settings")
 
-    @property
-    def trace(self) -> Trace:
-        """Return the simulated step as a trace, to save it or to compare it with a measured one."""
-        return self.simulated.trace
-
     def _moved(self, change) -> None:
         """Simulate what the sliders say; if it can't run, say why and leave the picture."""
         try:
@@ -114,7 +97,7 @@ class Explorer(Timeline):
         except (ValueError, TypeError) as error:
             self.problem = str(error)
             return
-        self.traces, self.problem = {"": self.trace}, ""
+        self.traces, self.problem = {"": self.simulated.trace}, ""
         self.data = packed(self.traces)
 
 
@@ -131,7 +114,7 @@ def timeline(traces: object, title: str = "") -> Timeline:
             page can draw.
     """
     given = traces if isinstance(traces, Mapping) else {"": traces}
-    return Timeline({str(name): as_trace(each) for name, each in given.items()}, title)
+    return Timeline({str(name): _trace(each) for name, each in given.items()}, title)
 
 
 def explore(**settings) -> Explorer:
@@ -146,8 +129,7 @@ def explore(**settings) -> Explorer:
     return Explorer(settings)
 
 
-def as_trace(thing: object) -> Trace:
-    """Return the trace of a simulated step, a path or a trace itself; TypeError if it has none."""
+def _trace(thing: object) -> Trace:
     if isinstance(thing, Trace):
         return thing
     if isinstance(thing, Simulated):

@@ -36,7 +36,8 @@ def test_a_lesson_is_read_and_predicted(site, page):
 
 def test_a_level_is_played_and_a_slider_moved(site, page):
     page.goto(site[0] + "play.html#level=one")
-    page.get_by_text("Finish it", exact=True).click()
+    for _ in range(8):
+        page.locator(".play-move:not(.play-not)").click()
     page.get_by_text("placed 8 of 8").wait_for()
     page.goto(site[0] + "explore.html")
     page.locator("#view canvas").first.wait_for()

@@ -1,16 +1,15 @@
 """The timeline and the game in Chromium: as pages of their own, and in JupyterLab."""
 
-import random
 from pathlib import Path
 
 import pytest
 
 from helpers.play import LEVELS
-from helpers.play.widget import HERE, html, state
+from helpers.play.widget import HERE, html
 from helpers.schedules import Schedule, one_f_one_b
 from helpers.schedules.schedule import read_action
 from helpers.simulate import Costs, simulate
-from helpers.timeline import explore, timeline
+from helpers.timeline import timeline
 from helpers.timeline.packed import module
 from helpers.trace import Event, Trace
 from helpers.trace.examples import pipeline
@@ -21,7 +20,7 @@ WAIT = "Rank 1 waits for rank 0, which has yet to compute what F0 needs (1 s)."
 TRACE = simulate(one_f_one_b(2, 3), Costs(activation_bytes=1e6)).trace
 SAME = "document.querySelector('canvas').toDataURL() === before"
 CELLS = [
-    "from helpers.play import play\nfrom helpers.timeline import explore, timeline",
+    "from helpers.play import play\nfrom helpers.timeline import timeline",
     "shown = explore(ranks=2, micro_batches=2)\nshown",
     "game = play('one')\ngame",
 ]
@@ -82,23 +81,19 @@ def test_keys_say_what_they_find_and_zoom_and_the_wheel_and_a_drag_move(opened):
     page.keyboard.press("Escape")
     assert said.inner_text() == ""
     page.evaluate("before = document.querySelector('canvas').toDataURL()")
-    for away, back in (("+", "0"), ("wheel", "0"), ("drag", "double")):
+
+    def drag():
+        page.keyboard.press("+")
+        page.mouse.down()
+        page.mouse.move(300, 50, steps=4)
+        page.mouse.up()
+
+    for zoom in (lambda: page.keyboard.press("+"), lambda: page.mouse.wheel(0, -400), drag):
         point(page, 0, 4)
-        if away == "wheel":
-            page.mouse.wheel(0, -400)
-        elif away == "drag":
-            page.keyboard.press("+")
-            page.mouse.down()
-            page.mouse.move(300, 50, steps=4)
-            page.mouse.up()
-        else:
-            page.keyboard.press(away)
+        zoom()
         page.wait_for_function(f"!({SAME})")
         page.mouse.move(5, 5)
-        if back == "double":
-            canvas.dblclick(position={"x": 5, "y": 5})
-        else:
-            page.keyboard.press(back)
+        canvas.dblclick(position={"x": 5, "y": 5})
         page.wait_for_function(SAME)
 
 
@@ -113,9 +108,9 @@ def page_of(name):
 def test_axe_finds_nothing_on_either_theme(opened, axe, name, theme, width):  # noqa: F811
     page = opened(page_of(name), theme, width)
     if name in ("cap", "v"):
-        page.get_by_text("Finish it", exact=True).click()
-        page.locator(".play-lane button").first.click()
-        page.get_by_text("Coach", exact=True).click()
+        for _ in range(6):
+            page.locator(".play-move:not(.play-not)").last.click()
+        page.locator(".play-not").first.click()  # refused
     page.evaluate(axe)
     assert page.evaluate(VIOLATIONS) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -126,81 +121,61 @@ def test_axe_finds_nothing_on_either_theme(opened, axe, name, theme, width):  # 
 # --- the game ------------------------------------------------------------------------------------
 
 
+PLAYED = """(level, count, seed) => {  // a hand of legal moves, at random
+    let board = new Board(level);
+    for (; count && board.ready.length; count--) {
+        seed = (seed * 1103515245 + 12345) % 2 ** 31;
+        board = board.with(board.ready[(seed >> 8) % board.ready.length][1]);
+    }
+    return board;
+}"""
+FOLLOWED = """board => {
+    for (let turn = 0; turn < 200; turn++) {
+        const { words, move, slip } = coached(board), kept = (name) => name !== slip;
+        if (board.complete && !slip) return board.seconds;
+        if (!words.includes(board.short(move ?? slip))) throw new Error(words);
+        board = move ? board.with(move)
+            : Board.of(board.level, board.orders.map((order) => order.filter(kept)));
+    }
+    return Infinity;
+}"""
+
+
 @pytest.fixture(scope="module")
 def rules(browser):
-    """A page that has the game's rules: rules("board => …", level id, orders)."""
+    """What a function returns of a board: rules("board => …", level, moves, seed)."""
     page = browser.new_page()
-    page.add_script_tag(
-        type="module",
-        content=module(HERE / "play.js") + "Object.assign(window, {Board, coached, finished});",
-    )
-    page.wait_for_function("window.Board")
-    levels = {level["id"]: level for level in state()["levels"]}
+    shown = "Object.assign(window, {Board, coached});"
+    page.add_script_tag(type="module", content=module(HERE / "play.js") + shown)
+    page.wait_for_function("() => Boolean(window.Board)")
 
-    def asked(function, level, orders):
-        call = f"([level, orders]) => ({function})(Board.of(level, orders))"
-        return page.evaluate(call, [levels[level], orders])
+    def asked(function, level, moves, seed=1):
+        call = f"([level, moves, seed]) => ({function})(({PLAYED})(level, moves, seed))"
+        return page.evaluate(call, [level.as_data(), moves, seed])
 
     yield asked
     page.close()
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.id)
-def test_times_and_refusals_are_those_of_the_simulator(rules, level):
-    """A hand of legal moves at random: each plan can be simulated, and takes the same time."""
-    rng, orders = random.Random(level.id), [[] for _ in range(level.best().size)]
-    for _ in range(12):
-        ready = rules("board => board.ready.map(([, name]) => name)", level.id, orders)
-        if not ready:
-            break
-        name = rng.choice(ready)
-        orders[level.places[read_action(name).stage]].append(name)
-    seconds, times, kept = rules(
-        "board => [board.seconds, [...board.placed].map(([name, one]) => "
-        "[name, one.start, one.end]),"
-        " board.orders.map((_, rank) => board.kept(rank))]",
-        level.id,
-        orders,
-    )
-    plan = [list(map(read_action, order)) for order in orders]
-    done = simulate(
-        Schedule("by hand", plan, level.places, level.micro_batches), level.costs(), proven=True
-    )
-    assert level.seconds(done) == pytest.approx(seconds)
-    assert all(most <= (level.cap or 99) for most in done.peak_memory)
-    assert kept == [done.memory(rank)[-1][1] if row else 0 for rank, row in enumerate(orders)]
-    expected = {}
-    for row, starts, ends in zip(plan, done.times.starts, done.times.ends, strict=True):
-        expected |= {str(a): [start, end] for a, start, end in zip(row, starts, ends, strict=True)}
-    assert {name: span for name, *span in times} == pytest.approx(expected)
+def test_times_and_memory_are_those_of_the_simulator(rules, level):
+    for seed in range(3):
+        board = "b => [b.orders, b.seconds, [...b.placed].map(([name, one]) => [name, one.start])]"
+        orders, seconds, starts = rules(board, level, 5 + 20 * seed, seed)
+        plan = [list(map(read_action, order)) for order in orders]
+        made = Schedule("by hand", plan, level.places, level.micro_batches)
+        done = simulate(made, level.costs(), proven=True)
+        assert level.seconds(done) == pytest.approx(seconds)
+        assert max(done.peak_memory) <= (level.cap or 99)
+        rows = zip(plan, done.times.starts, strict=True)
+        expected = [(str(a), start) for row in rows for a, start in zip(*row, strict=True)]
+        assert dict(starts) == pytest.approx(dict(expected))
 
 
-@pytest.mark.parametrize("begun", [0, 5])
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.id)
-def test_who_follows_the_coach_from_anywhere_wins(rules, level, begun):
-    """begun: moves of one's own, at random, before the coach's first word."""
-    rng, orders = random.Random(level.id), [[] for _ in range(level.best().size)]
-    for _ in range(begun):
-        ready = rules("board => board.ready.map(([, name]) => name)", level.id, orders)
-        name = rng.choice(ready) if ready else None
-        if name:
-            orders[level.places[read_action(name).stage]].append(name)
-    seconds, par, turns = rules(
-        """board => {
-            let turns = 0;
-            for (; turns < 200; turns++) {
-                const { words, move, slip } = coached(board);
-                if (board.complete && !slip) break;
-                if (!words.includes(board.short(move ?? slip))) throw new Error(words);
-                const without = board.orders.map((order) => order.filter((name) => name !== slip));
-                board = move ? board.with(move) : Board.of(board.level, without);
-            }
-            return [board.complete ? board.seconds : Infinity, board.level.par, turns];
-        }""",
-        level.id,
-        orders,
-    )
-    assert seconds <= par + 1e-9 and turns < 200
+def test_who_follows_the_coach_from_anywhere_wins(rules, level):
+    for moves in (0, 8):
+        assert rules(FOLLOWED, level, moves) <= level.par + 1e-9
 
 
 def test_a_level_is_won_by_keyboard_and_stays_won(opened):
@@ -246,9 +221,9 @@ def test_a_full_rank_a_box_that_is_taken_back_and_the_help_of_the_coach(opened):
     assert boxes.count() == 2 and "F0 of rank 0 is taken back" in said.inner_text()
     page.get_by_text("Undo", exact=True).click()
     assert boxes.count() == 4
-    page.get_by_text("Finish it", exact=True).click()
-    assert boxes.count() == 36 and "by the coach" in said.inner_text()
-    assert "✓" not in page.locator("select").inner_text()
+    page.get_by_text("Coach", exact=True).click()
+    assert said.inner_text() == "Rank 2 has one thing to do: F0."
+    assert page.locator(".play-best").get_attribute("data-name") == "2F0"
 
 
 # --- in a notebook -------------------------------------------------------------------------------
@@ -267,20 +242,12 @@ def test_in_jupyterlab_a_slider_simulates_a_plan_reaches_python_and_keys_stay(la
         for key in ("d", "d", "Escape", "m"):  # shortcuts of the notebook
             page.keyboard.press(key)
     assert page.locator(".jp-Notebook .jp-Cell").count() == len(CELLS)
-    page.get_by_text("Finish it", exact=True).click()
-    page.locator(".play-said", has_text="8 s, by the coach").wait_for()
+    for _ in range(8):  # what can be done is only ever one thing
+        page.locator(".play-move:not(.play-not)").click()
+    page.locator(".play-said", has_text="Done: 8 s. That's par").wait_for()
     page.evaluate("jupyterapp.commands.execute('notebook:insert-cell-below')")
-    page.locator(".jp-Cell.jp-mod-active .cm-content").fill(
-        "print(game.schedule, shown.trace.ranks)"
-    )
+    page.locator(".jp-Cell.jp-mod-active .cm-content").fill("print(game.schedule, shown.title)")
     page.evaluate("jupyterapp.commands.execute('notebook:run-cell')")
     page.locator(".jp-OutputArea", has_text="rank 0: F0 B0").last.wait_for()
     assert lab.errors(page) == []
     lab.screenshot(page, "widgets")
-
-
-def test_the_page_of_sliders_that_is_saved_is_a_timeline(opened):
-    page = opened(explore(ranks=2).html())
-    assert (
-        page.locator("input").count() == 0 and "1F1B: 2 ranks" in page.locator("body").inner_text()
-    )

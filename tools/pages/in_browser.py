@@ -27,7 +27,7 @@ def explore(question: dict) -> dict:
     from helpers.timeline.packed import packed
     from helpers.timeline.sliders import SLIDERS, START, controls, simulated
 
-    values = {"schedule": list(SCHEDULES)} | {name: each[1] for name, each in SLIDERS.items()}
+    values = {"schedule": list(SCHEDULES)} | {name: each[2] for name, each in SLIDERS.items()}
     settings = START | question.get("settings", {})
     try:
         settings = settings_of(question.get("hash", ""), settings, values)
