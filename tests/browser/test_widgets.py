@@ -222,8 +222,8 @@ def test_a_full_rank_a_box_that_is_taken_back_and_the_help_of_the_coach(opened):
     page.get_by_text("Undo", exact=True).click()
     assert boxes.count() == 4
     page.get_by_text("Coach", exact=True).click()
-    assert said.inner_text() == "Rank 2 has one thing to do: F0."
-    assert page.locator(".play-best").get_attribute("data-name") == "2F0"
+    assert said.inner_text() == "Rank 1 has one thing to do: F1."
+    assert page.locator(".play-best").get_attribute("data-name") == "1F1"
 
 
 # --- in a notebook -------------------------------------------------------------------------------
