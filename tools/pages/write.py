@@ -81,6 +81,7 @@ def everything(root: Path) -> dict[str, bytes]:
         body = body.replace("@@CALLS@@", calls(root)) + NO_SCRIPT
         page = f"{name}.html"
         files[page] = framed(title, body, page, scripts=(f"{name}.js",)).encode()
+    files |= {f"imgs/{path.name}": path.read_bytes() for path in (root / "imgs").glob("*.svg")}
     others = vendored(root)
     if MATH in others:
         others[MATH] = only_used(others[MATH], [files[n] for n in files if n.endswith(".html")])
