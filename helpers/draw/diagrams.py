@@ -45,7 +45,7 @@ def table(
     colors: Colors = MappingProxyType({}),
     wide: float = 30,
     high: float = 24,
-    size: float = 12,
+    text: Callable[[object], str] = str,
 ) -> tuple[float, float]:
     """Draw colored cells from their upper left corner on; return their right and lower edge.
 
@@ -54,10 +54,10 @@ def table(
     """
     for r, row in enumerate(rows):
         for c, cell in enumerate(row):
-            text = str(cell)
-            color = colors(cell) if callable(colors) else colors.get(text, colors.get(text[:1]))
-            left, top = x + c * wide, y + r * high
-            box(ax, left, top, wide - GAP, high - GAP, color or BAND, text, size, bold=bool(color))
+            said = text(cell)
+            color = colors(cell) if callable(colors) else colors.get(said, colors.get(said[:1]))
+            place = x + c * wide, y + r * high, wide - GAP, high - GAP
+            box(ax, *place, color or BAND, said, bold=bool(color))
     return x + wide * max(map(len, rows)) - GAP, y + high * len(rows) - GAP
 
 
@@ -70,6 +70,7 @@ def cells(
     colors: Colors = MappingProxyType({}),
     wide: float = 64,
     high: float = 32,
+    text: Callable[[object], str] = str,
     alt: str = "",
 ) -> Picture:
     """Draw a table of colored cells: ``cells({"rank 0": ["F0", "B0"], "rank 1": ["F0", "B0"]})``.
@@ -79,7 +80,7 @@ def cells(
         title: what was found.
         columns: the words above the columns.
         colors: of a cell by its text, or else its first letter; or a function of the cell.
-        wide, high: pixels of a cell.
+        wide, high: pixels of a cell. text: returns a cell in words.
         alt: the picture in words; without, its cells are read out.
 
     Raises:
@@ -98,12 +99,10 @@ def cells(
             write(ax, x + (c + 0.5) * wide - 1, top - 12, str(column), 12, MUTED, "center")
         for r, (label, _) in enumerate(each):
             write(ax, x - 8, top + high * (r + 0.5) - 1, label, 12, MUTED, "right")
-        right, _ = table(ax, x, top, [row for _, row in each], colors, wide, high)
+        right, _ = table(ax, x, top, [row for _, row in each], colors, wide, high, text)
         x = max(right, x + width_of(name, 13, True)) + 30
-        read = "; ".join(
-            f"{label}{': ' * bool(label)}{', '.join(map(str, row))}" for label, row in each
-        )
-        said.append(f"{name}{': ' * bool(name)}{read}.")
+        read = [f"{label}{': ' * bool(label)}{', '.join(map(text, row))}" for label, row in each]
+        said.append(f"{name}{': ' * bool(name)}{'; '.join(read)}.")
     ax.alt = alt or " ".join([*([f"{title}."] if title else []), *said])
     return ax
 
@@ -140,32 +139,22 @@ def grid(
         ValueError: without a number.
     """
     panels = values if isinstance(values, Mapping) else {"": values}
-    numbers = [v for each in panels.values() for row in each for v in row]
+    numbers = [v for table in panels.values() for row in table for v in row]
     if not numbers:
         raise ValueError("grid() needs at least one number: grid([[1, 2], [3, 4]])")
     most = max((v for v in numbers if isfinite(v)), default=0) or 1
-    room = (WIDE - 2 * PAD) / len(panels)
-    across = max(len(row) for each in panels.values() for row in each)
-    label = width_of(f"{rows} {max(map(len, panels.values()))}") + 12
-    wide, top = min(58.0, (room - label - 16) / across), 54 if any(panels) else 44
-    ax = canvas(top + 34 * max(map(len, panels.values())), title)
-    said = [f"{title}."] if title else []
-    for number, (name, each) in enumerate(panels.items()):
-        left = number * room + label
-        write(ax, left, top - 46, name, 13, bold=True)
-        write(ax, left + wide * len(each[0]) / 2, top - 28, columns, 11, MUTED, "center")
-        for c in range(max(map(len, each))):
-            write(ax, left + (c + 0.5) * wide - 1, top - 11, str(c), 12, MUTED, "center")
-        for r, row in enumerate(each):
-            write(ax, left - 8, top + 34 * r + 16, f"{rows} {r}", 12, at="right")
-            for c, value in enumerate(row):
-                share = max(value, 0) / most if isfinite(value) else 0
-                place = left + c * wide, top + 34 * r, wide - GAP, 32
-                box(ax, *place, BLUE, text(value), 12, alpha=0.06 + 0.94 * share)
-        read = (f"{rows} {r}: {', '.join(map(text, row))}" for r, row in enumerate(each))
-        said.append(f"{name}{': ' * bool(name)}{'; '.join(read)}.")
-    ax.alt = " ".join(said)
-    return ax
+    across = max(len(row) for table in panels.values() for row in table)
+    wide = min(58.0, ((WIDE - 2 * PAD) / len(panels) - 110) / across)
+    tables = {
+        name: {f"{rows} {r}": row for r, row in enumerate(table)} for name, table in panels.items()
+    }
+    heads = [f"{columns} {c}" if wide > width_of(f"{columns} {c} ") else c for c in range(across)]
+
+    def shade(value: float) -> str:
+        share = max(value, 0) / most if isfinite(value) else 0
+        return f"{BLUE}{round(15 + 240 * share):02x}"
+
+    return cells(tables, title, columns=heads, colors=shade, wide=wide, text=text)
 
 
 def ring_steps(ranks: int) -> list[tuple[str, list[list[int]], list[int]]]:

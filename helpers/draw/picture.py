@@ -61,6 +61,7 @@ STYLE = {
     **{"axes.spines.top": False, "axes.spines.right": False},
 }
 styled = matplotlib.rc_context(STYLE)  # a decorator: the function draws in this style
+TENTH = re.compile(r"(\d\.\d)\d+")
 HATCHING = {"facecolor": BAND, "edgecolor": WAIT, "hatch": "//////", "lw": 0}
 
 
@@ -75,6 +76,11 @@ class Picture(Axes):
     alt = ""
     page: Affine2D
     late: Callable[["Picture"], None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Picture: {self.alt}>"
+
+    __str__ = __repr__  # what a terminal is told
 
     @styled
     def _written(self, kind: str, **options) -> bytes:
@@ -92,7 +98,7 @@ class Picture(Axes):
         svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
         svg = re.sub(r"\s*\n\s*", " ", svg[svg.index("<svg") :].strip()).replace("> <", "><")
         # A tenth of a point will do, in attributes only: labels have digits, too.
-        svg = re.sub(r' (?:d|x|y|transform)="[^"]*"', _shorter, svg)
+        svg = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda m: TENTH.sub(r"\1", m[0]), svg)
         svg = re.sub(r' transform="rotate\(-?0 [^)]*\)"|font-family: [^;"]*;? ?', "", svg)
         for part, light in LIGHT.items():
             both = f"light-dark({light.lower()}, {DARK[part].lower()})"
@@ -155,10 +161,6 @@ class Picture(Axes):
         png = base64.b64encode(self.png()).decode()
         data = {"image/png": png, PICTURE: {"svg": packed}, "text/plain": self.alt}
         return data, {"image/png": {"alt": self.alt, "width": self.wide}}
-
-
-def _shorter(found: re.Match) -> str:
-    return re.sub(r"(\d\.\d)\d+", r"\1", found[0])
 
 
 @styled
@@ -248,12 +250,12 @@ def box(ax: Picture, x, y, wide, high, color, text="", size=12.0, bold=False, **
         write(ax, x + wide / 2, y + high / 2, text, size, ink, "center", bold, behind=behind)
 
 
-def arrow(ax: Picture, start, end, color: str = INK, width: float = 1.2, bend: float = 0.0) -> None:
-    """Draw an arrow between two points of the data; bend it to one side."""
+def arrow(ax: Picture, start, end, color: str = INK, width: float = 1.2) -> None:
+    """Draw an arrow between two points of the data."""
     head = 0.2 + 0.1 * width
     style = f"-|>,head_length={2 * head},head_width={head}"
-    look = {"color": color, "lw": width * PT, "connectionstyle": f"arc3,rad={bend}"}
-    look |= {"arrowstyle": style, "shrinkA": 0, "shrinkB": 0, "clip_on": False}
+    look = {"color": color, "lw": width * PT, "arrowstyle": style, "clip_on": False}
+    look |= {"shrinkA": 0, "shrinkB": 0}
     ax.annotate("", end, start, arrowprops=look, annotation_clip=False)
 
 
@@ -293,15 +295,9 @@ def _legend_rows(entries: Iterable[tuple[str, str, str]], wide: float) -> list[l
     return [row for row in rows if row]
 
 
-@lru_cache
-def _font(bold: bool):
-    found = font_manager.findfont(f"{FONT}:bold" if bold else FONT)
-    return font_manager.get_font(found)
-
-
 @lru_cache(4096)
 def _advance(letter: str, bold: bool) -> float:
-    font = _font(bold)
+    font = font_manager.get_font(font_manager.findfont(f"{FONT}:bold" if bold else FONT))
     font.set_size(100, 72)
     return font.load_char(ord(letter)).linearHoriAdvance / 65536 / 100
 

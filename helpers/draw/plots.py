@@ -325,33 +325,22 @@ def points(
 
 
 def _name_points(ax: Picture, found: Mapping[str, Point]) -> None:
-    """Write each name beside its point, where it covers no other point, bar or name."""
+    """Write each name beside its point, or above or below where it would cover another's."""
     ax.get_xlim(), ax.get_ylim()  # which end the scaling
-
-    def pixels(at: float, value: float) -> tuple[float, float]:
-        return to_page(ax, *ax.transData.transform((at, value)))
-
-    middle = {name: pixels(p.at, mean(p.values)) for name, p in found.items()}
-    taken = [
-        (pixels(p.at, 1)[0] - 6, pixels(p.at, max(p.values))[1] - 4, pixels(p.at, 1)[0] + 6,
-         pixels(p.at, min(p.values))[1] + 4) for p in found.values()
-    ]  # fmt: skip
-    low, high = to_page(ax, *ax.bbox.p0)[0], WIDE - 2
-    for name, (x, y) in sorted(middle.items(), key=lambda item: item[1][1]):
+    middle = [(p.at, mean(p.values)) for p in found.values()]
+    pixels = [to_page(ax, *place) for place in ax.transData.transform(middle).tolist()]
+    taken = [(x - 6, y, x + 6, y) for x, y in pixels]
+    for name, (x, y) in sorted(zip(found, pixels, strict=True), key=lambda each: each[1][1]):
         wide = width_of(name)
-        lefts = [x + 11, x - 11 - wide]
-        places = [(left, y + 15 * n) for n in (0, -1, 1, -2, 2, -3, 3) for left in lefts]
-        inside = [(at, v, at + wide, v) for at, v in places if low <= at and at + wide <= high]
-        areas = [
-            (a, v - 7.5, b, w + 7.5) for a, v, b, w in inside or [(x + 11, y, x + 11 + wide, y)]
-        ]
-        area = next((a for a in areas if not any(_touch(a, other) for other in taken)), areas[0])
-        taken.append(area)
-        write(ax, area[0], (area[1] + area[3]) / 2, name, 12, page=True, behind=CARD)
+        left = x + 11 if x + 11 + wide < ax.wide else x - 11 - wide
+        rows = [(left, y + 15 * n, left + wide, y + 15 * n) for n in (0, -1, 1, -2, 2, -3, 3)]
+        row = next((row for row in rows if not any(_touch(row, t) for t in taken)), rows[0])
+        taken.append(row)
+        write(ax, *row[:2], name, 12, page=True, behind=CARD)
 
 
 def _touch(a: tuple, b: tuple) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+    return a[0] < b[2] and b[0] < a[2] and abs(a[1] - b[1]) < 14
 
 
 @styled
@@ -383,82 +372,50 @@ def bars(
             if not (math.isfinite(size) and size >= 0):
                 raise ValueError(f"{part} of {name or 'the bar'} is {size}: a bar shows 0 or more")
     parts = list(dict.fromkeys(part for row in rows.values() for part, size in row.items() if size))
-    longest = max([*(sum(row.values()) for row in rows.values()), limit or 0]) or 1.0
+    totals = {name: sum(row.values()) for name, row in rows.items()}
     left = PAD + max(map(width_of, rows)) + (10 if any(rows) else 0)
-    right = PAD + 14 + max(width_of(text(sum(row.values())), 12, True) for row in rows.values())
-    scale = (WIDE - left - right) / longest
+    right = PAD + 14 + max(width_of(text(total), 12, True) for total in totals.values())
+    scale = (WIDE - left - right) / (max(*totals.values(), limit or 0) or 1.0)
     key = [(CAUSES.get(part, UNKNOWN), str(n), part) for n, part in enumerate(parts, 1)]
-    keys = legend_height(key)
-    narrow = {name: _narrow(row, parts, text, scale, longest) for name, row in rows.items()}
-    tall = sum(38 + 15 * bool(above) for above in narrow.values())
-    below = keys + 10 + (14 if limit is not None else 0)
-    ax = canvas(tall, title, around=(6, right, below, left))
-    y, said = 0.0, []
-    for name, row in rows.items():
-        y += 15 * bool(narrow[name])
-        _bar(ax, name, row, parts, text, (y, scale, left))
-        _above(ax, narrow[name], y - 9, WIDE - left - PAD)
-        total, edge = sum(row.values()), (limit or 0) * scale
+    below = legend_height(key) + 10 + (14 if limit is not None else 0)
+    ax = canvas(53 * len(rows), title, around=(0, right, below, left))
+    said = [f"Bars. {title}." if title else "Bars."]
+    for number, (name, row) in enumerate(rows.items()):
+        y, total, end = 53 * number + 15, totals[name], totals[name] * scale
+        write(ax, PAD - left, y + 13, name, 12)
+        _bar(ax, row, parts, text, (y, scale, WIDE - left - PAD))
         over = limit is not None and total > limit
         if over:
-            frame = {"edgecolor": VERMILLION, "lw": 3 * PT, "zorder": 3}
-            boxes(ax, [(edge, total * scale - edge)], [(y - 2, 30)], "none", **frame)
-        end = total * scale
-        crossed = limit is not None and end - 4 < edge < end + width_of(text(total), 12, True) + 12
-        ink = VERMILLION if over else INK
-        write(ax, (edge if crossed else end) + 6, y + 13, text(total), 12, ink, bold=True)
-        y += 38
-        shares = [
-            f"{part} {percent(size / total)}" for part, size in row.items() if size > total / 50
-        ]
+            frame, edge = {"edgecolor": VERMILLION, "lw": 3 * PT, "zorder": 3}, limit * scale
+            boxes(ax, [(edge, end - edge)], [(y - 2, 30)], "none", **frame)
+        write(ax, end + 6, y + 13, text(total), 12, VERMILLION if over else INK, bold=True)
+        shares = [f"{p} {percent(size / total)}" for p, size in row.items() if size > total / 50]
         more = f", more than the {text(limit)} there are" if over else ""
-        causes = f"; {listed(shares)}" if shares else ""
-        said.append(f"{name or 'In all'}: {text(total)}{more}{causes}.")
+        said.append(f"{name or 'In all'}: {text(total)}{more}; {listed(shares or ['nothing'])}.")
     if limit is not None:
-        ax.vlines(limit * scale, -6, tall - 8, color=INK, lw=2 * PT, ls=DASHES[1], clip_on=False)
-        words = f"{limit_name} {text(limit)}"
-        half = width_of(words, 11) / 2
-        at = min(limit * scale, WIDE - left - PAD - half)
-        write(ax, at, tall + 1, words, 11, MUTED, "center")
-    legend(ax, key, ax.high - keys - 6)
-    ax.alt = " ".join(["Bars.", *([f"{title}."] if title else []), *said])
+        bottom, words = 53 * len(rows), f"{limit_name} {text(limit)}"
+        ax.vlines(limit * scale, 8, bottom - 8, color=INK, lw=2 * PT, ls=DASHES[1], clip_on=False)
+        at = min(limit * scale, WIDE - left - PAD - width_of(words, 11) / 2)
+        write(ax, at, bottom + 1, words, 11, MUTED, "center")
+    legend(ax, key, ax.high - legend_height(key) - 6)
+    ax.alt = " ".join(said)
     return ax
 
 
-def _values(part: str, number: int, value: str) -> list[str]:
-    return [f"{part} {value}", f"{number}: {value}", str(number)]
-
-
-def _narrow(row, parts, text, scale: float, longest: float) -> list[tuple[float, str]]:
-    """Return the middle and the value of each part that has no room for it."""
-    x, found = 0.0, []
+def _bar(ax: Picture, row: Mapping[str, float], parts: list[str], text, place) -> None:
+    """Draw the parts of a bar; the values that find no room in them stand above."""
+    (y, scale, right), x, above = place, 0.0, []
     for number, part in enumerate(parts, 1):
-        size = row.get(part, 0.0)
-        value = f"{number}: {text(size)}"
-        if size > 0.004 * longest and width_of(value, 11) > size * scale - 8:
-            found.append(((x + size / 2) * scale, value))
-        x += size
-    return found
-
-
-def _bar(ax: Picture, name: str, row, parts, text, place) -> None:
-    y, scale, left = place
-    write(ax, PAD - left, y + 13, name, 12)
-    x = 0.0
-    for number, part in enumerate(parts, 1):
-        wide = row.get(part, 0.0) * scale
-        color = CAUSES.get(part, UNKNOWN)
-        words = _values(part, number, text(row.get(part, 0.0)))
-        inside = next((w for w in words if width_of(w, 11) <= wide - 8), "")
+        size, color = row.get(part, 0.0), CAUSES.get(part, UNKNOWN)
+        wide, value = size * scale, f"{number}: {text(size)}"
+        inside = [w for w in (f"{part} {text(size)}", value) if width_of(w, 11) <= wide - 8]
+        if wide > 0.004 * right and not inside:
+            above.append((x + wide / 2, value))
         if wide:
             edge = {} if color == HATCHED else {"edgecolor": CARD, "lw": 0.6}
-            box(ax, x, y, wide, 26, color, inside, 11, **edge)
+            box(ax, x, y, wide, 26, color, (inside or [str(number)])[0], 11, **edge)
         x += wide
-
-
-def _above(ax: Picture, values: list[tuple[float, str]], y: float, right: float) -> None:
-    """Write the values that find no room in their parts above them."""
-    apart = max((width_of(value, 10) for _, value in values), default=0) + 8
-    middles = spread([x for x, _ in values], apart, apart / 2, right - apart / 2)
-    for at, (_, value) in zip(middles, values, strict=True):
-        write(ax, at, y, value, 10, MUTED, "center")
+    apart = max((width_of(value, 10) for _, value in above), default=0) + 8
+    middles = spread([middle for middle, _ in above], apart, apart / 2, right - apart / 2)
+    for at, (_, value) in zip(middles, above, strict=True):
+        write(ax, at, y - 9, value, 10, MUTED, "center")

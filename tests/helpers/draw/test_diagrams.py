@@ -67,7 +67,7 @@ def test_a_cell_has_the_color_of_its_text_or_of_its_letter_or_of_a_function(widt
 
 
 def test_the_largest_count_is_the_darkest():
-    shares = [patch.get_alpha() for patch in grid(COUNTS).patches]
+    shares = [patch.get_facecolor()[3] for patch in grid(COUNTS).patches]
     assert len(shares) == 8 and shares.index(max(shares)) == 1 and len(set(shares[4:])) == 1
 
 
