@@ -5,7 +5,7 @@ from pathlib import Path
 import traitlets
 from anywidget import AnyWidget
 
-from helpers.draw import timeline as draw_trace  # `lanes` once it draws with matplotlib
+from helpers.draw import lanes
 from helpers.play.levels import LEVELS, level_of
 from helpers.record import note, noted
 from helpers.schedules import Schedule
@@ -53,7 +53,7 @@ class Play(Pictured, AnyWidget):
         plan = Schedule("by hand", half, level.places, level.micro_batches)
         trace = simulate(plan, level.costs(), proven=True).trace
         bare = Trace(trace.events, trace.meta)  # a level's memory has no bytes
-        return draw_trace(bare, f"{level.title}: a plan, half finished")
+        return lanes(bare, f"{level.title}: a plan, half finished")
 
     def _won(self, change) -> None:
         for key, seconds in change.new.items():

@@ -23,7 +23,7 @@ from helpers.trace import COLLECTIVES, LANES, Event, Trace, has_finished, matche
 from helpers.words import bytes_text, capital, percent, significant, time_unit
 
 HERE = Path(__file__).parent
-MOST_EVENTS, MOST_RANKS, MOST_LANES, MOST_ARROWS = 20_000, 512, 6, 400
+MOST_EVENTS, MOST_RANKS, MOST_LANES, MOST_ARROWS = 20_000, 256, 6, 400
 FACTS = ("stage", "micro_batch", "layer", "peer", "tag", "bytes", "tokens", "error")
 MARGIN = 8  # pixels between two ranks
 

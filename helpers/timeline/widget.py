@@ -7,7 +7,7 @@ from pathlib import Path
 import anywidget
 import traitlets
 
-from helpers.draw import compare as draw_traces  # `lanes` once it draws with matplotlib
+from helpers.draw import lanes
 from helpers.draw.themed import static
 from helpers.files import write_whole
 from helpers.simulate import Simulated
@@ -22,13 +22,12 @@ class Pictured:
     """A widget that brings its picture, for pages without a kernel; a built lesson has it alone."""
 
     def _repr_mimebundle_(self, **options) -> tuple[dict, dict]:
-        picture = self.picture()
-        words = {"text/html": picture._repr_html_(), "text/plain": picture.alt}
+        picture = self.picture()._repr_mimebundle_()
         if static():
-            return words, {}
+            return picture
         given = super()._repr_mimebundle_(**options)
         data, facts = given if isinstance(given, tuple) else (given, {})
-        return data | words, facts
+        return data | picture, facts
 
 
 class Timeline(Pictured, anywidget.AnyWidget):
@@ -52,7 +51,7 @@ class Timeline(Pictured, anywidget.AnyWidget):
 
     def picture(self):
         """Return the static picture of the same, as `helpers.draw` makes it."""
-        return draw_traces(self.traces, self._title or None)
+        return lanes(self.traces, self._title)
 
     def html(self, above: str = "", below: str = "") -> str:
         """Return the text of a page that needs no other file; above, below: more HTML for it."""

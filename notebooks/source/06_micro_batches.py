@@ -23,8 +23,7 @@ import sys
 import torch
 import torch.distributed as dist
 
-from helpers.draw import curves
-from helpers.draw.pipelines import kept
+from helpers.draw import curves, lanes
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_orders
 from helpers.lesson.scripts import distances, train_script
@@ -259,18 +258,19 @@ predict(
 # Try it on paper before you look: four rows, and 33 little squares in each.
 
 # %%
-pair = {each.name: simulate(each).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
+costs = Costs(activation_bytes=one)
+pair = {each.name: simulate(each, costs).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
 
 # %% jupyter={"source_hidden": true}
-show(kept(pair, "Same work, same 33 s, and half the activations or less"))
+show(lanes(pair, "Same work, same 33 s, and half the activations or less"))
 reveal("micro_batches-3")
 
 # %% [markdown]
-# The order on the right is **1F1B**: one forward, one backward. The trick is to run a backward as
+# The lower order is **1F1B**: one forward, one backward. The trick is to run a backward as
 # soon as one is ready, because a backward *frees* memory and a forward takes it. So its picture has
 # three phases, and we'll use their names from here on: the **warm-up**, in which the pipeline
-# fills; the **steady state**, in which each rank alternates and the stack of bars below it stops
-# growing; and the **cool-down**, in which the last backwards drain.
+# fills; the **steady state**, in which each rank alternates and its memory, the gray strip below
+# it, stops growing; and the **cool-down**, in which the last backwards drain.
 #
 # How high does it get? From the start of its forward on rank $r$ to the end of its backward there,
 # a micro-batch passes $p - r$ ranks forward and the same ranks backward, which takes at least

@@ -3,7 +3,6 @@
 import ast
 import base64
 import inspect
-import itertools
 import json
 import re
 import struct
@@ -16,7 +15,7 @@ from urllib.parse import urlencode
 
 import nbformat
 
-from helpers.draw.themed import PICTURE, STEPS
+from helpers.draw.themed import PICTURE
 from helpers.lesson.asked import ID, Number, UnknownQuestion, answers_of
 from helpers.lesson.shown import PREDICT, REVEAL
 from helpers.syllabus import LESSONS
@@ -179,14 +178,6 @@ def _picture(output, lesson: Lesson) -> str:
         lesson.files[f"{name}.png"] = data
     source = next(reversed(lesson.files))
     image = f'<img loading="lazy" src="{source}" {size} alt="{escape(facts.get("alt", ""))}">'
-    if STEPS in output.data:
-        series, number = [], itertools.count()
-        for each, frames in output.data[STEPS]["series"]:
-            files = {f"{name}-{next(number)}.svg": frame for frame in frames}
-            lesson.files |= {file: _unpacked(frame["svg"]) for file, frame in files.items()}
-            series.append([each, [[file, frame["alt"]] for file, frame in files.items()]])
-        steps = escape(json.dumps({"step": output.data[STEPS]["step"], "series": series}))
-        return f'<div class="picture steps" data-steps="{steps}">{image}</div>'
     return f'<div class="picture">{image}</div>'
 
 

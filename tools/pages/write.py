@@ -16,6 +16,8 @@ from helpers.grade.student import student_edition
 from helpers.grade.tracked import MARKER as STUDENT
 from helpers.play.widget import HERE as PLAY
 from helpers.play.widget import state
+from helpers.schedules import one_f_one_b
+from helpers.simulate import simulate
 from helpers.timeline.packed import HERE as TIMELINE
 from helpers.timeline.packed import module, style
 from pages.engine import archive, unsolved
@@ -82,6 +84,7 @@ def everything(root: Path) -> dict[str, bytes]:
         body = body.replace("@@CALLS@@", calls(root)) + NO_SCRIPT
         page = f"{name}.html"
         files[page] = framed(title, body, page, scripts=(f"{name}.js",)).encode()
+    files |= {f"imgs/{path.name}": path.read_bytes() for path in (root / "imgs").glob("*.svg")}
     others = vendored(root)
     if MATH in others:
         others[MATH] = only_used(others[MATH], [files[n] for n in files if n.endswith(".html")])
@@ -139,15 +142,16 @@ def addresses(pages: dict[str, bytes]) -> dict[str, bytes]:
     robots = "User-agent: *\nAllow: /\n"
     if not SITE:
         return {"robots.txt": robots.encode()}
-    from figures import three_ways  # draws with matplotlib
+    from helpers.draw import lanes  # draws with matplotlib
 
+    card = lanes(simulate(one_f_one_b(4, 8)).trace, "A plan: read it, simulate it, run it")
     found = [re.search(b'<link rel="canonical" href="(.*?)"', data) for data in pages.values()]
     urls = "".join(f"<url><loc>{each[1].decode()}</loc></url>\n" for each in found if each)
     space = "http://www.sitemaps.org/schemas/sitemap/0.9"
     return {
         "robots.txt": f"{robots}Sitemap: {SITE}/sitemap.xml\n".encode(),
         "sitemap.xml": f'<urlset xmlns="{space}">\n{urls}</urlset>\n'.encode(),
-        "card.png": three_ways("light").png(),
+        "card.png": card.png(),
     }
 
 

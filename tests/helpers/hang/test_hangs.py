@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.draw.waits import who_waits
+from helpers.draw import who_waits
 from helpers.hang.diagnosis import diagnose
 from helpers.hang.log import Standing
 from helpers.hang.operation import Operation

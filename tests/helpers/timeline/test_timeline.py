@@ -99,7 +99,7 @@ def too_many(ranks, events):
     "make, words",
     [
         (lambda: too_many(8, MOST_EVENTS + 1), "20,001 events are too many"),
-        (lambda: too_many(10_000, 10_000), "10,000 ranks are too many for a page, which draws 512"),
+        (lambda: too_many(10_000, 10_000), "10,000 ranks are too many for a page, which draws 256"),
         (lambda: {}, "needs at least one trace"),
         (lambda: Trace([Event(0, "F", 0, INF)]), "both must be numbers"),
         (lambda: Trace([Event(0, "F", NAN, 1)]), "both must be numbers"),

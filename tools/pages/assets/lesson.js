@@ -95,32 +95,3 @@ for (const code of article.querySelectorAll("pre.code")) {
   holder.append(code, button);
 }
 addEventListener("beforeprint", () => article.querySelectorAll("details").forEach((one) => { one.open = true; }));
-
-// Pictures to step through.
-for (const place of document.querySelectorAll("[data-steps]")) {
-  const all = JSON.parse(place.dataset.steps), series = new Map(all.series), image = place.querySelector("img");
-  const bar = document.createElement("nav"), choice = document.createElement("select");
-  const at = document.createElement("input"), said = document.createElement("span");
-  for (const name of series.keys()) choice.add(new Option(name));
-  Object.assign(at, { type: "range", min: 0, value: 0, ariaLabel: all.step });
-  at.hidden = said.hidden = all.series.every(([, frames]) => frames.length === 1);
-  choice.ariaLabel = "which series";
-  said.setAttribute("role", "status");
-  const show = () => {
-    const frames = series.get(choice.value);
-    at.max = frames.length - 1;
-    [image.src, image.alt] = frames[at.value];
-    at.disabled = frames.length === 1;
-    said.textContent = all.step === "step" ? `step ${at.value} of ${at.max}` : `${all.step}: ${at.value}`;
-  };
-  at.addEventListener("input", show);
-  choice.addEventListener("change", show);
-  bar.ariaLabel = "steps";
-  bar.append(choice, at, said);
-  place.prepend(bar);
-  for (const [name, frames] of all.series) { // begins with the picture that the lesson shows
-    const first = frames.findIndex(([, alt]) => alt === image.alt);
-    if (first >= 0) [choice.value, at.max, at.value] = [name, first, first];
-  }
-  show();
-}
