@@ -48,7 +48,7 @@ from helpers.files import write_whole
 
 WIDE = 900  # pixels: a notebook's width
 PAD = 14  # pixels between the edge and what is drawn
-COLORS = 48  # of a PNG
+COLORS, DENSE = 32, 1.5  # of a PNG: its colors, its pixels for each of a page
 PT = 0.75  # of a pixel, as a figure has 96 to the inch
 FONT = "DejaVu Sans"  # wider than those of `FONTS`, so what fits here fits on a page
 STYLE = {
@@ -115,11 +115,16 @@ class Picture(Axes):
         """Return the bytes of a PNG file, for light pages; a drawing needs few colors."""
         from PIL import Image
 
-        size, data = (2 * self.wide, 2 * self.high), self._written("rgba", dpi=192)
+        data, wide = self._written("rgba", dpi=96 * DENSE), int(self.wide * DENSE)
+        size = wide, len(data) // (4 * wide)
         drawn = Image.frombytes("RGBA", size, data).convert("RGB")
-        often = sorted(drawn.getcolors(size[0] * size[1]), reverse=True)[:COLORS]
+        kept: list[tuple] = []  # the most frequent ones, but no two that are nearly one
+        for _, color in sorted(drawn.getcolors(len(data)), reverse=True):
+            near = (max(abs(a - b) for a, b in zip(color, k, strict=True)) < 9 for k in kept)
+            if len(kept) < COLORS and not any(near):
+                kept.append(color)
         few = Image.new("P", (1, 1))
-        few.putpalette([value for _, color in often for value in color])
+        few.putpalette([value for color in kept for value in color])
         file = io.BytesIO()
         drawn.quantize(palette=few, dither=Image.Dither.NONE).save(file, "png")
         return file.getvalue()

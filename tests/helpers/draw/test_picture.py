@@ -78,8 +78,8 @@ def test_a_lesson_that_is_built_has_a_png_of_few_colors_and_what_the_site_needs(
     assert "text/html" not in data, "GitHub shows no picture inside of HTML"
     assert facts == {"image/png": {"alt": ALT, "width": 128}}
     image = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
-    assert image.size == (256, 176) and len(image.getcolors()) <= 48
-    assert image.convert("RGB").getpixel((68, 68)) == pytest.approx((0, 0x72, 0xB2), abs=8)
+    assert image.size == (192, 132) and len(image.getcolors()) <= 32
+    assert image.convert("RGB").getpixel((51, 51)) == pytest.approx((0, 0x72, 0xB2), abs=8)
     assert zlib.decompress(base64.b64decode(data[PICTURE]["svg"])).decode() == picture().svg()
 
 
