@@ -32,7 +32,7 @@ from helpers.ranks import RankFailed, find_place, launch  # noqa: E402
 from helpers.ranks.connect import rank_device  # noqa: E402
 from helpers.ranks.script import say_as_rank  # noqa: E402
 from helpers.simulate import measured, simulate  # noqa: E402
-from helpers.timeline import compare  # noqa: E402
+from helpers.timeline import timeline  # noqa: E402
 from simplellm.generation import write_story  # noqa: E402
 from simplellm.options import positive, prepare  # noqa: E402
 from simplellm.stories import floor, right_sentences  # noqa: E402
@@ -105,7 +105,7 @@ def main():
                 + ".",
             ],
             plan=str(plan),
-            steps=compare(predicted.trace, step),
+            steps=timeline({"predicted": predicted.trace, "measured": step}),
             stories=[*stories, (len(one.losses), one.losses[-1], texts[0])],
             share=share,
         ),

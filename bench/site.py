@@ -1,7 +1,9 @@
-"""The site in headless Chromium, beside what it promises: drawn, Python answers, a slider."""
+"""The site in headless Chromium, beside what it promises: drawn, and Python answers."""
 
+import atexit
 import contextlib
 import functools
+import shutil
 import subprocess
 import sys
 import threading
@@ -10,21 +12,12 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from bench.race import Race
-from bench.timeline import browser, program
 
 ROOT = Path(__file__).resolve().parents[1]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 LESSON = "lessons/06_micro_batches.html"
 LONG = 180_000  # ms: a busy machine takes long, and shall be told how long
 PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
-SLIDE = """async (micro_batches) => {
-    const place = document.getElementById("view");
-    const slider = document.querySelector("[data-key=micro_batches]");
-    delete place.dataset.answered;
-    slider.value = micro_batches - 1;
-    slider.dispatchEvent(new Event("input"));
-    while (!place.dataset.answered) await new Promise(requestAnimationFrame);
-    return Number(place.dataset.answered);
-}"""
 
 
 def races() -> list[Race]:
@@ -33,16 +26,33 @@ def races() -> list[Race]:
         return []
     there = "() => document.querySelector('{}') && performance.now()"
     rows = [("first paint of a lesson", lambda: seen(LESSON, PAINTED), 1000)]
-    for name, drawn in (("play", ".play-lane"), ("explore", "#view canvas")):
-        for words, what, most in (("is drawn", drawn, 1000), ("has Python", ".wait.over", 5000)):
-            ask = functools.partial(seen, f"{name}.html", there.format(what))
-            rows.append((f"the page {name} {words}", ask, most))
-    rows.append(("a slider at 2,000 actions, redrawn", slid, 50))
+    for name, words, what, most in (
+        ("play", "is drawn", ".play-lane", 1000),
+        ("explore", "is drawn", "#view canvas", 1000),
+        ("explore", "has Python", ".wait.over", 5000),
+    ):
+        ask = functools.partial(seen, f"{name}.html", there.format(what))
+        rows.append((f"the page {name} {words}", ask, most))
     return [promised(*row) for row in rows]
 
 
 def promised(name: str, took: Callable[[], float], most: float) -> Race:
     return Race(name, "the site", "its promise", took, lambda: most, unit="ms", runs=3)
+
+
+def program() -> str | None:
+    """The path of Chromium or Chrome."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@functools.cache
+def browser():
+    """Chromium, started for the first race: until the program ends no loop of asyncio can run."""
+    from playwright.sync_api import sync_playwright
+
+    driver = sync_playwright().start()
+    atexit.register(driver.stop)
+    return driver.chromium.launch(executable_path=program(), args=["--no-sandbox", "--disable-gpu"])
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -75,19 +85,3 @@ def seen(path: str, when: str) -> float:
     took = page.wait_for_function(when, timeout=LONG).json_value()
     context.close()
     return took
-
-
-@functools.cache
-def explored():
-    """The page of the explorer with eight ranks."""
-    page = browser().new_page(viewport={"width": 1280, "height": 800})
-    page.goto(address() + "explore.html")
-    page.locator("[data-key=ranks]").fill("7", timeout=LONG)
-    page.locator(".lab-title", has_text="8 ranks").wait_for()
-    return page
-
-
-def slid() -> float:
-    """Move the slider of micro-batches to 124, then to 125: 2,000 actions."""
-    explored().evaluate(SLIDE, 124)
-    return explored().evaluate(SLIDE, 125)

@@ -1,17 +1,16 @@
 """What `demo.py` shows: a progress bar that only appends, and the page that the demo leaves."""
 
-import base64
 import os
 import re
 import sys
 import time
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from helpers.draw import Picture, curves
+from helpers.draw import curves
 from helpers.draw.style import painted
 from helpers.trace import Event, Trace
 
@@ -125,7 +124,7 @@ def as_page(
         floor: a line below the curves.
         facts: sentences for the top of the page.
         plan: the schedule of the step that is shown, as text.
-        steps: its timeline, as `helpers.timeline.compare` returns it.
+        steps: its timeline, as `helpers.timeline.timeline` returns it.
         stories: after how many steps, the loss there, and what the model wrote.
         share: the sentence that follows the stories.
     """
@@ -134,13 +133,13 @@ def as_page(
     above = f"""<style>{STYLE}</style><div class="demo">
 <h1>One device and {escape(ranks)} learn the same stories</h1>
 <p>{escape(" ".join(facts))}</p>
-{_picture({name: curves(runs, floor=floor, theme=name) for name in ("light", "dark")})}
+{curves(runs, floor=floor)._repr_html_()}
 <h2>A step is a plan that can be read three ways</h2>
 <p>The model can also be cut into two stages, each on a rank of its own. This is what each rank
 computes, and in which order (F3 is the forward of micro-batch 3, B3 its backward):</p>
 <pre>{escape(plan)}</pre>
 <p>Below is the same plan twice: simulated, from what each action took here, and measured, as two
-processes ran it. Point at a box, or press ? for the keys.</p>
+processes ran it. Point at a box or at a wait.</p>
 </div>"""
     sentences = "".join(
         f"<small>after {step:,} {'steps' if step > 1 else 'step'}, loss {loss:.2f}</small>"
@@ -152,16 +151,6 @@ processes ran it. Point at a box, or press ? for the keys.</p>
 {sentences}<p>{escape(share)}</p>
 </div>"""
     return steps.html(above, below)
-
-
-def _picture(themes: Mapping[str, Picture]) -> str:
-    data = {
-        name: "data:image/svg+xml;base64," + base64.b64encode(one.svg().encode()).decode()
-        for name, one in themes.items()
-    }
-    dark = f'<source media="(prefers-color-scheme: dark)" srcset="{data["dark"]}">'
-    alt = escape(themes["light"].alt)
-    return f'<picture>{dark}<img src="{data["light"]}" alt="{alt}"></picture>'
 
 
 def offer_to_open(file: Path) -> None:

@@ -11,7 +11,7 @@ set on measured iterations, and what it says about others stands, row by row, in
 docs/cluster_model.md.
 """
 
-from helpers.cluster.bars import Group, bars, memory_group, time_group
+from helpers.cluster.bars import memory_bars, time_bars
 from helpers.cluster.estimate import Estimate, estimate
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Interconnect, Machine

@@ -1,11 +1,10 @@
 """A model, a machine and a layout as controls show them, and the picture of any setting."""
 
-from helpers.cluster.bars import bars, memory_group, time_group
+from helpers.cluster.bars import memory_bars, time_bars
 from helpers.cluster.estimate import Estimate, estimate
 from helpers.cluster.layout import Layout
 from helpers.cluster.presets import PRESETS, preset
 from helpers.cost import ModelConfig, gpt
-from helpers.draw import Picture
 from helpers.words import bytes_text, percent, time_text
 
 MODELS = {
@@ -57,15 +56,13 @@ def made(settings: dict) -> Estimate:
     return estimate(model, Layout(batch, model.positions, **rest), machine)
 
 
-def picture_of(done: Estimate, theme: str = "light") -> Picture:
-    """Memory and time of one estimate."""
+def pictures_of(done: Estimate) -> list:
+    """Return the picture of an estimate's memory, and that of its time if it fits."""
     layout, memory = done.layout, bytes_text(done.memory.total)
     note = f"{layout.gpus} x {done.machine.name}, batch {layout.batch}: {memory} a device, "
-    groups = [memory_group({"memory": done})]
     if not done.fits:
         note += f"it does not fit into {bytes_text(done.machine.memory)}, so no step runs"
-    else:
-        note += f"it fits; a step takes {time_text(done.seconds)}, "
-        note += f"MFU {percent(done.utilisation.mfu)}"
-        groups.append(time_group({"time": done}))
-    return bars(groups, note=note, theme=theme)
+        return [memory_bars({"memory": done}, note)]
+    note += f"it fits; a step takes {time_text(done.seconds)}, "
+    note += f"MFU {percent(done.utilisation.mfu)}"
+    return [memory_bars({"memory": done}, note), time_bars({"time": done})]

@@ -5,9 +5,9 @@ from html import escape
 import anywidget
 import ipywidgets
 
-from helpers.cluster.settings import CHECKS, LISTS, START, STEPS, made, picture_of, with_batch
+from helpers.cluster.settings import CHECKS, LISTS, START, STEPS, made, pictures_of, with_batch
 from helpers.draw import Picture
-from helpers.draw.themed import framed, hint, themed_svg
+from helpers.draw.themed import hint
 
 
 class Keys(anywidget.AnyWidget):
@@ -47,7 +47,7 @@ class Sliders(ipywidgets.VBox):
         lists = [self.controls[name] for name in (*LISTS, *CHECKS)]
         steps = [self.controls[name] for name in STEPS]
         sides = ipywidgets.HBox([ipywidgets.VBox(steps), ipywidgets.VBox(lists)])
-        says = ipywidgets.HTML(hint("Each control changes the bars; point at a part to read it."))
+        says = ipywidgets.HTML(hint("Each control changes the bars."))
         super().__init__([sides, self.page, says, Keys()])
         self.add_class("lab-keeps-keys")
         self._show()
@@ -57,9 +57,9 @@ class Sliders(ipywidgets.VBox):
         """What the controls say now."""
         return {name: control.value for name, control in self.controls.items()}
 
-    def picture(self, theme: str = "light") -> Picture:
-        """The last layout that could be made, as a picture."""
-        return picture_of(self.estimate, theme)
+    def picture(self) -> Picture:
+        """The memory of the last layout that could be made."""
+        return pictures_of(self.estimate)[0]
 
     def _moved(self, change: dict) -> None:
         """Follow a slider. What cannot be is answered with its sentence; the picture stays.
@@ -81,9 +81,10 @@ class Sliders(ipywidgets.VBox):
         self._show()
 
     def _show(self) -> None:
-        picture = framed(themed_svg(self.picture()))
+        pictures = (each._repr_html_() for each in pictures_of(self.estimate))
         faded = ' style="opacity: 0.35"' if self.problem else ""
-        self.page.value = f"<p><b>{escape(self.problem)}</b></p><div{faded}>{picture}</div>"
+        said = f"<p><b>{escape(self.problem)}</b></p>"
+        self.page.value = f"{said}<div{faded}>{''.join(pictures)}</div>"
 
 
 def design(**settings) -> Sliders:

@@ -1,53 +1,36 @@
-"""Static pictures: timelines, curves and drawings, as SVG and PNG with alternative text.
+"""Static pictures by matplotlib: timelines, curves and drawings, with alternative texts.
 
-    timeline(trace).save("step.svg")
+    ax = lanes(trace)
     curves({"one device": losses, "3 ranks": others}, floor=1.9)
 
-Files, from the ground up:
+Each returns a matplotlib Axes that a notebook shows, in the colors of its theme. Draw on it as on
+any other, ``ax.axvline(24)``, and save it as ``ax.save("step.svg")``.
 
-    style, text            a color for each cause, the same everywhere; widths and numbers
-    picture, svg, png      shapes on a `Canvas`, and the `Picture` that becomes a file
-    themed                 one picture for a light page and a dark one
-    lanes, findings        one lane of a timeline and its legend; what traces show, in words
-    traces                 one trace, or several on one scale
-    axes, plot             where a value lies, what a tick says; curves and their names
-    runs, scatter          the loss of several runs; what methods cost and reach
-    graph, waits           rows with arrows between them; who waits for whom
-    held                   what each rank holds before and after a collective
-    all_reduce             star, tree and ring, step by step
-    data_parallel, drift   a data-parallel step; local steps and their mean
-    stages, pipelines      a model cut into stages; what a pipeline keeps, how its steps fit
-    grid, experts          the process grid; which token goes to which expert
-    machines               which of its messages leave a machine
-    formats                numbers bit by bit, and the range of each format
-    context                a cut sequence: the ring of keys, and the causal triangle
-
-It's pure Python: only a PNG needs matplotlib.
+    style        a color for each cause, the same everywhere
+    picture      the Axes that shows itself; boxes, texts, arrows and a legend on it
+    findings     what traces show, in words
+    timelines    one trace, or several on one axis
+    plots        curves, points and bars
+    diagrams     tables of cells, the ring, who waits for whom
+    themed       whether a kernel runs; waits: what a notebook does with a report of ranks
 """
 
 from importlib import import_module
 
-# A page in a browser waits for every import, so each name is imported when it is asked for. No file
-# has the name of a function below: importing the file would put it in the function's place.
+# A page or a terminal that needs the palette alone doesn't wait for matplotlib: each name is
+# imported when it is asked for. No file has the name of a function below: importing the file would
+# put it in the function's place.
 _MODULES = {
-    "Arrow": "graph",
-    "Canvas": "picture",
-    "Node": "graph",
     "Picture": "picture",
-    "Point": "scatter",
-    "arcs": "graph",
-    "collectives": "held",
-    "compare": "traces",
-    "curves": "runs",
-    "found": "findings",
-    "points": "scatter",
-    "process_grid": "grid",
-    "replicas": "data_parallel",
-    "ring": "all_reduce",
-    "ring_table": "all_reduce",
-    "timeline": "traces",
-    "ways": "all_reduce",
-    "who_waits": "waits",
+    "Point": "plots",
+    "bars": "plots",
+    "cells": "diagrams",
+    "curves": "plots",
+    "grid": "diagrams",
+    "lanes": "timelines",
+    "points": "plots",
+    "ring": "diagrams",
+    "who_waits": "diagrams",
 }
 
 __all__ = list(_MODULES)

@@ -1,198 +1,133 @@
-"""A picture: shapes in pixels, and the SVG or PNG file that becomes of them.
+"""A picture: a matplotlib Axes that a notebook shows, on light pages and on dark ones.
 
-Drawing code fills a `Canvas`; a `Picture` adds the title and the alternative text, and is saved or
-shown in a notebook. The origin is the upper left corner, and y grows downwards.
+The data of an empty picture are pixels from its upper left corner, so a drawing is boxes, texts and
+arrows at places; a plot has axes of its own.
 
-SVG files are kept in the repository and compared, so the same picture is the same text on every
-machine: no dates, no random ids, two decimals. The file describes itself to a screen reader (role,
-title, description).
+A notebook's theme may be another than the system's, and it may change while the picture is on the
+page. So a running notebook gets an `<img>` whose SVG says light-dark(…) for every color that
+depends on the theme: JupyterLab, Notebook and our site say on the page which one is on, and an
+image asks it. Where none is known it's a white card with dark ink. JupyterLab keeps such an image
+in a notebook that isn't trusted, too; GitHub doesn't, so a built lesson has a PNG (LAB_STATIC=1).
 """
 
 import base64
-import math
+import io
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+import re
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
-from helpers.draw.style import THEMES, Theme, ink_on, sides
-from helpers.draw.style import theme as theme_called
-from helpers.draw.text import width_of, wrapped
+import matplotlib
+import numpy as np
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
+from matplotlib.transforms import Affine2D
+
+from helpers.draw.style import (
+    BAND,
+    CARD,
+    DARK,
+    FONTS,
+    GRID,
+    HATCHED,
+    INK,
+    LIGHT,
+    MUTED,
+    WAIT,
+    ink_on,
+)
+from helpers.draw.themed import PICTURE, static
 from helpers.files import write_whole
 
-Point = tuple[float, float]
-HATCH = 5  # pixels from one line to the next
-PAD = 14  # pixels between the edge and what is drawn
-FLAT_LINE = "-"  # in a legend: what a lane shows of a rank that has finished
-COLORS = ("fill", "hatch", "color")  # of a shape
 WIDE = 900  # pixels: a notebook's width
+PAD = 14  # pixels between the edge and what is drawn
+COLORS, DENSE = 32, 1.5  # of a PNG: its colors, its pixels for each of a page
+PT = 0.75  # of a pixel, as a figure has 96 to the inch
+FONT = "DejaVu Sans"  # wider than those of `FONTS`, so what fits here fits on a page
+STYLE = {
+    **{"font.family": FONT, "font.size": 12 * PT, "axes.unicode_minus": True},
+    **{"svg.fonttype": "none", "svg.hashsalt": "lab", "hatch.linewidth": 0.6},
+    **{"text.color": INK, "axes.edgecolor": MUTED, "axes.labelcolor": MUTED},
+    **{"axes.facecolor": CARD, "figure.facecolor": CARD, "grid.color": GRID},
+    **{"xtick.color": MUTED, "ytick.color": MUTED, "axes.labelsize": 11 * PT},
+    **{"xtick.labelsize": 11 * PT, "ytick.labelsize": 11 * PT, "axes.axisbelow": True},
+    **{"axes.spines.top": False, "axes.spines.right": False},
+}
+styled = matplotlib.rc_context(STYLE)  # a decorator: the function draws in this style
+TENTH = re.compile(r"(\d\.\d)\d+")
+HATCHING = {"facecolor": BAND, "edgecolor": WAIT, "hatch": "//////", "lw": 0}
 
 
-@dataclass(slots=True)
-class Rect:
-    x: float
-    y: float
-    width: float
-    height: float
-    fill: str
-    tip: str = ""  # shown under the pointer where a viewer can
-    hatch: str = ""  # color of diagonal lines over the fill
+class Picture(Axes):
+    """A matplotlib Axes that a notebook shows; draw on it as on any other.
 
-
-@dataclass(slots=True)
-class Line:
-    points: list[Point]
-    color: str
-    width: float = 1.0
-    dash: tuple[float, ...] = ()
-
-
-@dataclass(slots=True)
-class Polygon:
-    points: list[Point]
-    fill: str
-
-
-@dataclass(slots=True)
-class Text:
-    x: float
-    y: float  # the middle of the small letters
-    text: str
-    size: float
-    color: str
-    anchor: str = "start"  # "start", "middle", "end"
-    bold: bool = False
-
-
-@dataclass(slots=True)
-class Canvas:
-    """A picture being drawn.
-
-    width, height: pixels; the height is mostly set last. Colors are those of a light page and of a
-    dark one at once; theme says which a file has, "light" or "dark".
+    alt: what it shows, in words, for readers who can't see it. page: the transform of pixels from
+    the figure's upper left corner. late: what to draw when everything else is there, such as names
+    at the ends of curves, wherever these lie by then.
     """
 
-    width: float = WIDE
-    height: float = 0
-    theme: Theme | str = "light"
-    shapes: list[Rect | Line | Polygon | Text] = field(default_factory=list)
+    alt = ""
+    page: Affine2D
+    late: Callable[["Picture"], None] | None = None
 
-    def __post_init__(self):
-        if isinstance(self.theme, str):
-            self.theme = theme_called(self.theme)
+    def __repr__(self) -> str:
+        return f"<Picture: {self.alt}>"
 
-    def flat(self) -> "Canvas":
-        """Return the canvas in the colors of its own theme alone, for a file."""
-        side = list(THEMES).index(self.theme.name)
-        shapes = [
-            replace(s, **{n: sides(getattr(s, n))[side] for n in COLORS if hasattr(s, n)})
-            for s in self.shapes
-        ]
-        return Canvas(self.width, self.height, THEMES[self.theme.name], shapes)
+    __str__ = __repr__  # what a terminal is told
 
-    def rect(self, x, y, width, height, fill, tip="", hatch="") -> None:
-        self.shapes.append(Rect(x, y, width, height, fill, tip, hatch))
-
-    def line(self, points: list[Point], color: str, width=1.0, dash=()) -> None:
-        self.shapes.append(Line(points, color, width, tuple(dash)))
-
-    def polygon(self, points: list[Point], fill: str) -> None:
-        self.shapes.append(Polygon(points, fill))
-
-    def text(
-        self, x, y, text, size=12.0, color: str | None = None, anchor="start", bold=False
-    ) -> None:
-        color = color or self.theme.text
-        self.shapes.append(Text(x, y, text, size, color, anchor, bold))
-
-    def heading(self, title: str) -> float:
-        """Write the title at the top, in as many lines as it takes; return the y below it."""
-        y = PAD
-        for line in wrapped(title, 15, self.width - 2 * PAD, bold=True):
-            self.text(PAD, y + 8, line, 15, bold=True)
-            y += 20
-        return y
-
-    def note(self, words: str, y: float) -> float:
-        """Write facts below a title, or in the place of one; return the y below them."""
-        for line in wrapped(words, 12, self.width - 2 * PAD):
-            self.text(PAD, y + 7, line, 12, self.theme.muted)
-            y += 17
-        return y
-
-    def box(
-        self, x, y, width, height, fill, text="", size=12.0, bold=False, tip="", hatch=""
-    ) -> None:
-        """Add a rectangle with a text in its middle, black or white, whichever reads better."""
-        self.rect(x, y, width, height, fill, tip, hatch)
-        if text:
-            middle = x + width / 2, y + height / 2
-            self.text(*middle, text, size, ink_on(fill), "middle", bold)
-
-    def legend(self, entries: Iterable[tuple[str, str, str]], x: float, y: float) -> float:
-        """Draw for each (letter, color, word) a swatch and its word; return the y below.
-
-        What has no color is hatched, as waiting is, and `FLAT_LINE` is a line. What finds no room
-        goes into another row.
-        """
-        left, below = x, y
-        for letter, color, word in entries:
-            swatch = max(16.0, width_of(letter, 10, bold=True) + 6)
-            needed = swatch + 5 + width_of(word, 11)
-            if x + needed > self.width - left:
-                x, y = left, y + 20
-            hatch = "" if color else self.theme.wait
-            fill = self.theme.band if color in ("", FLAT_LINE) else color
-            self.box(x, y, swatch, 14, fill, letter, 10, True, hatch=hatch)
-            if color == FLAT_LINE:
-                self.line([(x, y + 7), (x + swatch, y + 7)], self.theme.wait, 1.5)
-            self.text(x + swatch + 5, y + 7, word, 11)
-            x, below = x + needed + 16, y + 16
-        return below
-
-    def disc(self, middle: Point, radius: float, fill: str) -> None:
-        turns = [2 * math.pi * i / 24 for i in range(24)]
-        x, y = middle
-        self.polygon([(x + radius * math.cos(a), y + radius * math.sin(a)) for a in turns], fill)
-
-    def arrow(self, start: Point, end: Point, color: str, width=1.0, head=5.0) -> None:
-        """Add a straight arrow with a filled head whose tip is at `end`."""
-        (x0, y0), (x1, y1) = start, end
-        length = ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5
-        if length == 0:
-            return
-        ux, uy = (x1 - x0) / length, (y1 - y0) / length
-        head = min(head, length)
-        bx, by = x1 - head * ux, y1 - head * uy
-        self.line([start, (bx, by)], color, width)
-        side = 0.42 * head
-        self.polygon(
-            [(x1, y1), (bx - side * uy, by + side * ux), (bx + side * uy, by - side * ux)], color
-        )
-
-
-class Picture:
-    """A picture with its title and its alternative text.
-
-    title: what was found, in one line. alt: what the picture says, for a screen reader. A running
-    notebook shows it in the colors of its theme (`helpers.draw.themed`), a file has one theme.
-    """
-
-    def __init__(self, canvas: Canvas, title: str, alt: str):
-        self.canvas, self.title, self.alt = canvas, title, alt
+    @styled
+    def _written(self, kind: str, **options) -> bytes:
+        file, before = io.BytesIO(), set(self.get_children())
+        if self.late:
+            self.late(self)
+        self.figure.savefig(file, format=kind, **options)
+        for artist in set(self.get_children()) - before:
+            artist.remove()
+        return file.getvalue()
 
     def svg(self) -> str:
-        """Return the text of an SVG file, which is always the same for the same picture."""
-        from helpers.draw.svg import to_svg
+        """Return the text of an SVG file for light and dark pages, always the same."""
+        svg = self._written("svg", metadata={"Date": None}).decode()
+        svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+        svg = re.sub(r"\s*\n\s*", " ", svg[svg.index("<svg") :].strip()).replace("> <", "><")
+        # A tenth of a point will do, in attributes only: labels have digits, too.
+        svg = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda m: TENTH.sub(r"\1", m[0]), svg)
+        svg = re.sub(r' transform="rotate\(-?0 [^)]*\)"|font-family: [^;"]*;? ?', "", svg)
+        for part, light in LIGHT.items():
+            both = f"light-dark({light.lower()}, {DARK[part].lower()})"
+            # An old viewer that doesn't know light-dark() keeps the first. Hatching has attributes.
+            svg = re.sub(rf'(fill|stroke)="({light})"', r'style="\1: \2"', svg, flags=re.I)
+            svg = re.sub(rf"(fill|stroke): ({light})\b", rf"\1: \2; \1: {both}", svg, flags=re.I)
+        for side, size in (("width", self.wide), ("height", self.high)):
+            svg = re.sub(rf'(<svg [^>]*?){side}="[^"]*"', rf'\1{side}="{size}"', svg, count=1)
+        head = f'<svg role="img" style="color-scheme: light dark; font-family: {FONTS}"'
+        title = f"<title>{escape(self.alt, quote=False)}</title>"
+        return re.sub(r"<svg([^>]*)>", lambda m: f"{head}{m[1]}>{title}", svg, count=1) + "\n"
 
-        return to_svg(self.canvas.flat(), self.title, self.alt)
+    def png(self) -> bytes:
+        """Return the bytes of a PNG file, for light pages; a drawing needs few colors."""
+        from PIL import Image
 
-    def png(self, scale: float = 2.0) -> bytes:
-        """Return the bytes of a PNG file. scale: pixels of the file per pixel of the picture."""
-        from helpers.draw.png import to_png  # matplotlib, where it is needed
-
-        return to_png(self.canvas.flat(), self.title, self.alt, scale)
+        data, wide = self._written("rgba", dpi=96 * DENSE), int(self.wide * DENSE)
+        size = wide, len(data) // (4 * wide)
+        drawn = Image.frombytes("RGBA", size, data).convert("RGB")
+        kept: list[tuple] = []  # the most frequent ones, but no two that are nearly one
+        for _, color in sorted(drawn.getcolors(len(data)), reverse=True):
+            near = (max(abs(a - b) for a, b in zip(color, k, strict=True)) < 9 for k in kept)
+            if len(kept) < COLORS and not any(near):
+                kept.append(color)
+        few = Image.new("P", (1, 1))
+        few.putpalette([value for color in kept for value in color])
+        file = io.BytesIO()
+        drawn.quantize(palette=few, dither=Image.Dither.NONE).save(file, "png")
+        return file.getvalue()
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write a .svg or .png file, whole or not at all, and return its path.
@@ -201,36 +136,208 @@ class Picture:
             ValueError: if the name has another ending.
         """
         ending = Path(path).suffix.lower()
-        if ending == ".svg":
-            return write_whole(path, self.svg())
-        if ending == ".png":
-            return write_whole(path, self.png())
-        raise ValueError(f"cannot save a picture as {path}: the name must end in .svg or .png")
+        if ending not in (".svg", ".png"):
+            wrong = f"cannot save a picture as {path}: the name must end in .svg or .png"
+            raise ValueError(wrong)
+        return write_whole(path, self.svg() if ending == ".svg" else self.png())
 
-    def __repr__(self) -> str:
-        return f"<Picture: {self.alt}>"
+    @property
+    def wide(self) -> int:
+        """Pixels of the whole picture."""
+        return round(96 * self.figure.get_figwidth())
 
-    def _repr_png_(self) -> bytes:
-        return self.png()
+    @property
+    def high(self) -> int:
+        return round(96 * self.figure.get_figheight())
 
-    def _repr_html_(self) -> str | None:
-        from helpers.draw.themed import live_html, static
-
-        return None if static() else live_html(self)
-
-    def image(self) -> str:
-        """Return an HTML image with its alternative text, which notebooks drop from a plain PNG."""
-        data = base64.b64encode(self.png()).decode()
+    def _repr_html_(self) -> str:
+        # On one line, and as few characters as possible: quotes inside are single ones.
+        svg = re.sub("<title>.*?</title>", "", self.svg().strip(), flags=re.DOTALL)
+        source = quote(svg.replace('"', "'"), safe=" ='/:;,.()!*@$+?[]{}|~^-_")
         return (
-            f'<img alt="{escape(self.alt)}" width="{self.canvas.width:g}" '
-            f'style="max-width: 100%" src="data:image/png;base64,{data}">'
+            f'<img alt="{escape(self.alt)}" width="{self.wide}" style="max-width: 100%" '
+            f'src="data:image/svg+xml,{source}">'
         )
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict | tuple[dict, dict]:
-        from helpers.draw.themed import kept, static
-
         if not static():
-            return {"text/html": self._repr_html_(), "text/plain": repr(self)}
-        facts = {"alt": self.alt, "width": round(self.canvas.width)}
-        data = {"image/png": base64.b64encode(self.png()).decode(), "text/plain": repr(self)}
-        return data | kept(self), {"image/png": facts}
+            return {"text/html": self._repr_html_(), "text/plain": self.alt}
+        packed = base64.b64encode(zlib.compress(self.svg().encode(), 9)).decode()
+        png = base64.b64encode(self.png()).decode()
+        data = {"image/png": png, PICTURE: {"svg": packed}, "text/plain": self.alt}
+        return data, {"image/png": {"alt": self.alt, "width": self.wide}}
+
+
+@styled
+def canvas(
+    height: float,
+    title: str = "",
+    alt: str = "",
+    wide: float = WIDE,
+    around: tuple[float, float, float, float] = (0, PAD, PAD, PAD),
+    axes: bool = False,
+) -> Picture:
+    """Return an empty picture.
+
+    Args:
+        height: of the data, in pixels.
+        title: what was found; it stands above in as many lines as it takes.
+        alt: the picture in words; without, it's the title.
+        wide: of the whole picture.
+        around: pixels above, right of, below and left of the data.
+        axes: whether the data have axes; else they are pixels from their upper left corner.
+    """
+    lines = wrapped(title, 15, wide - 2 * PAD, bold=True)
+    above, right, below, left = around
+    above += PAD + 20 * len(lines) + (8 if lines else 0)
+    high = above + height + below
+    figure = Figure(figsize=(wide / 96, high / 96), dpi=96)
+    place = (left / wide, below / high, (wide - left - right) / wide, height / high)
+    ax = figure.add_axes(place, axes_class=Picture)
+    ax.page = Affine2D().scale(1 / wide, -1 / high).translate(0, 1) + figure.transFigure
+    ax.alt = alt or title
+    for number, line in enumerate(lines):
+        write(ax, PAD, PAD + 8 + 20 * number, line, 15, bold=True, page=True)
+    if not axes:
+        ax.set(xlim=(0, wide - left - right), ylim=(height, 0))
+        ax.set_axis_off()
+    return ax
+
+
+def write(
+    ax: Picture,
+    x: float,
+    y: float,
+    text: str,
+    size: float = 12,
+    color: str = INK,
+    at: str = "left",
+    bold: bool = False,
+    page: bool = False,
+    behind: str = "",
+) -> None:
+    """Write a text whose middle line is at y.
+
+    at: "left", "center" or "right" of it is x. page: x and y are pixels of the page, not data.
+    behind: a color below it.
+    """
+    box = {"facecolor": behind, "lw": 0, "pad": 1.5} if behind else None
+    where = {"transform": ax.page} if page else {}
+    weight = "bold" if bold else "normal"
+    ax.text(
+        *(x, y, text),
+        **{"size": size * PT, "color": color, "ha": at, "va": "center_baseline"},
+        **{"weight": weight, "bbox": box, "clip_on": False, "zorder": 4},
+        **where,
+    )
+
+
+def boxes(ax: Picture, spans: Sequence, rows: Sequence, color: str, **look) -> PathPatch:
+    """Draw boxes of one look as one path, which is small and quick.
+
+    spans, rows: (x, width) and (y, height) of each; they don't change the limits of axes.
+    color: `HATCHED` is hatched.
+    """
+    (x, wide), (y, high) = np.array(spans, float).T, np.array(rows, float).T
+    corners = np.stack([[x, y], [x + wide, y], [x + wide, y + high], [x, y + high], [x, y]])
+    steps = [Outline.MOVETO, Outline.LINETO, Outline.LINETO, Outline.LINETO, Outline.CLOSEPOLY]
+    path = Outline(corners.transpose(2, 0, 1).reshape(-1, 2), steps * len(x))
+    plain = HATCHING if color == HATCHED else {"facecolor": color, "lw": 0}
+    return ax.add_artist(PathPatch(path, **({"clip_on": False} | plain | look)))
+
+
+def box(ax: Picture, x, y, wide, high, color, text="", size=12.0, bold=False, **look) -> None:
+    """Draw one box with a text in its middle, in the ink that reads on it, if it fits."""
+    boxes(ax, [(x, wide)], [(y, high)], color, **look)
+    if text and width_of(text, size, bold) <= wide:
+        ink = ink_on(color, look.get("alpha", 1.0))
+        behind = BAND if color == HATCHED else ""
+        write(ax, x + wide / 2, y + high / 2, text, size, ink, "center", bold, behind=behind)
+
+
+def arrow(ax: Picture, start, end, color: str = INK, width: float = 1.2) -> None:
+    """Draw an arrow between two points of the data."""
+    head = 0.2 + 0.1 * width
+    style = f"-|>,head_length={2 * head},head_width={head}"
+    look = {"color": color, "lw": width * PT, "arrowstyle": style, "clip_on": False}
+    look |= {"shrinkA": 0, "shrinkB": 0}
+    ax.annotate("", end, start, arrowprops=look, annotation_clip=False)
+
+
+def legend(ax: Picture, entries: Iterable[tuple[str, str, str]], y: float) -> None:
+    """Draw for each (color, letter, word) a swatch with its letter and the word, from y down."""
+    for row, placed in enumerate(_legend_rows(entries, ax.wide)):
+        for x, swatch, color, letter, word in placed:
+            top = y + 20 * row
+            look = {"transform": ax.page}
+            if color == WAIT and not letter:  # a flat line
+                boxes(ax, [(x, swatch)], [(top, 14)], BAND, **look)
+                boxes(ax, [(x, swatch)], [(top + 6.4, 1.2)], WAIT, **look)
+            else:
+                boxes(ax, [(x, swatch)], [(top, 14)], color, **look)
+            ink = ink_on(color)
+            write(ax, x + swatch / 2, top + 7, letter, 10, ink, "center", bold=True, page=True)
+            write(ax, x + swatch + 5, top + 7, word, 11, page=True)
+
+
+def legend_height(entries: Iterable[tuple[str, str, str]], wide: float = WIDE) -> float:
+    """Return the pixels that a legend takes."""
+    return 20 * len(_legend_rows(entries, wide))
+
+
+def _legend_rows(entries: Iterable[tuple[str, str, str]], wide: float) -> list[list[tuple]]:
+    """Return where each swatch of a legend stands; what finds no room goes into another row."""
+    rows: list[list[tuple]] = [[]]
+    x = PAD
+    for color, letter, word in entries:
+        swatch = max(16.0, width_of(letter, 10, bold=True) + 6)
+        needed = swatch + 5 + width_of(word, 11)
+        if rows[-1] and x + needed > wide - PAD:
+            rows.append([])
+            x = PAD
+        rows[-1].append((x, swatch, color, letter, word))
+        x += needed + 16
+    return [row for row in rows if row]
+
+
+@lru_cache(4096)
+def _advance(letter: str, bold: bool) -> float:
+    font = font_manager.get_font(font_manager.findfont(f"{FONT}:bold" if bold else FONT))
+    font.set_size(100, 72)
+    return font.load_char(ord(letter)).linearHoriAdvance / 65536 / 100
+
+
+def width_of(text: str, size: float = 12, bold: bool = False) -> float:
+    """Return the width of a text in pixels."""
+    return size * sum(_advance(letter, bold) for letter in text)
+
+
+def wrapped(text: str, size: float, room: float, bold: bool = False) -> list[str]:
+    """Return the text in lines that fit into `room` pixels."""
+    lines: list[str] = []
+    for word in text.split():
+        if lines and width_of(f"{lines[-1]} {word}", size, bold) <= room:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def shortened(text: str, size: float, room: float) -> str:
+    """Return the text, cut off with an ellipsis where there is no room."""
+    if width_of(text, size) <= room:
+        return text
+    while text and width_of(text + "…", size) > room:
+        text = text[:-1]
+    return text + "…"
+
+
+def spread(wanted: Sequence[float], apart: float, low: float, high: float) -> list[float]:
+    """Return places in low … high, `apart` from each other, near the wanted ones (ascending)."""
+    places: list[float] = []
+    for each in wanted:
+        places.append(max(each, places[-1] + apart if places else low))
+    for number in reversed(range(len(places))):
+        places[number] = min(places[number], high)
+        high = places[number] - apart
+    return places

@@ -3,63 +3,35 @@
 import base64
 import io
 import sys
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from html import escape
 from pathlib import Path
 
-from helpers.draw.themed import kept, static
-from helpers.lesson.shown import TIMELINE, Shown, find_file, put
-from helpers.ranks.failure import LaunchReport
+from helpers.draw.themed import static
+from helpers.lesson.shown import Shown, find_file, put
 from helpers.ranks.pool import in_notebook
 
 FORMATS = {".png": "image/png", ".svg": "image/svg+xml"}
+SHOW_THEMSELVES = ("_ipython_display_", "_repr_mimebundle_", "_repr_html_")
 
 
-def show(
-    thing: object, alt: str = "", live: Callable[[], object] | None = None, title: str = ""
-) -> None:
+def show(thing: object, alt: str = "", title: str = "") -> None:
     """Show a picture of `thing` in the notebook.
 
-    thing: a `Trace`, a picture of `helpers.draw`, what a launch has reported, a matplotlib figure,
-        or the path of a .png or .svg file (seen from the current folder or the top of the project).
+    thing: a `Trace`, a picture or a widget that shows itself, what a launch has reported, a
+        matplotlib figure, or the path of a .png or .svg file (seen from the current folder or the
+        top of the project). A running kernel shows a trace as the interactive timeline. Under
+        LAB_STATIC=1 a widget's picture takes its place, because a saved widget without its kernel
+        shows only an error.
     alt: what the picture says, in words, for readers who can't see it. A matplotlib figure and a
-        file need it; a trace and a picture of `helpers.draw` bring their own.
+        file need it; everything else brings its own.
     title: of a trace: what was found, in a sentence; without one, only its numbers stand above it.
         Everything else has its title already.
-    live: returns the widget that a running kernel shows instead of the picture; a trace brings
-        its own, the interactive timeline. Under LAB_STATIC=1 the picture is shown, because a saved
-        widget without its kernel shows only an error; a timeline's data are kept beside it.
     """
-    if isinstance(thing, LaunchReport):  # a notebook draws it: helpers.draw.waits
-        put(thing)
-        return
-    if live is None and hasattr(thing, "events_of") and in_notebook():
-        live = partial(_interactive, thing, title or None)
-    if live is None:
-        put(picture(thing, alt, title))
-    elif static():
-        shown = picture(thing, alt, title)
-        put(replace(shown, kept=shown.kept | _kept(live())))
-    else:
-        put(live())
+    put(picture(thing, alt, title))
 
 
-def _kept(widget: object) -> dict[str, dict]:
-    """Return the data of a timeline or of steps, so that a page without Python shows them, too."""
-    recorded = getattr(widget, "recorded", None)
-    return {getattr(widget, "kept_as", TIMELINE): recorded()} if recorded else {}
-
-
-def _interactive(trace: object, title: str | None) -> object:
-    from helpers.timeline import timeline
-
-    return timeline(trace, title)
-
-
-def picture(thing: object, alt: str = "", title: str = "") -> Shown:
-    """Return `thing` as a static HTML image with its alternative text.
+def picture(thing: object, alt: str = "", title: str = "") -> object:
+    """Return what `show` displays.
 
     Raises:
         TypeError: if `thing` cannot be shown.
@@ -73,18 +45,33 @@ def picture(thing: object, alt: str = "", title: str = "") -> Shown:
     if hasattr(thing, "savefig"):
         return _figure(thing, alt)
     if hasattr(thing, "events_of"):
-        from helpers.draw import timeline
-
-        thing = timeline(thing, title or None)
-    if hasattr(thing, "image") and static():  # a built lesson: the same everywhere
-        width = round(thing.canvas.width)
-        return Shown(thing.image(), alt or thing.alt, kept(thing), thing.png(), width)
-    if hasattr(thing, "_repr_html_"):
-        return Shown(thing._repr_html_(), alt or getattr(thing, "alt", "") or repr(thing))
+        thing = _of_trace(thing, title)
+    elif static() and hasattr(thing, "picture"):
+        thing = thing.picture()
+    if any(hasattr(thing, name) for name in SHOW_THEMSELVES) or is_report(thing):
+        return thing
     raise TypeError(
         f"show() cannot show a {type(thing).__name__}: give it a trace, a picture of helpers.draw, "
         "a matplotlib figure, or the path of a .png or .svg file."
     )
+
+
+def is_report(thing: object) -> bool:
+    """Return whether a notebook draws it as `helpers.draw.waits` says."""
+    from helpers.ranks.failure import LaunchReport
+    from helpers.waits import WaitGraph
+
+    return isinstance(thing, LaunchReport | WaitGraph)
+
+
+def _of_trace(trace: object, title: str) -> object:
+    if in_notebook() and not static():
+        from helpers.timeline import timeline
+
+        return timeline(trace, title)
+    from helpers.draw import lanes
+
+    return lanes(trace, title)
 
 
 def image(data: bytes, kind: str, alt: str, width: int | None = None) -> Shown:

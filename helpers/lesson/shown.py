@@ -14,7 +14,6 @@ from helpers.draw.themed import static
 
 # What a built lesson keeps for the pages that `make site` writes, beside its pictures; notebooks
 # don't look at it.
-TIMELINE = "application/x-lab-timeline+json"
 PREDICT, REVEAL = "application/x-lab-predict+json", "application/x-lab-reveal+json"
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -6,7 +6,6 @@ import ipywidgets
 
 from helpers.cluster.sliders import Keys
 from helpers.draw.themed import hint
-from helpers.lesson.shown import Shown
 
 MOVE = "Move a slider and let it go: what is shown follows."
 
@@ -19,7 +18,7 @@ class Sliders(ipywidgets.VBox):
     """
 
     def __init__(
-        self, draw: Callable[..., Shown], values: dict[str, list], start: Shown, press: str = ""
+        self, draw: Callable[..., object], values: dict[str, list], start: object, press: str = ""
     ):
         self.draw = draw
         self.controls = {
@@ -34,7 +33,7 @@ class Sliders(ipywidgets.VBox):
             for name, each in values.items()
         }
         self.seen = {tuple(each[0] for each in values.values()): start}
-        self.page = ipywidgets.HTML(start.html)
+        self.page = ipywidgets.HTML(start._repr_html_())
         self.button = ipywidgets.Button(description=press)
         self.button.on_click(self._pressed)
         if not press:
@@ -53,7 +52,7 @@ class Sliders(ipywidgets.VBox):
     def _pressed(self, button: ipywidgets.Button) -> None:
         button.disabled = True  # until the answer is there
         try:
-            self.page.value = self.draw(**self._chosen()).html
+            self.page.value = self.draw(**self._chosen())._repr_html_()
         finally:
             button.disabled = False
 
@@ -62,4 +61,4 @@ class Sliders(ipywidgets.VBox):
         key = tuple(chosen.values())
         if key not in self.seen:
             self.seen[key] = self.draw(**chosen)
-        self.page.value = self.seen[key].html
+        self.page.value = self.seen[key]._repr_html_()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from html import escape
 
 from helpers.draw.themed import static
-from helpers.lesson.pictures import picture, show
+from helpers.lesson.pictures import picture
 from helpers.lesson.shown import Shown, put
 from helpers.ranks.pool import in_notebook
 
@@ -27,15 +27,15 @@ def vary(draw: Callable[..., object], press: str = "", **choices: Iterable) -> N
     if in_notebook() and not static():
         from helpers.lesson.sliders import Sliders
 
-        def ask(**chosen: object) -> Shown:
+        def ask(**chosen: object) -> object:
             return shown(draw(**chosen))
 
-        show(start, live=lambda: Sliders(ask, values, start, press))
+        put(Sliders(ask, values, start, press))
     else:
         put(start)
 
 
-def shown(thing: object) -> Shown:
+def shown(thing: object) -> object:
     """Return text as a paragraph, and anything else as its picture."""
     if not isinstance(thing, str):
         return picture(thing)

@@ -1,31 +1,25 @@
-"""The schedule you can touch: build a plan by hand, see why a move is illegal, then run it.
+"""The schedule you can touch: build a plan by hand, see why a move is illegal, win at par.
 
     play()                       all levels, from the first one that isn't won yet
     play("cap")                  one level; `LEVELS` names them
-    play(ranks=2, micro_batches=4, latency=0.5)    your own costs
-    python -m helpers.play       the same as a page, answered by this machine
+    play("cap").schedule         the plan on the screen once it's complete, to simulate and to run
+    python -m helpers.play       the same as a page of its own
 
-The rules, the simulation, the coach and the score are Python without torch or numpy, so that the
-same code answers a notebook, a page of this machine, and a page whose Python runs in the browser.
-
-    board          a plan that grows: legal moves, and the sentence for every other
-    levels         what there is to solve, with goal, hint and par
-    finish         what is still to do, done well: the coach, "play on", and par
-    links          a plan as a link, as torch's CSV
-    answers        one question of the page, one answer: data in, data out
-    page           the page, and the ES module that a notebook runs too
-    widget         the widget; `real` runs the plan on processes of this machine
+The rules, the times and the coach are in `play.js`, so a notebook and a page without Python play
+the same game. Tests hold its times to those of `helpers.simulate`, and par to the named schedules.
 """
 
-from helpers.play.answers import answer
-from helpers.play.board import Board, Level, Refused
-from helpers.play.levels import LEVELS, level_of
+from importlib import import_module
 
-__all__ = ["LEVELS", "Board", "Level", "Refused", "answer", "level_of", "play"]
+from helpers.play.levels import LEVELS, Level, level_of
+
+__all__ = ["LEVELS", "Level", "level_of", "play"]
 
 
-def play(level: str = "", **costs):
-    """Return the widget; see `helpers.play.widget.play`."""
-    from helpers.play.widget import play as show  # needs anywidget, which a browser doesn't have
+def play(level: str = ""):
+    """Show the game at a level; left out, the first one that isn't won yet. See `widget.Play`.
 
-    return show(level, **costs)
+    Raises:
+        ValueError: for an unknown level.
+    """
+    return import_module("helpers.play.widget").Play(level)  # anywidget, which a browser hasn't

@@ -1,81 +1,74 @@
-"""The game in a notebook: the page asks, this kernel answers; progress is kept with the rest."""
+"""The game in a notebook, and as a page that needs no other file."""
 
-import anywidget
+from pathlib import Path
+
 import traitlets
+from anywidget import AnyWidget
 
-from helpers.draw import Picture, timeline
-from helpers.play.answers import answer
-from helpers.play.board import Board
-from helpers.play.finish import finished
-from helpers.play.levels import level_of
-from helpers.play.page import asset, module_text
+from helpers.draw import lanes
+from helpers.play.levels import LEVELS, level_of
 from helpers.record import note, noted
+from helpers.schedules import Schedule
+from helpers.schedules.schedule import read_action
+from helpers.simulate import simulate
+from helpers.timeline.packed import module, page, style
+from helpers.timeline.widget import Pictured
 from helpers.trace import Trace
 
+HERE = Path(__file__).parent
 
-class Play(anywidget.AnyWidget):
-    """What `play` returns: the game, opened at a level or a plan."""
 
-    _esm = module_text(asset("notebook.js"))
-    _css = asset("play.css")
-    start = traitlets.Dict().tag(sync=True)
-    progress = traitlets.Dict().tag(sync=True)
+class Play(Pictured, AnyWidget):
+    """What `play` returns: level, plan (an order of names for each rank), best seconds by level."""
 
-    def __init__(self, start: dict):
-        super().__init__(start=start, progress=noted("levels"))
-        self.on_msg(self._heard)
+    _esm = module(HERE / "play.js")
+    _css = style(HERE / "play.css", ".lab-play")
+    levels = traitlets.List().tag(sync=True)
+    level = traitlets.Unicode().tag(sync=True)
+    plan = traitlets.List().tag(sync=True)
+    best = traitlets.Dict().tag(sync=True)
 
-    def __repr__(self) -> str:
-        return f"<Play: {self.start.get('link') or self.start.get('level') or 'all levels'}>"
+    def __init__(self, level: str = ""):
+        best = {key: facts["best"] for key, facts in noted("levels").items() if "best" in facts}
+        super().__init__(**state(level, best))
+        self.observe(self._won, "best")
 
-    def picture(self) -> Picture:
-        """Return what a page without a kernel shows: the level's plan, half finished."""
-        board = Board(level_of(self.start.get("level", "one"), self.start.get("costs", {})))
-        done = finished(board).simulated
-        orders = [
-            tuple(a for a, end in zip(order, ends, strict=True) if end <= done.step_time / 2)
-            for order, ends in zip(done.schedule.ranks, done.times.ends, strict=True)
+    @property
+    def schedule(self) -> Schedule | None:
+        """Return the plan on the screen; None as long as something is missing in it."""
+        level = level_of(self.level)
+        orders = [[read_action(name) for name in order] for order in self.plan]
+        if sum(map(len, orders)) < len(level.kinds) * len(level.places) * level.micro_batches:
+            return None
+        return Schedule("by hand", orders, level.places, level.micro_batches)
+
+    def picture(self):
+        """Return what a page without a kernel shows: par's plan, half finished."""
+        level = level_of(self.level)
+        done = simulate(level.best(), level.costs())
+        rows = zip(level.best().ranks, done.times.ends, strict=True)
+        half = [
+            [a for a, end in zip(*row, strict=True) if end <= done.step_time / 2] for row in rows
         ]
-        half = Board(board.level, tuple(orders))
-        trace = half.simulated.trace
+        plan = Schedule("by hand", half, level.places, level.micro_batches)
+        trace = simulate(plan, level.costs(), proven=True).trace
         bare = Trace(trace.events, trace.meta)  # a level's memory has no bytes
-        return timeline(bare, f"{board.level.title}: a plan, half finished")
+        return lanes(bare, f"{level.title}: a plan, half finished")
 
-    def _heard(self, _, content: dict, buffers: list) -> None:
-        if "keep" in content:
-            kept = content["keep"]
-            facts = {"best": float(kept["best"]), "helped": bool(kept["helped"])}
-            note("levels", str(kept["level"]), facts)
-            return
-        question = dict(content["question"])
-        said = _on_ranks(question) if question.get("do") in ("run", "train") else answer(question)
-        self.send({"answer": content["ask"], "from": content["from"], "said": said})
+    def _won(self, change) -> None:
+        for key, seconds in change.new.items():
+            if change.old.get(key) != seconds:
+                note("levels", key, {"best": seconds})
 
 
-def _on_ranks(question: dict) -> dict:
-    from helpers.play.real import answered  # torch: only once somebody asks for it
+def state(level: str = "", best: dict | None = None) -> dict:
+    """Return what the game begins with."""
+    best = best or {}
+    chosen = level or next((each.id for each in LEVELS if each.id not in best), LEVELS[0].id)
+    levels = [each.as_data() for each in LEVELS]
+    return {"levels": levels, "level": level_of(chosen).id, "plan": [], "best": best}
 
-    try:
-        return answered(question)
-    except Exception as error:  # the page shows it, because no cell is running
-        return {"refused": f"{type(error).__name__}: {error}", "needs": []}
 
-
-def play(level: str = "", **costs) -> Play:
-    """Show the game: build a schedule by hand, then run it on real ranks.
-
-    Args:
-        level: the id of a level, or a link that somebody has shared; left out, the first level
-            that isn't won yet.
-        costs: of the level "own": ranks, micro_batches, forward, input_grad, weight_grad, latency,
-            cap (0: no limit), split (1: I and W), shape (0: a line, 1: a loop, 2: a V).
-
-    Raises:
-        ValueError: for an unknown level or a cost out of range.
-    """
-    if "level=" in level:
-        return Play({"link": level})
-    if level or costs:
-        level_of(level or "own", costs)
-        return Play({"level": level or "own", "costs": costs})
-    return Play({})
+def html(level: str = "") -> str:
+    """Return the game as the text of a page that needs no other file."""
+    return page("The schedule you can touch", Play._esm, Play._css, state(level))

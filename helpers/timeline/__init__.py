@@ -1,36 +1,21 @@
 """The interactive timeline: one widget for real runs, simulations and other programs' traces.
 
-    timeline(trace)                          zoom, hover, step, play, follow a micro-batch
-    compare(predicted, measured)             two traces, one time axis
-    explore(stages=4, micro_batches=8)       a schedule under sliders, simulated as they move
-    timeline(trace).save("step.html")        one file that opens without Python
+    timeline(trace)                                  hover, zoom, keys
+    timeline({"predicted": a, "measured": b})        several traces, one time axis
+    explore(schedule="1F1B", ranks=4)                a schedule under sliders, simulated again
+    timeline(trace).save("step.html")                one file that opens without Python
 
-The widget is plain JavaScript on a canvas, in `assets/`. Nothing is fetched from anywhere.
-
-    page                  looks, the ES module, and the page that is saved
-    table, simulated      a trace as columns and bytes; the same of a simulated step, faster
-    settings              what the sliders of a schedule say, and what is drawn for it
-    widget, explorer      the widget; the same under sliders
-    clicks                pictures that lead to each other, step by step or by a click on a part
+The widget is `timeline.js` on a canvas, and nothing is fetched from anywhere. Beyond 20,000 events,
+save the trace and open it in https://ui.perfetto.dev.
 """
 
 from importlib import import_module
 
-# The widget needs anywidget and traitlets, which a page in a browser doesn't have: each name is
-# imported when it is asked for.
-_MODULES = {
-    "Clickable": "clicks",
-    "Explorer": "explorer",
-    "Timeline": "widget",
-    "compare": "widget",
-    "explore": "explorer",
-    "timeline": "widget",
-}
-
-__all__ = ["Clickable", "Explorer", "Timeline", "compare", "explore", "timeline"]
+# The widget needs anywidget, which a page in a browser doesn't have: it's imported when asked for.
+__all__ = ["Timeline", "explore", "timeline"]
 
 
 def __getattr__(name: str):
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(f"{__name__}.widget"), name)

@@ -8,34 +8,29 @@ python -m helpers.timeline profiles/ --lanes       of torch.profiler: its steps,
 import argparse
 import sys
 
-from helpers.timeline import compare, timeline
+from helpers.timeline import timeline
 from helpers.trace import Trace, in_lanes
 
 
 def main(arguments: list[str] | None = None) -> int:
+    formatted = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="python -m helpers.timeline",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "helpers.timeline", description=__doc__, formatter_class=formatted
     )
     parser.add_argument("files", nargs="+", help="trace files, one for each rank, or their folder")
-    parser.add_argument(
-        "--measured", nargs="+", metavar="FILE", help="a second trace, laid below the first"
-    )
-    parser.add_argument(
-        "--lanes", action="store_true", help="of a profile: computing, communication, input alone"
-    )
+    parser.add_argument("--measured", nargs="+", help="a second trace, laid below the first")
+    parser.add_argument("--lanes", action="store_true", help="of a profile: its three lanes alone")
+    parser.add_argument("--title", default="", help="what was found; left out, it is computed")
     parser.add_argument("-o", "--output", metavar="FILE", default="timeline.html")
-    parser.add_argument("--title", help="what was found; left out, it is computed")
     options = parser.parse_args(arguments)
+    given = {"": options.files}
+    if options.measured:
+        given = {"predicted": options.files, "measured": options.measured}
     try:
-        shown = in_lanes if options.lanes else lambda trace: trace
-        trace = shown(Trace.load_all(options.files))
-        if options.measured:
-            measured = shown(Trace.load_all(options.measured))
-            widget = compare(trace, measured, options.title)
-        else:
-            widget = timeline(trace, options.title)
+        traces = {name: Trace.load_all(files) for name, files in given.items()}
+        if options.lanes:
+            traces = {name: in_lanes(trace) for name, trace in traces.items()}
+        widget = timeline(traces, options.title)
         print(widget.title)
         print(f"timeline: {widget.save(options.output)}")
     except (OSError, ValueError) as error:

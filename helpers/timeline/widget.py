@@ -1,89 +1,68 @@
-"""The widget that shows traces, and saves them as pages and pictures."""
+"""The widget that shows traces, with sliders or without, and saves them as pages and pictures."""
 
 import os
-import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import anywidget
 import traitlets
 
-from helpers.draw import compare as compare_static
-from helpers.draw import timeline as static
-from helpers.draw.findings import TraceSummary, comparable, compared, found_in, in_words
+from helpers.draw import lanes
+from helpers.draw.themed import static
 from helpers.files import write_whole
 from helpers.simulate import Simulated
-from helpers.timeline.page import asset, look_table, module_text, page, recorded
-from helpers.timeline.table import Panel, pack, table_of
+from helpers.timeline import sliders
+from helpers.timeline.packed import HERE, module, packed, page, style
 from helpers.trace import Trace
 
 ENDINGS = ".html, .svg, .png, .json or .json.gz"
 
 
-class Timeline(anywidget.AnyWidget):
-    """A timeline with mouse and keyboard; "?" lists the keys.
+class Pictured:
+    """A widget that brings its picture, for pages without a kernel; a built lesson has it alone."""
 
-    traces: {name: trace}, drawn under each other on one time axis. title: as for `timeline`.
-    """
+    def _repr_mimebundle_(self, **options) -> tuple[dict, dict]:
+        picture = self.picture()._repr_mimebundle_()
+        if static():
+            return picture
+        given = super()._repr_mimebundle_(**options)
+        data, facts = given if isinstance(given, tuple) else (given, {})
+        return data | picture, facts
 
-    _esm = module_text()
-    _css = asset("timeline.css")
-    look = traitlets.Dict().tag(sync=True)
-    data = traitlets.Dict().tag(sync=True)  # {"head": {...}, "body": bytes}, see `pack`
 
-    def __init__(self, traces: dict[str, Trace], title: str | None = None, **more):
-        self._traces = traces
-        super().__init__(look=look_table(), data=self._packed(title), **more)
-        self.on_msg(self._heard)
+class Timeline(Pictured, anywidget.AnyWidget):
+    """What `timeline` returns: traces by their names, with mouse and keyboard."""
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.title}>"
+    _esm = module(HERE / "timeline.js")
+    _css = style(HERE / "timeline.css", ".lab-timeline")
+    data = traitlets.Dict().tag(sync=True)
+    controls = traitlets.List().tag(sync=True)
+    settings = traitlets.Dict().tag(sync=True)
+    problem = traitlets.Unicode().tag(sync=True)
 
-    @property
-    def traces(self) -> dict[str, Trace]:
-        """Return what is shown: {name: trace}."""
-        return self._traces
+    def __init__(self, traces: Mapping[str, Trace], title: str = "", **more):
+        self.traces, self._title = dict(traces), title
+        super().__init__(data=packed(self.traces, title), **more)
 
     @property
     def title(self) -> str:
         """Return what the timeline shows, in one line."""
-        return self.data["head"]["title"]
-
-    @property
-    def alt(self) -> str:
-        """Return what it says in words, for a screen reader."""
-        return self.data["head"]["alt"]
-
-    def _packed(self, title: str | None) -> dict:
-        measured = comparable([TraceSummary(name, trace) for name, trace in self.traces.items()])
-        if title is None:
-            title = found_in(measured[0]) if len(measured) == 1 else compared(measured)
-        parts = [Panel(each.name, found_in(each), table_of(each.trace)) for each in measured]
-        head, body = pack(parts, title, in_words(title, measured))
-        return {"head": head, "body": body}
+        return self.data["title"]
 
     def picture(self):
         """Return the static picture of the same, as `helpers.draw` makes it."""
-        if len(self.traces) > 1:
-            return compare_static(self.traces, self.title)
-        return static(next(iter(self.traces.values())), self.title)
-
-    def recorded(self) -> dict:
-        """Return its data as JSON can hold them; `assets/standalone.js` shows them."""
-        return recorded(self.data["head"], self.data["body"])
+        return lanes(self.traces, self._title)
 
     def html(self, above: str = "", below: str = "") -> str:
         """Return the text of a page that needs no other file; above, below: more HTML for it."""
-        return page(self.data["head"], self.data["body"], above, below)
+        state = {"data": self.data, "controls": [], "settings": {}, "problem": ""}
+        return page(self.title, self._esm, self._css, state, above or "<h1>Timeline</h1>", below)
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write a file, whole or not at all, and return its path.
 
-        Args:
-            path: ends in .html (interactive, in one file), .svg, .png, .json (a Chrome trace) or
-                .json.gz.
-
-        Raises:
-            ValueError: if the name has another ending, or if a .json would hold two traces.
+        path: ends in .html (interactive, in one file), .svg, .png, .json (a Chrome trace) or
+            .json.gz. ValueError for another ending, or if a .json would hold two traces.
         """
         name = str(path).lower()
         if name.endswith((".svg", ".png")):
@@ -99,51 +78,57 @@ class Timeline(anywidget.AnyWidget):
             return write_whole(path, self.html())
         raise ValueError(f"cannot save a timeline as {path}: the name must end in {ENDINGS}")
 
-    def _heard(self, _, content: dict, buffers: list) -> None:
-        """Send the page the file that one of its buttons asks for."""
-        kind = content.get("save")
+
+class Explorer(Timeline):
+    """What `explore` returns: `.simulated` is on the screen now, `.settings` what sliders say."""
+
+    def __init__(self, settings: dict):
+        self.simulated = sliders.simulated(settings)
+        full = sliders.START | settings
+        more = {"controls": sliders.controls(full), "settings": full}
+        super().__init__({"": self.simulated.trace}, **more)
+        self.observe(self._moved, "settings")
+
+    def _moved(self, change) -> None:
+        """Simulate what the sliders say; if it can't run, say why and leave the picture."""
         try:
-            self.send({"saved": kind}, buffers=[self._file(kind)])
-        except Exception as error:  # the page shows it, as no cell is running
-            self.send({"failed": kind, "why": f"{type(error).__name__}: {error}"})
+            self.simulated = sliders.simulated(change.new)
+        except (ValueError, TypeError) as error:
+            self.problem = str(error)
+            return
+        self.traces, self.problem = {"": self.simulated.trace}, ""
+        self.data = packed(self.traces)
 
-    def _file(self, kind: str) -> bytes:
-        with tempfile.TemporaryDirectory() as folder:
-            return self.save(Path(folder) / f"timeline.{kind}").read_bytes()
 
-
-def timeline(trace: Trace, title: str | None = None) -> Timeline:
-    """Show a trace: a real run's, a simulation's, or another program's.
-
-    Waits are computed from the events of all ranks (`with_waits`).
+def timeline(traces: object, title: str = "") -> Timeline:
+    """Show a trace, or several on one axis: ``timeline({"predicted": a, "measured": b})``.
 
     Args:
-        trace: a `Trace`, a simulated step, or the path of a Chrome trace.
+        traces: a `Trace`, a simulated step or the path of a trace file; or {name: one of these}.
         title: what was found; computed by default.
 
     Raises:
-        TypeError: if it isn't a trace.
-        ValueError, OSError: if the file isn't a trace, or can't be read.
+        TypeError: if something isn't a trace.
+        ValueError, OSError: if a file isn't a trace or can't be read, or for more events than a
+            page can draw.
     """
-    return Timeline({"": as_trace(trace, "timeline()")}, title)
+    given = traces if isinstance(traces, Mapping) else {"": traces}
+    return Timeline({str(name): _trace(each) for name, each in given.items()}, title)
 
 
-def compare(predicted: Trace, measured: Trace, title: str | None = None) -> Timeline:
-    """Show two traces on one time axis, so that equal lengths are equal times.
+def explore(**settings) -> Explorer:
+    """Show sliders over a simulated step: ``explore(schedule="ZB-V", ranks=8, latency=2)``.
 
-    Each starts at its own first event. Raises as `timeline` does.
+    settings: where to start, the names of `sliders.START` in the sliders' units (ms, MB, GB/s).
+
+    Raises:
+        TypeError: if there is no such setting.
+        ValueError: if the schedule can't run.
     """
-    return Timeline(
-        {
-            "predicted": as_trace(predicted, "compare()"),
-            "measured": as_trace(measured, "compare()"),
-        },
-        title,
-    )
+    return Explorer(settings)
 
 
-def as_trace(thing: object, where: str) -> Trace:
-    """Return the trace of a simulated step, a path or a trace itself; TypeError if it has none."""
+def _trace(thing: object) -> Trace:
     if isinstance(thing, Trace):
         return thing
     if isinstance(thing, Simulated):
@@ -151,10 +136,6 @@ def as_trace(thing: object, where: str) -> Trace:
     if isinstance(thing, str | os.PathLike):
         return Trace.load(thing)
     raise TypeError(
-        f"{where} needs a trace and got {_a(type(thing).__name__)}: give it a Trace, what "
+        f"timeline() needs a trace and got {type(thing).__name__}: give it a Trace, what "
         "simulate() returns, or the path of a Chrome trace file"
     )
-
-
-def _a(word: str) -> str:
-    return f"{'an' if word[0] in 'aeiouAEIOU' else 'a'} {word}"

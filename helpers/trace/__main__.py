@@ -71,9 +71,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"trace:   {trace.save(options.output)}")
         if options.picture:
             # The pictures' room stands above this one: it is opened only for this flag.
-            from helpers.draw import timeline
+            from helpers.draw import lanes
 
-            print(f"picture: {timeline(in_lanes(trace)).save(options.picture)}")
+            print(f"picture: {lanes(in_lanes(trace)).save(options.picture)}")
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -45,7 +45,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 from helpers.doctor import doctor
 from helpers.draw import curves
-from helpers.draw.model import layouts
 from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.ranks import launch
 from simplellm.losses import causalLLMLoss
@@ -96,11 +95,12 @@ answer("welcome-2", mine)
 #
 # Half of this course is in one picture. Each light box is a device, and the numbered bars in it are
 # layers of one model.
-
-# %% jupyter={"source_hidden": true}
-show(layouts())
-
-# %% [markdown]
+#
+# ![Four ways to place a model of six layers. One device holds them all. Three replicas hold all of
+# them each, read a third of the batch each, and exchange gradients. A pipeline of three devices
+# holds two layers on each: activations go right, gradients come back. A grid of two rows, each a
+# pipeline of three stages, does both.](../imgs/layouts.svg)
+#
 # - **One device** has all layers and reads all the data. It's the reference: whatever we build
 #   later must arrive at the same numbers.
 # - **Replicas** each hold the whole model and read a part of the batch. In each step they average

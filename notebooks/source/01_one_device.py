@@ -22,7 +22,6 @@ from itertools import islice
 import torch
 
 from helpers.draw import curves
-from helpers.draw.model import Sizes, llama
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, vary
 from helpers.lesson.scripts import kept_for_backward, train_script
@@ -72,11 +71,13 @@ print([tokenizer.decode([i]) for i in ids], "of", tokenizer.vocab_size, "pieces"
 # there sixteen heads share keys and values, while each of ours has its own). A batch goes in on the
 # left, 3 **sequences** of 128 tokens. Out comes, for each of the 3 × 128 positions, one score for
 # each piece of the vocabulary that might come next.
-
-# %% jupyter={"source_hidden": true}
-show(llama(Sizes()))
-
-# %% [markdown]
+#
+# ![A LLaMA of 547,648 parameters. Ids of shape (3, 128) go through an embedding (76,800
+# parameters), six blocks (65,664 each), a norm (64) and a head (76,800), and come out as logits of
+# shape (3, 128, 1,200); in between the shape is (3, 128, 64). A block adds two branches to what
+# goes past them: a norm and attention with four heads and four matrices of 64 by 64, then a norm
+# and SwiGLU with three of 64 by 256.](../imgs/llama.svg)
+#
 # From left to right:
 #
 # - The **embedding** replaces each token by a vector of 64 numbers, its row of a table. From here
@@ -104,7 +105,7 @@ with torch.no_grad():
     print("after six blocks", tuple(hidden.shape))
     print("logits", tuple(net.lm_head(net.model.norm(hidden)).shape))
 count = sum(p.numel() for p in net.parameters())
-claim("parameters, counted and by the drawing", count, Sizes().total, within=0)
+claim("parameters, counted and by the drawing", count, 547_648, within=0)
 
 # %% [markdown]
 # **How many parameters does this model have with three blocks instead of six?** All the numbers you

@@ -24,9 +24,8 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from helpers.draw import collectives
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, reveal, show
+from helpers.lesson import answer, claim, predict, reveal
 from helpers.ranks import launch
 
 sys.path[:0] = ["../primer"]
@@ -332,11 +331,11 @@ launch(two_branches, ranks=3, timeout=10, on_error="report", quiet=True)
 # Draw what the ranks hold as a matrix: a row for each rank, and a column for each part of the
 # tensor. Each collective is then one move. In four of them one rank, the **root**, is special (here
 # it's rank 0):
-
-# %% jupyter={"source_hidden": true}
-show(collectives(["broadcast", "scatter", "gather", "reduce"]))
-
-# %% [markdown]
+#
+# ![What each of three ranks holds before and after. Broadcast: rank 0's tensor a0 a1 a2, for all.
+# Scatter: a part of it for each. Gather: a, b and c of the three ranks, all for rank 0. Reduce: the
+# sums Σ0 Σ1 Σ2, for rank 0.](../imgs/collectives_with_a_root.svg)
+#
 # A column is a place in the whole tensor, so after the scatter rank 1 holds the middle third. Σ is
 # the sum over all ranks.
 #
@@ -368,10 +367,11 @@ for rank, (everything, part, parts) in enumerate(launch(without_a_root, ranks=3,
     print(f"rank {rank}: all-reduce {everything}, reduce-scatter {part}, then all-gather {parts}")
 reveal("ranks_and_collectives-5")
 
-# %% jupyter={"source_hidden": true}
-show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
-
 # %% [markdown]
+# ![Three ranks that hold a0 a1 a2, b0 b1 b2 and c0 c1 c2. Reduce-scatter: rank 0 has Σ0, rank 1 Σ1,
+# rank 2 Σ2. All-gather: from a, b and c, one on each rank, all three for all. All-reduce: Σ0 Σ1 Σ2
+# for all.](../imgs/collectives.svg)
+#
 # Look at the printed lines once more. The program gathered the parts that the reduce-scatter had
 # left, and ended up with what all-reduce returns. That's no accident: the picture of all-gather
 # begins where that of reduce-scatter ends (read Σ0, Σ1 and Σ2 for a, b and c). **An all-reduce is a

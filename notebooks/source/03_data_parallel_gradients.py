@@ -24,10 +24,9 @@ import torch.distributed as dist
 
 from helpers.cost import gpt
 from helpers.cost.rooflines import data_parallel_tokens
-from helpers.draw import curves, replicas, ring_table, ways
-from helpers.draw import ring as ring_picture
+from helpers.draw import curves, ring
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
+from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff, vary
 from helpers.lesson.scripts import distances, train_script
 from helpers.network import Link, fit, remember, slow_link
 from helpers.ranks import launch, usable_cores
@@ -104,11 +103,11 @@ reveal("data_parallel_gradients-1")
 #
 # That's the whole theory of data parallelism. Each rank needs one thing from the others, the **mean
 # of all gradients**, and then every rank takes the same step from the same weights.
-
-# %% jupyter={"source_hidden": true}
-show(replicas())
-
-# %% [markdown]
+#
+# ![Each of three ranks reads its own text with the same weights w, computes F and B, and has its
+# own gradient. The all-reduce gives every rank the mean g of the three gradients, and each takes
+# the same step, from w to w minus the learning rate times g.](../imgs/replicas.svg)
+#
 # No weights are sent in this lesson: one seed gives all replicas the same weights, an all-reduce
 # leaves the same bits on every rank, and so every step is the same on all of them. So a batch of
 # one sequence on each of three ranks *is* a batch of three. What counts for learning is the
@@ -286,31 +285,21 @@ predict(
 # with 100s and rank 3 with 1000s, so the digits of a sum tell which ranks are in it: 110 comes from
 # ranks 1 and 2. Step through it:
 
-
 # %%
-def rings(theme):
-    return {
-        f"{n} ranks": [ring_picture(n, step, theme) for step in range(2 * n - 1)] for n in (4, 3, 2)
-    }
-
-
-def live():
-    from helpers.lesson.stepper import stepper
-
-    return stepper(rings)
-
-
-show(ring_picture(4, 1), live=live)
+vary(lambda step: ring(4, step), step=(1, 0, 2, 3, 4, 5, 6))
 
 # %% [markdown]
 # The first half is a reduce-scatter: each part travels once around the ring and collects a number
 # from every rank it visits. After it, each rank holds one finished part. The second half is an
 # all-gather: the finished parts go around once more, and are kept instead of added. Here are all
-# the steps with three ranks; a frame marks the part that has just arrived, and green parts are
-# finished.
+# the steps with three ranks; a frame marks the part that has just arrived, and purple parts
+# are finished.
+#
+# ![All steps of a ring all-reduce of three ranks, below each other. Start: 1 1 1, 10 10 10, 100 100
+# 100. After reduce-scatter, steps 0 and 1, each rank holds one finished part, 111. After
+# all-gather, steps 0 and 1, all parts of all ranks are 111.](../imgs/ring_table.svg)
 
 # %% jupyter={"source_hidden": true}
-show(ring_table(3))
 reveal("data_parallel_gradients-4")
 
 # %% [markdown]
@@ -432,11 +421,11 @@ show(
 # ring: in a **tree**, half of the ranks send their tensor to a neighbor, which adds it to its own.
 # Then half of the ranks that are left do the same, and so on, until rank 0 has the sum after
 # $\lceil\log_2 n\rceil$ steps. The sum goes back to all ranks the same way in reverse.
-
-# %% jupyter={"source_hidden": true}
-show(ways(8))
-
-# %% [markdown]
+#
+# ![Who sends to whom in the first half of an all-reduce over eight ranks. Star: all send to rank 0,
+# one after the other. Tree: 1 to 0, 3 to 2, 5 to 4, 7 to 6, then 2 to 0 and 6 to 4, then 4 to 0.
+# Ring: all send at once to the next rank, a part each.](../imgs/ways.svg)
+#
 # Star and tree both move $2(n-1)$ whole tensors: the star one after the other, the tree all those
 # of a step at once. The ring has as many steps as the star, but they carry only parts:
 #

@@ -26,7 +26,6 @@ from statistics import mean
 import torch
 
 from helpers.draw import Point, curves, points
-from helpers.draw.drift import drift
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
 from helpers.ranks import find_place, launch
@@ -249,11 +248,12 @@ claim.below("and those of one device, up to", away, 1e-4)
 # take several steps on their own, **local steps**, before they average. With SGD this is called
 # **Local SGD** ([Stich 2019](https://arxiv.org/abs/1805.09767)), and the number of local steps is
 # usually called $H$.
-
-# %% jupyter={"source_hidden": true}
-show(drift())
-
-# %% [markdown]
+#
+# ![Each of three ranks takes four steps alone from one common point, and then they meet. Left,
+# Local SGD: the next round starts at the mean of the three places. Right, DiLoCo: the arrow from
+# the common point to the mean is the outer gradient with its sign turned, and momentum carries the
+# next start beyond the mean.](../imgs/drift.svg)
+#
 # What that saves is easy to calculate. Averaging $S$ bytes around a ring of $n$ ranks takes
 # $2(n-1)\alpha + 2\frac{n-1}{n}\frac{S}{B}$ (lesson 03). Spread over $H$ steps, a step takes
 #

@@ -26,7 +26,6 @@ import time
 import torch
 import torch.distributed as dist
 
-from helpers.draw.stages import stages
 from helpers.grade import check
 from helpers.hang.monitor import record_messages
 from helpers.lesson import answer, claim, predict, reveal, show, show_diff
@@ -156,11 +155,12 @@ claim.below("largest difference from the gradients of the whole model", far, 1e-
 # Everything that comes after the stage enters only through $\partial L/\partial y$, which has the
 # shape of $y$. The left equation yields the stage's own gradients; the right one is what it sends
 # further back. `y.backward(gradient)` computes both at once.
-
-# %% jupyter={"source_hidden": true}
-show(stages((2, 2, 2), shape))
-
-# %% [markdown]
+#
+# ![A model in three stages: rank 0 holds the embedding and layers 0 and 1, rank 1 layers 2 and 3,
+# rank 2 layers 4 and 5 and the head. Each sends one tensor y of shape 3 × 128 × 64 to the next, and
+# the next sends the gradient of the loss with respect to that y back. The last one computes the
+# loss.](../imgs/stages.svg)
+#
 # ## From one device to three stages
 #
 # In the script, the training loop hardly changes. Forward and backward of a batch move into one

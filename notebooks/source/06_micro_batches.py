@@ -23,8 +23,7 @@ import sys
 import torch
 import torch.distributed as dist
 
-from helpers.draw import curves
-from helpers.draw.pipelines import kept
+from helpers.draw import curves, lanes
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_orders
 from helpers.lesson.scripts import distances, train_script
@@ -259,18 +258,19 @@ predict(
 # Try it on paper before you look: four rows, and 33 little squares in each.
 
 # %%
-pair = {each.name: simulate(each).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
+costs = Costs(activation_bytes=one)
+pair = {each.name: simulate(each, costs).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
 
 # %% jupyter={"source_hidden": true}
-show(kept(pair, "Same work, same 33 s, and half the activations or less"))
+show(lanes(pair, "Same work, same 33 s, and half the activations or less"))
 reveal("micro_batches-3")
 
 # %% [markdown]
-# The order on the right is **1F1B**: one forward, one backward. The trick is to run a backward as
+# The lower order is **1F1B**: one forward, one backward. The trick is to run a backward as
 # soon as one is ready, because a backward *frees* memory and a forward takes it. So its picture has
 # three phases, and we'll use their names from here on: the **warm-up**, in which the pipeline
-# fills; the **steady state**, in which each rank alternates and the stack of bars below it stops
-# growing; and the **cool-down**, in which the last backwards drain.
+# fills; the **steady state**, in which each rank alternates and its memory, the gray strip below
+# it, stops growing; and the **cool-down**, in which the last backwards drain.
 #
 # How high does it get? From the start of its forward on rank $r$ to the end of its backward there,
 # a micro-batch passes $p - r$ ranks forward and the same ranks backward, which takes at least
@@ -425,10 +425,9 @@ for schedule in quick((naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8)), (one_f_one_
     predicted, measured = a_paced_step(schedule)
 
 # %% tags=["time"] jupyter={"source_hidden": true}
-from helpers.timeline import compare
+from helpers.timeline import timeline
 
-both = compare(predicted.trace, measured.trace)
-show(both.picture(), live=lambda: both)
+show(timeline({"predicted": predicted.trace, "measured": measured.trace}))
 
 # %% [markdown]
 # Four processes ran each plan. All three steps took a few percent longer than simulated, because
@@ -481,15 +480,22 @@ answer("micro_batches-6", mine)
 # It's more fun by hand: in the next cell the lanes are empty, and you place every action yourself.
 # An illegal move is refused by the same rule as above, and you see what it waits for. GPipe doesn't
 # fit into the memory of this level. The 1F1B above has four micro-batches, and here there are six:
-# can you lay it out without looking? (Here a backward takes 1 s, like a forward.) Once a plan is
-# complete, press *run it on real ranks*: real processes run your plan, train a LLaMA with it, and
-# compare its gradients with one device's. (Without a kernel you see a half-finished plan.)
+# can you lay it out without looking? (Here a backward takes 1 s, like a forward. Without a kernel
+# you see a half-finished plan.)
 
 # %% jupyter={"source_hidden": true}
 from helpers.play import play
 
 game = play("cap")
-show(game.picture(), live=lambda: game)
+show(game)
+
+# %% [markdown]
+# Once your plan is complete, run this cell again: three real processes run it, with sleep in the
+# place of a model, at a twentieth of the times.
+
+# %% tags=["time"]
+plan = game.schedule or one_f_one_b(3, 6)
+print(f"{20 * run_paced(plan, Pace(0.05, 0.025, 0.025)).step_time:.1f} s, and par is 16 s")
 
 # %% [markdown]
 # ## What to remember

@@ -19,8 +19,8 @@ import sys
 
 import torch
 
-from helpers.draw import Point, points
-from helpers.draw.pipelines import places, steps
+from helpers.draw import Point, cells, lanes, points
+from helpers.draw.style import RANKS
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.lesson.scripts import distances, train_script
@@ -49,9 +49,18 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # visits all four ranks with the first half of the model, and then all four again with the second.
 # This is **interleaved 1F1B** ([2104.04473](https://arxiv.org/abs/2104.04473), section 2.2).
 
+
 # %%
-layouts = {"1F1B, four stages": [0, 1, 2, 3], "interleaved, eight stages": [0, 1, 2, 3] * 2}
-show(places(layouts, "Which rank holds which stage"))
+def held(layouts):
+    """The stages of each rank, as a table for each layout, the first chunk in another color."""
+    tables = {
+        name: {f"rank {rank}": [s for s, r in enumerate(ranks) if r == rank] for rank in range(4)}
+        for name, ranks in layouts.items()
+    }
+    return cells(tables, "Which rank holds which stage", colors=lambda stage: RANKS[stage // 4])
+
+
+show(held({"1F1B, four stages": [0, 1, 2, 3], "interleaved, eight stages": [0, 1, 2, 3] * 2}))
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -300,7 +309,8 @@ predict(
 two = {build(4, 8).name: simulate(waves(build(4, 8), 2)).trace for build in (zb_h1, zb_h2)}
 
 # %% jupyter={"source_hidden": true}
-show(steps(two, micro_batches=8, title="Two consecutive steps: a parallelogram leaves no gap"))
+title = "Two consecutive steps, the second one pale: a parallelogram leaves no gap"
+show(lanes(two, title, pale=lambda event: event.info.get("micro_batch", 0) >= 8))
 reveal("beyond_1f1b-6")
 
 # %% [markdown]
@@ -386,8 +396,7 @@ reveal("beyond_1f1b-7")
 # loss, and its first backward starts at once on the rank that's most pressed for memory.
 
 # %%
-layouts = {"a loop": [0, 1, 2, 3] * 2, "a V": [0, 1, 2, 3, 3, 2, 1, 0]}
-show(places(layouts, "Eight stages on four ranks"))
+show(held({"a loop": [0, 1, 2, 3] * 2, "a V": [0, 1, 2, 3, 3, 2, 1, 0]}))
 
 # %% jupyter={"source_hidden": true}
 show(simulate(zb_v(4, 8), half).trace)

@@ -22,16 +22,15 @@ import sys
 
 import torch
 
-from helpers.draw import compare, process_grid
-from helpers.draw.machines import machines
+from helpers.draw import cells, lanes
+from helpers.draw.style import CAUSES, RANKS
 from helpers.grade import check
 from helpers.grid import Grid
-from helpers.lesson import answer, claim, predict, reveal, show, show_code
+from helpers.lesson import answer, claim, predict, reveal, show, show_code, vary
 from helpers.lesson.scripts import distances, train_script
 from helpers.network import Link
 from helpers.schedules import one_f_one_b
 from helpers.simulate import Costs, simulate
-from helpers.timeline import Clickable
 from helpers.trace import Trace, with_waits
 
 # %%
@@ -62,15 +61,25 @@ predict(
 
 # %%
 grid = Grid(dp=2, pp=3)
-names = {"all": None} | {f"rank {rank}": rank for rank in range(grid.size)}
-pictures = {name: process_grid(2, 3, rank) for name, rank in names.items()}
+
+
+def seen_by(rank):
+    """The grid, with what a rank shares in color: its row and its column."""
+    row, column = divmod(rank, 3)
+    shared = {f"rank {3 * row + s}": CAUSES["activations"] for s in range(3)}
+    shared |= {f"rank {3 * d + column}": CAUSES["gradients"] for d in range(2)}
+    del shared[f"rank {rank}"]
+    table = {f"pipeline {d}": [f"rank {3 * d + s}" for s in range(3)] for d in range(2)}
+    title = f"Rank {rank}: its row (blue) carries activations, its column (orange) gradients"
+    return cells(table, title, columns=[f"stage {s}" for s in range(3)], colors=shared, wide=110)
+
 
 # %% jupyter={"source_hidden": true}
-show(pictures["rank 1"], live=lambda: Clickable(pictures))
+vary(seen_by, rank=(1, 0, 2, 3, 4, 5))
 reveal("dp_x_pp-1")
 
 # %% [markdown]
-# Click on a rank: its row and its column light up. (Without a kernel you see those of rank 1.)
+# Choose a rank: its row and its column light up. (Without a kernel you see those of rank 1.)
 #
 # Each **row** carries what a pipeline needs: activations to the right, and the gradients of these
 # activations back to the left. Each **column** carries what data parallelism needs: gradients of
@@ -296,7 +305,7 @@ def first_pipeline(trace):
 
 after, during = overlap.run(False), overlap.run(True)
 both_ways = {"at the end": after, "with overlap": during}
-show(compare({name: first_pipeline(trace) for name, trace in both_ways.items()}))
+show(lanes({name: first_pipeline(trace) for name, trace in both_ways.items()}))
 
 # %% tags=["time"] jupyter={"source_hidden": true}
 words = "ms a step with overlap, and with the average at the end"
@@ -344,11 +353,15 @@ print(f"{2 * activations / 1e9:.0f} GB of activations there and back, "
 
 # %%
 layouts = {
-    "columns cross: 3 pipelines of 4": [[(d, s) for s in range(4)] for d in range(3)],
-    "pipelines cross: 4 pipelines of 3": [[(d, s) for d in range(4)] for s in range(3)],
+    "columns cross: 3 pipelines of 4": {
+        f"machine {d}": [f"{d} · {s}" for s in range(4)] for d in range(3)
+    },
+    "pipelines cross: 4 pipelines of 3": {
+        f"machine {s}": [f"{d} · {s}" for d in range(4)] for s in range(3)
+    },
 }
 title = "Left, gradients cross the network; right, activations (boxes: pipeline · stage)"
-show(machines(layouts, title))
+show(cells(layouts, title, colors=lambda cell: RANKS[int(cell[0])]))
 
 # %% [markdown]
 # (Three stages need more memory than four: 2.3 billion parameters a GPU in place of 1.75, with 16

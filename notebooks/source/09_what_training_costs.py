@@ -45,11 +45,11 @@ from helpers.cost.rooflines import (
 )
 
 # %%
-from helpers.draw.text import bytes_text
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal
 from helpers.lesson.scripts import kept_for_backward
 from helpers.ranks import keep_warm
+from helpers.words import bytes_text
 from simplellm.llama import CausalLLama, LLama
 
 torch.set_num_threads(1)  # in this lab, one device is one core

@@ -21,7 +21,7 @@ import sys
 
 import torch
 
-from helpers.draw import compare, curves
+from helpers.draw import curves, lanes
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
 from helpers.network import Link, measured, slow_link
@@ -294,7 +294,7 @@ each = launch(lambda: {way: on_the_link(way, plan) for way in ways}, 2, quiet=Tr
 messages = {"flat": 1, "hooks": 64, "buckets": 8, "ddp": 8}
 for way, trace in each[0].items():
     claim(f"{way}, seconds a step", trace.duration, expected(plan, messages[way]).duration)
-show(compare(each[0], "A single message waits for the end of backward; buckets and hooks don't"))
+show(lanes(each[0], "A single message waits for the end of backward; buckets and hooks don't"))
 
 # %% [markdown]
 # Our buckets take as long as DDP's, because on paced ranks only the plan counts. What the plan

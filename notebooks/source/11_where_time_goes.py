@@ -26,10 +26,9 @@ from statistics import median
 
 import torch
 
-from helpers.cluster.bars import Group, bars
 from helpers.cost import ModelConfig
 from helpers.cost.flops import flops
-from helpers.draw import curves
+from helpers.draw import bars, curves
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.trace import COLLECTIVES, Trace, matched_collectives, with_waits
 
@@ -201,7 +200,7 @@ def shares(number):
 # %%
 lost = {names[number]: shares(number) for number in (0, 2, 4, 1)}
 title = "Where the 989 TFLOP/s of an H200 go, by width"
-show(bars([Group(lost, text=lambda part: f"{part:.0%}")], title))
+show(bars(lost, title, text="{:.0%}".format))
 
 # %% jupyter={"source_hidden": true}
 claim("ms a step: width 1,024, and 256", wider, narrow, 0.05, how="recorded")

@@ -24,9 +24,8 @@ from torch.distributed.device_mesh import init_device_mesh
 
 from helpers.cost import states
 from helpers.draw import curves
-from helpers.draw.states import zero_stages
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff, vary
+from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
 from helpers.network import Link, slow_link
 from helpers.ranks import find_place, keep_warm, launch
 from helpers.trace import cut_by, last_steps, step_seconds
@@ -73,10 +72,11 @@ for stage in range(4):
           f"{each.optimizer:.1f} optimizer = {each.total:.1f} bytes a parameter")  # fmt: skip
 reveal("sharding-1")
 
-# %% jupyter={"source_hidden": true}
-vary(zero_stages, ranks=(4, 2, 3))
-
 # %% [markdown]
+# ![Of the 16 bytes a parameter takes, what each of four ranks keeps. Plain data parallelism: 16.
+# ZeRO-1 cuts the optimizer states: 7. ZeRO-2 cuts the gradients, too: 5.5. ZeRO-3 cuts the weights
+# as well: 4.](../imgs/zero_stages.svg)
+#
 # Stage 1 already removes most of it, because the optimizer holds twelve of the sixteen bytes.
 # **ZeRO-2** shards the gradients as well: as soon as the gradients of a block are complete they are
 # reduce-scattered, and each rank frees all but its part. **ZeRO-3** shards even the weights, which

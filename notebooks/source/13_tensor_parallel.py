@@ -23,8 +23,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 
 # %%
-from helpers.draw import collectives, curves
-from helpers.draw.matrices import parallel_mlp, sequence_parallel_mlp
+from helpers.draw import curves
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.lesson.scripts import train_script
@@ -68,11 +67,11 @@ print(f"rows, added up:        {abs(by_rows - x @ W).max():.0e} away from x W")
 # With a cut by columns, the results stand side by side, and putting them together is an
 # **all-gather**. With a cut by rows, each device has one term of every output, and adding the terms
 # up is an **all-reduce**.
-
-# %% jupyter={"source_hidden": true}
-show(collectives(("all-gather", "reduce-scatter", "all-reduce")))
-
-# %% [markdown]
+#
+# ![Three ranks. Reduce-scatter: from a0 a1 a2, b0 b1 b2 and c0 c1 c2, rank 0 has Σ0, rank 1 Σ1,
+# rank 2 Σ2. All-gather: from a, b and c, one on each rank, all three for all. All-reduce: Σ0 Σ1 Σ2
+# for all.](../imgs/collectives.svg)
+#
 # ## Two layers in a row
 #
 # The interesting case is a pair. A transformer's MLP goes from $d$ features up to $4d$, through a
@@ -106,10 +105,13 @@ Y = sum(terms)  # the all-reduce
 print(f"one sum of {len(terms)} terms: {abs(Y - gelu(X @ A) @ B).max():.0e} away from one device")
 reveal("tensor_parallel-1")
 
-# %% jupyter={"source_hidden": true}
-show(parallel_mlp(ranks=2))
-
 # %% [markdown]
+# ![An MLP on two ranks. Every rank has the whole X, s by d. f stands before A: nothing forward, an
+# all-reduce backward. Each rank multiplies by its columns of A, d by 4d/2, applies the GeLU to its
+# own features, and multiplies by its rows of B, 4d/2 by d. Its result is one term of Y; g adds the
+# terms up, an all-reduce forward and nothing backward, so every rank has the whole
+# Y.](../imgs/parallel_mlp.svg)
+#
 # Forward, the ranks communicate at the tall gray bar $g$ alone. We'll come to $f$, which
 # communicates in backward, further down.
 #
@@ -408,11 +410,12 @@ reveal("tensor_parallel-7")
 # ([2205.05198](https://arxiv.org/abs/2205.05198)) assigns some of the positions to each rank there.
 # The all-reduce after the rows becomes a reduce-scatter, and an all-gather stands before the
 # columns:
-
-# %% jupyter={"source_hidden": true}
-show(sequence_parallel_mlp(ranks=2))
-
-# %% [markdown]
+#
+# ![The same MLP with sequence parallelism. The norm before it and the residual after it are
+# computed for s/2 positions on each rank. An all-gather, backward a reduce-scatter, gives every
+# rank the whole X. A reduce-scatter, backward an all-gather, adds up the terms and leaves each rank
+# its positions.](../imgs/sequence_parallel_mlp.svg)
+#
 # The volume stays the same, since an all-reduce consists of just these two, but the activations
 # between the cut layers are now cut as well, which is the point. (Megatron-LM keeps only its part
 # of a gathered input and gathers it a second time in backward: less memory, for one all-gather

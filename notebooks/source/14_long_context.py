@@ -22,8 +22,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.cost import ModelConfig, context_parallel_bytes
-from helpers.draw import compare, curves
-from helpers.draw.context import attention_ring, causal_triangle
+from helpers.draw import curves, lanes
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.lesson.scripts import train_script
@@ -150,11 +149,11 @@ claim.below("eight blocks, merged: away from the softmax of all", far, 1e-5)
 # values, one block at a time and in any order. So we arrange the ranks in a ring, where the queries
 # stay and the blocks of keys and values travel. This is **ring attention**
 # ([2310.01889](https://arxiv.org/abs/2310.01889)).
-
-# %% jupyter={"source_hidden": true}
-show(attention_ring(ranks=4))
-
-# %% [markdown]
+#
+# ![Four ranks in a ring, in four steps. Each keeps its queries. In step 0 it has its own keys and
+# values, and in each step it hands those that it has to the next rank, so in step t rank r has
+# those of rank r - t. After the last step nothing is sent.](../imgs/attention_ring.svg)
+#
 # After $i$ steps, rank $r$ has the block of rank $r - i$ (counted around the ring). While it
 # computes with that block, the block is already on its way to the next rank. So if a block takes
 # longer to compute than to send, the messages cost nothing. With $n$ ranks, $h$ query heads, $g$
@@ -300,24 +299,17 @@ times = [trace.duration for trace in pictured.values()]
 
 # %% tags=["time"] jupyter={"source_hidden": true}
 title = f"The zigzag should be {times[0] / times[2]:.2f} times faster, and it is {ratio:.2f} times"
-show(compare(pictured, title))
+show(lanes(pictured, title))
 
 # %% [markdown]
 # Each prediction stands above its measurement. In the contiguous ring, rank 0 has computed
 # everything after its first block and then only passes blocks on, and in the end rank 3 works
 # alone. In the zigzag all ranks are busy to the end. Here is why:
-
-# %% jupyter={"source_hidden": true}
-show(
-    causal_triangle(
-        {
-            name: [sorted({p // 8 for p in cut(64, 4, rank).tolist()}) for rank in range(4)]
-            for name, cut in (("contiguous", contiguous), ("zigzag", zigzag))
-        }
-    )
-)
-
-# %% [markdown]
+#
+# ![The causal triangle of eight chunks of queries and keys, in the color of the rank that has the
+# queries. Contiguous: the ranks have 2, 6, 10 and 14 of the 32 squares. Zigzag: each has
+# 8.](../imgs/causal_triangle.svg)
+#
 # The triangle is the work: each small square is a chunk of queries against a chunk of keys, in
 # the color of the rank that has the queries. With contiguous parts, the last rank has 14 of the
 # 32 squares (one on the diagonal counts half), and the ring takes as long as the last rank. In a
@@ -550,7 +542,7 @@ claim.below("four documents: gather, and ring", *(
 # %% tags=["time"]
 names = [name for name in both if "four" in name]
 title = "With four documents, the ranks of a ring in a zigzag are idle in turn"
-show(compare({name: both[name] for name in names}, title))
+show(lanes({name: both[name] for name in names}, title))
 reveal("long_context-9", ratio=both[names[0]].duration / both[names[1]].duration)
 
 # %% [markdown]

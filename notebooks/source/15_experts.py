@@ -33,8 +33,7 @@ import torch.distributed as dist
 
 from helpers.cost import parameters, read_config
 from helpers.cost.rooflines import expert_width
-from helpers.draw import collectives, compare, curves
-from helpers.draw.experts import heat, routing
+from helpers.draw import curves, grid, lanes
 from helpers.grade import check
 
 # %%
@@ -98,11 +97,12 @@ reveal("experts-1")
 # first sorts the rows by expert, then runs each expert once on all of its rows, and finally puts
 # the results back. Bringing the rows to their experts is called **dispatch**, and putting the
 # results back **combine**.
-
-# %% jupyter={"source_hidden": true}
-show(routing(places=4))
-
-# %% [markdown]
+#
+# ![Seven tokens and four experts. Left, a matrix with a colored cell where a token has chosen an
+# expert, two in each row. Right, the same choices as rows, sorted by expert. An expert takes four,
+# and what lies beyond is hatched: it is dropped. Experts 0 and 1 are on rank 0, experts 2 and 3 on
+# rank 1.](../imgs/routing.svg)
+#
 # The dashed line is the **capacity** of an expert. Early systems needed arrays of a fixed size, so
 # an expert took at most
 #
@@ -225,7 +225,7 @@ def over_time(chosen, size=10):
 
 
 counts = wanted(free_net)
-show(heat({"no balancing": counts.tolist()}, rows="layer", columns="expert"))
+show(grid({"no balancing": counts.tolist()}, rows="layer", columns="expert"))
 reveal("experts-4", ratio=busiest(counts))
 full = 8 / 2  # times its share: every token sends one of its two choices there
 early = max(over_time(free_chosen[:20]).values())
@@ -295,11 +295,10 @@ claim.below("busiest expert, in shares: balanced, and not", most, busiest(counts
 # else, while it reads its own stories as in data parallelism. That's **expert parallelism**. In
 # the middle of a layer each rank has rows for every other rank, and exchanging them is an
 # **all-to-all**.
-
-# %% jupyter={"source_hidden": true}
-show(collectives(("all-to-all",)))
-
-# %% [markdown]
+#
+# ![All-to-all of three ranks, from each a part for each. Before: a0 a1 a2, b0 b1 b2, c0 c1 c2.
+# After: a0 b0 c0, a1 b1 c1, a2 b2 c2.](../imgs/all_to_all.svg)
+#
 # Here the parts aren't equal, because how many rows a rank sends where is up to its router. So
 # the ranks first tell each other how many rows are coming: an all-to-all of counts, so that
 # everybody can make room, and then one of rows.
@@ -373,7 +372,7 @@ reveal("experts-6")
 even = launch(forward, ranks=4, args=(bias_net, batches), quiet=True)
 sent = {name: [rank[2][1] for rank in ranks] for name, ranks in (("no balancing", found),
                                                                 ("by bias", even))}  # fmt: skip
-show(heat(sent))
+show(grid(sent, rows="from rank", columns="to rank"))
 most = {name: max(map(sum, zip(*table, strict=True))) for name, table in sent.items()}
 equal = sum(map(sum, sent["by bias"])) / 4
 print(", ".join(f"{name}: the busiest rank gets {n} rows, {n / equal:.2f} of a share"
@@ -432,7 +431,7 @@ for name, crowd in (("balanced by its bias", 0.0), ("a popular rank 0", 0.15)):
     print(f"{name}: rows {arriving} in the first layer")
 
 # %% tags=["time"] jupyter={"source_hidden": true}
-show(compare(traces, "A layer lasts as long as its busiest rank"))
+show(lanes(traces, "A layer lasts as long as its busiest rank"))
 for name in took:
     claim(f"the first layer, {name}", 1e3 * took[name], 1e3 * expected[name], unit=" ms")
 reveal("experts-7")

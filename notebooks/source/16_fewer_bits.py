@@ -27,8 +27,8 @@ import torch.distributed as dist
 
 from helpers.cost import ModelConfig, read_config
 from helpers.cost.rooflines import data_parallel_tokens, expert_width, fsdp_tokens
-from helpers.draw import curves
-from helpers.draw.formats import Bits, bits
+from helpers.draw import cells, curves
+from helpers.draw.style import RANKS
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.ranks import launch
@@ -60,16 +60,25 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 
 # %%
 FORMATS = (FP32, BF16, FP16, E4M3, E5M2)
-rows = [
-    Bits(
-        f.name, f.exponent, f.mantissa, *map(math.log2, (f.smallest, f.smallest_normal, f.largest))
-    )
-    for f in FORMATS
-]
-rows.append(Bits("MXFP8", 4, 3, -9, -6, math.log2(448), shared=8, block=32))
+title = "The exponent buys range (right, in powers of two), the mantissa buys precision"
 
 # %% jupyter={"source_hidden": true}
-show(bits(rows, "The exponent buys range, the mantissa buys precision"))
+bits = {f.name: "s" + f.exponent * "e" + f.mantissa * "m" for f in FORMATS}
+ends = [(f.smallest, f.smallest_normal, f.largest) for f in FORMATS]
+alt = "; ".join(
+    f"{f.name} has {f.exponent} bits of exponent, {f.mantissa} of mantissa, and reaches from "
+    f"2^{math.log2(f.smallest):.0f} to 2^{math.log2(f.largest):.0f}"
+    for f in FORMATS
+)
+ax = cells(bits, title, colors=dict(zip("me", RANKS, strict=False)), wide=16, alt=alt)
+for row, powers in enumerate(ends):
+    least, normal, most = (735 + math.log2(power) for power in powers)  # a pixel for each power
+    ax.barh(32 * row + 15, normal - least, 18, left=least, color=RANKS[4], alpha=0.45)  # subnormal
+    ax.barh(32 * row + 15, most - normal, 18, left=normal, color=RANKS[4])
+for power in (-100, 0, 100):
+    ax.axvline(735 + power, color=RANKS[7], lw=0.5, zorder=0)
+    ax.text(735 + power, 32 * len(ends) + 6, f"2^{power}", ha="center", fontsize=8)
+show(ax)
 
 # %% [markdown]
 # bf16 is fp32 with the last 16 bits cut off: the same range, and much less precise. fp16 is eight

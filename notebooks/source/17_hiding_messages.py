@@ -26,7 +26,7 @@ from functools import partial
 import torch
 import torch.distributed as dist
 
-from helpers.draw import compare, curves
+from helpers.draw import curves, lanes
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.network import Link, slow_link
@@ -74,7 +74,7 @@ def drawn(plan):
 
 
 # %% jupyter={"source_hidden": true}
-show(compare({name: drawn(plan) for name, plan in PLANS.items()},
+show(lanes({name: drawn(plan) for name, plan in PLANS.items()},
              "Every message that is awaited leaves its rank idle"))  # fmt: skip
 
 # %% [markdown]
@@ -334,7 +334,7 @@ for ahead in (0, 1, 2):
     early[f"{ahead} ahead"] = held(words, work)
 
 # %% tags=["time"] jupyter={"source_hidden": true}
-show(compare({name: early[name] for name in ("0 ahead", "1 ahead")},
+show(lanes({name: early[name] for name in ("0 ahead", "1 ahead")},
              "One unit ahead: on paper only the first gather is left"))  # fmt: skip
 reveal("hiding_messages-2")
 
@@ -462,7 +462,7 @@ for name, way in (("one by one", halves.one_by_one), ("in turn", halves.in_turn)
 _ = held("in turn, and backward", partial(training, way=halves.in_turn, backward=True))
 
 # %% tags=["time"] jupyter={"source_hidden": true}
-show(compare(turns, "One half's tokens travel while the other half computes"))
+show(lanes(turns, "One half's tokens travel while the other half computes"))
 reveal("hiding_messages-4")
 
 # %% [markdown]
@@ -503,7 +503,7 @@ pairs = {
 }
 
 # %% tags=["time"] jupyter={"source_hidden": true}
-show(compare(pairs, "Each of a pair hides what the other one sends"))
+show(lanes(pairs, "Each of a pair hides what the other one sends"))
 
 # %% [markdown]
 # Together they take just as long as their computing. The two messages that were exposed have

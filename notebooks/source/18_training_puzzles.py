@@ -28,7 +28,7 @@ import part5
 from cluster import PuzzleError, outcome, run, trace_of
 from cluster.leaderboard import compete
 
-from helpers.draw import Point, curves, points, timeline
+from helpers.draw import Point, curves, lanes, points
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show
 
@@ -117,7 +117,7 @@ def play(name):
     print(f"{found.time:g} steps (target {steps:g})")
     star = " ★" if found.memory < memory else ""
     print(f"{found.memory:,.0f} elements on the fullest rank (target {memory:,}){star}")
-    show(timeline(trace_of(models, ranks=range(min(ranks, 4)))))
+    show(lanes(trace_of(models, ranks=range(min(ranks, 4)))))
 
 
 # %% [markdown]
@@ -426,7 +426,7 @@ for profile in ("classic", "bytes"):
     found[profile] = outcome(models)
     print(f"{profile:8} MFU {found[profile].mfu:.1%}, score {found[profile].points[0]:g} of 5")
 models = run(part4.part4_training_loop, 16, 3, 512, 32, profile="bytes")
-show(timeline(trace_of(models, ranks=[0, 15])))
+show(lanes(trace_of(models, ranks=[0, 15])))
 
 # %% [markdown]
 # Look at the two lanes of a rank: a collective under a forward or a backward adds nothing to the

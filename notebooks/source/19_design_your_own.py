@@ -18,7 +18,7 @@
 import time
 from dataclasses import replace
 
-from helpers.cluster import Layout, bars, estimate, memory_group, preset, time_group
+from helpers.cluster import Layout, estimate, memory_bars, preset, time_bars
 from helpers.cost import bill, gpt
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show
@@ -103,7 +103,8 @@ claim("a step, by hand", done.seconds, by_hand, within=0.1, unit=" s", how=how)
 
 # %% jupyter={"source_hidden": true}
 title = "Only two thirds of the step are matrix products"
-show(bars([memory_group({"memory": done}), time_group({"time": done})], title))
+show(memory_bars({"memory": done}))
+show(time_bars({"time": done}, title))
 
 # %% [markdown]
 # A small product doesn't reach the full rate, and outside of a node of eight GPUs the network is
@@ -171,7 +172,7 @@ shrinks = 1 - sixteen / eight
 
 # %% jupyter={"source_hidden": true}
 print(f"from 4 to 8: {1 - eight / four:.0%} shorter; from 8 to 16: {shrinks:.0%} shorter")
-show(bars([time_group(limits)], "Across two nodes, messages grow while the products shrink"))
+show(time_bars(limits, "Across two nodes, messages grow while the products shrink"))
 reveal("design_your_own-2", shrinks=shrinks)
 
 # %% [markdown]
@@ -202,7 +203,7 @@ for name, one in limits.items():
     print(f"{name:>5}: {one.layout.micro_batches} micro-batches, bubble {share:.1%}")
 
 # %% jupyter={"source_hidden": true}
-show(bars([memory_group(limits)], "More stages leave fewer weights on each device"))
+show(memory_bars(limits, "More stages leave fewer weights on each device"))
 reveal("design_your_own-3")
 
 # %% [markdown]
@@ -241,8 +242,7 @@ from helpers.cluster import design
 start = {"dp": 8, "pp": 8, "tp": 8, "micro_batches": 64, "recompute": "full", "flash": True}
 
 # %% jupyter={"source_hidden": true}
-sliders = design(model="GPT-3, 175B", machine="H100", **start)
-show(sliders.picture(), live=lambda: sliders)
+show(design(model="GPT-3, 175B", machine="H100", **start))
 
 # %% [markdown]
 # ## Let the machine search

@@ -34,10 +34,9 @@ from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
 # %%
-from helpers.draw.mesh import cut_weights
 from helpers.grade import check
 from helpers.grid import Grid
-from helpers.lesson import answer, claim, predict, reveal, show, show_code
+from helpers.lesson import answer, claim, predict, reveal, show_code
 from helpers.oracle import Step, gather, judge, one_step, snapshot
 from helpers.pipeline import Pipeline
 from helpers.ranks import find_place, keep_warm, launch
@@ -141,10 +140,15 @@ def look():
 # %% jupyter={"source_hidden": true}
 for rank, (rows, shape) in enumerate(launch(look, ranks=4, quiet=True)):
     print(f"rank {rank}: rows {rows} of the first weight (8 x 4), {shape} of the second (4 x 8)")
-show(cut_weights())
 reveal("torchs_own_words-2")
 
 # %% [markdown]
+# ![A weight of outputs times inputs in three steps. Column parallel: the upper half of its rows
+# goes to tp 0, the lower to tp 1; then each half is cut once more, so from top to bottom the
+# quarters belong to ranks 0, 2, 1 and 3. Row parallel: the left half of its columns goes to tp 0,
+# the right to tp 1; then the rows are cut, so the quadrants belong to ranks 0 and 1 above, 2 and 3
+# below.](../imgs/cut_weights.svg)
+#
 # The order matters as soon as the parts are put together without asking the tensor. For example, a
 # checkpoint that joins the ranks' files by rank number would shuffle the rows. That's why a DTensor
 # carries its placements with it (torch's `_StridedShard` stands for this order of the cuts), and

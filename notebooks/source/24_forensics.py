@@ -20,7 +20,6 @@
 import sys
 from statistics import stdev
 
-from helpers.draw.chain import chain
 from helpers.lesson import claim, predict, reveal, show
 
 sys.path[:0] = ["../forensics"]
@@ -94,23 +93,16 @@ reveal("forensics-1", sick=out, of=len(sick), healthy=alone)
 # the same weights? If they do, the first station that differs is next to a mistake, and what
 # differs after it may only follow from it. If they don't, the mistake is in an earlier step, or
 # before the first one: another seed, or a broadcast that's missing.
-
-# %% jupyter={"source_hidden": true}
-show(
-    chain(
-        [
-            ("replicas", "what two ranks hold must be equal", "disagreements()"),
-            ("data", "who reads what?", "stories()"),
-            ("forward", "the loss of each token", "tokens()"),
-            ("backward", "each micro-batch's gradients, before any message", "backwards()"),
-            ("messages", "the gradients after them and clipping", "gradients()"),
-            ("update", "rate, norm, weights", "log(), judge()"),
-        ],
-        "Where the weights are the same, the first station that differs is next to a mistake",
-    )
-)
-
-# %% [markdown]
+#
+# | station | what to compare there | with |
+# |---|---|---|
+# | replicas | what two ranks hold must be equal | `disagreements()` |
+# | data | who reads what? | `stories()` |
+# | forward | the loss of each token | `tokens()` |
+# | backward | each micro-batch's gradients, before any message | `backwards()` |
+# | messages | the gradients after them and clipping | `gradients()` |
+# | update | rate, norm, weights | `log()`, `judge()` |
+#
 # `disagreements()` compares ranks with each other, and `stories()` prints what you compare with a
 # list of your own. From `tokens()` to `judge()`, each call compares with one device that starts
 # from the weights that replica 0 had before this step. That matters, because weights that have been

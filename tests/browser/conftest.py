@@ -28,8 +28,7 @@ from urllib.parse import urlsplit
 import nbformat
 import pytest
 
-from bench.timeline import program
-from tests.browser.playing import game  # noqa: F401  (a fixture)
+from bench.site import program
 from tests.browser.serving import Server
 
 ROOT = Path(__file__).resolve().parents[2]

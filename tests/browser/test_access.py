@@ -14,7 +14,7 @@ AXE = "axe-core/-/axe-core-4.14.1"
 SHA512 = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 READY = {
     "index": "h1",
-    "play": ".play-chip",
+    "play": ".play-move",
     "explore": "#view canvas",
     "puzzles": "textarea",
     "lessons/06_micro_batches": ".predict button",

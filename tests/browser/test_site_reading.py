@@ -58,22 +58,6 @@ def test_a_lesson_has_its_contents_and_its_code_at_hand_and_nothing_moves(site, 
         assert words not in page.locator("[data-code]").inner_text()
 
 
-def test_the_ring_of_lesson_03_is_stepped_through(site, page):
-    page.goto(f"{site[0]}lessons/03_data_parallel_gradients.html")
-    steps = page.locator(".steps")
-    assert steps.locator("option").all_inner_texts() == ["4 ranks", "3 ranks", "2 ranks"]
-    said = steps.locator("[role=status]")
-    assert said.inner_text() == "step 1 of 6"  # the picture that the lesson shows
-    first = steps.locator("img").get_attribute("src")
-    steps.locator("input").focus()
-    page.keyboard.press("ArrowRight")
-    assert said.inner_text() == "step 2 of 6"
-    assert steps.locator("img").get_attribute("src") != first
-    steps.locator("select").select_option("3 ranks")
-    assert said.inner_text() == "step 2 of 4"
-    page.wait_for_function("document.querySelector('.steps img').naturalWidth > 100")
-
-
 @pytest.mark.long
 def test_nothing_of_a_page_is_against_its_policy(site, browser):
     context, bad = browser.new_context(), []

@@ -11,7 +11,7 @@ import pytest
 from helpers import demo
 from helpers.schedules import one_f_one_b
 from helpers.simulate import Costs, simulate
-from helpers.timeline import compare
+from helpers.timeline import timeline
 from helpers.trace import Event, Trace
 from tests.terminal import Terminal
 
@@ -54,7 +54,7 @@ def make_page(story="One day <b> Tom & Mia"):
     done = simulate(one_f_one_b(2, 3), Costs())
     phases = [demo.Phase("one device", [7.0, 5.0]), demo.Phase("3 ranks", [7.0, 5.0])]
     told = [(1, 7.0, ""), (2, 5.0, story)]
-    steps = compare(done.trace, done.trace)
+    steps = timeline({"predicted": done, "measured": done})
     return demo.as_page(phases, 0.3, ["Fact one."], "rank 0: F0", steps, told, "Of 3, 2.")
 
 
@@ -62,9 +62,9 @@ def test_the_page_holds_everything_and_escapes_what_the_model_writes():
     page = make_page()
     parts = [
         "Fact one.",
-        "<picture>",
+        "<img alt=",
         "rank 0: F0",
-        '<div id="timeline">',
+        '<div id="widget">',
         "after 1 step,",
         "Of 3, 2.",
     ]

@@ -25,8 +25,9 @@ def test_packages_import_alone():
 def test_what_sliders_ask_is_answered_alone():
     code = """
 sys.path.insert(0, ".")
-from helpers.timeline.settings import Settings, answer
-print(len(answer(Settings(latency=1).simulated())["body"]) > 999)
+from helpers.timeline.packed import packed
+from helpers.timeline.sliders import simulated
+print(len(packed({"": simulated({"latency": 1}).trace})["events"]["row"]) > 99)
 """
     assert run(code).strip() == "True"
 
@@ -41,13 +42,11 @@ def test_puzzles_import_alone():
 def test_a_schedule_is_checked_simulated_searched_and_drawn_alone():
     code = """
 sys.path.insert(0, ".")
-from helpers import draw
 from helpers.schedules import check, one_f_one_b
 from helpers.search import search
 from helpers.simulate import simulate
 done = simulate(check(one_f_one_b(4, 8)))
 print(len(done.idle) > 0, search(2, 4, walks=3).schedule.name)
-print(draw.timeline(done.trace).svg()[:4])
 """
     said = run(code)
-    assert said.split()[0] == "True" and "<svg" in said
+    assert said.split()[0] == "True"

@@ -8,7 +8,7 @@ import pytest
 from cluster import outcome, run, trace_of
 from utils import get_global_batch_list, to_chrome_trace, write_chrome_trace
 
-from helpers.draw import timeline
+from helpers.draw import lanes
 from helpers.trace import Trace, idle_by_cause, matched_messages, peak, with_waits
 
 CASE = (4, 8, 32, 4)
@@ -64,11 +64,11 @@ def test_file_opens_again_and_can_be_drawn(tmp_path):
     back = Trace.load(path)
     assert len(back.events) == len(trace_of(models).events)
     assert to_chrome_trace(models)["traceEvents"]
-    assert "<svg" in timeline(back).svg()
+    assert "<svg" in lanes(back).svg()
 
 
 def test_pictures_say_steps_layers_and_memory():
     trace = trace_of(run(eight.gpipe, 4, 8, 4, profile="steps"))
-    svg = timeline(trace).svg()
+    svg = lanes(trace).svg()
     assert "33.8 steps" in svg and "time (steps)" in svg
     assert ">L7<" in svg and "peak 2.75 M" in svg

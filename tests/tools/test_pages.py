@@ -7,7 +7,6 @@ import json
 import re
 import zipfile
 import zlib
-from html import unescape
 from pathlib import Path
 
 import nbformat
@@ -15,9 +14,8 @@ import pytest
 
 from helpers.draw import curves
 from helpers.draw.code import fold_html
-from helpers.draw.themed import PICTURE, STEPS, themed_file
-from helpers.lesson.shown import PREDICT, REVEAL, TIMELINE
-from helpers.lesson.stepper import stepper
+from helpers.draw.themed import PICTURE
+from helpers.lesson.shown import PREDICT, REVEAL
 from helpers.schedules import BadSchedule, check, parse
 from helpers.simulate import Costs, simulate
 from pages import shell, vendored, write
@@ -77,7 +75,7 @@ def notebook(tmp_path):
     )
     asks = {"id": "micro_batches-1", "question": "1 < 2?", "choices": [["A", "yes"], ["B", "no"]]}
     told = {"id": "micro_batches-1", "right": "A", "because": "it is", "wrong": {"B": "it isn't"}}
-    picture = {"image/png": PNG, TIMELINE: {"head": {}, "body": ""}}
+    picture = {"image/png": PNG}
     shown = {"image/png": {"width": 300, "alt": "a picture"}}
     passed = {
         "text/html": f"<div>PASS {fold_html('One way to write it', '<pre>x = 1</pre>')}</div>"
@@ -108,7 +106,7 @@ def notebook(tmp_path):
 
 
 def test_a_picture_that_is_kept_for_both_themes_is_shown_as_that(tmp_path):
-    svg = themed_file(curves({"a": [3, 2]}))
+    svg = curves({"a": [3, 2]}).svg()
     kept = {"svg": base64.b64encode(zlib.compress(svg.encode())).decode()}
     data, facts = (
         {"image/png": PNG, PICTURE: kept},
@@ -122,35 +120,20 @@ def test_a_picture_that_is_kept_for_both_themes_is_shown_as_that(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "01_one.ipynb")
     lesson = lesson_page(tmp_path / "01_one.ipynb", lambda name: None)
     assert lesson.files == {"img/01-1.svg": svg.encode()}
-    output.data[STEPS] = stepper(
-        lambda theme: {"a": [curves({"a": [3, n]}) for n in (1, 2)]}
-    ).recorded()
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "01_one.ipynb")
-    steps = lesson_page(tmp_path / "01_one.ipynb", lambda name: None)
-    kept = json.loads(unescape(re.search('data-steps="(.*?)"', steps.article)[1]))
-    ((name, frames),) = kept["series"]
-    assert (
-        kept["step"] == "step" and name == "a" and {file for file, _ in frames} < set(steps.files)
-    )
-    assert len(frames) == 2 and all(alt for _, alt in frames)
     assert 'src="img/01-1.svg"' in lesson.article and 'alt="it falls"' in lesson.article
-    assert 'style="color-scheme: light dark"' in svg and "light-dark(" in svg
 
 
 def test_a_lesson_becomes_an_article(notebook):
     lesson = lesson_page(notebook, lambda name: None)
     html = lesson.article
     assert lesson.times == "5 minutes to read, 7 for its tasks" and "Reading 5" not in html
-    assert lesson.title == "Micro-batches" and lesson.files.keys() == {
-        "img/06-1.png",
-        "img/06-1.json",
-    }
+    assert lesson.title == "Micro-batches" and lesson.files.keys() == {"img/06-1.png"}
     assert (
         'href="03_data_parallel_gradients.html"' in html and 'title="DP/x.py, in the lab"' in html
     )
     assert '<img loading="lazy" src="img/06-1.png" width="300" height="200" alt="a pic' in html
     assert html.count("<button") == 3 and "predict(" not in html and "1 &lt; 2?" in html
-    assert 'data-timeline="img/06-1.json"' in html and "It's A: it is" in html
+    assert "It's A: it is" in html
     assert 'data-id="micro_batches-2"' in html and "answer(" not in html
     assert "PASS" not in html and "this cell checks what you wrote" in html
     # Not of the puzzles, which are solved on the site.
@@ -169,7 +152,7 @@ def test_every_link_of_a_lesson_leads_somewhere(path):
         *lesson.files,
     }
     ids = set(re.findall(r'\bid="([^"]+)"', lesson.article))
-    assert (links := re.findall(r'(?:href|src|data-timeline)="([^"]+)"', lesson.article))
+    assert (links := re.findall(r'(?:href|src)="([^"]+)"', lesson.article))
     for link in links:
         assert "://" in link or link.partition("#")[0] in pages or link.removeprefix("#") in ids
     page = reading(lesson, [], [])

@@ -3,20 +3,11 @@
 The page draws these answers at once, while the Python in the browser starts.
 """
 
-import base64
 import json
 
-from helpers.play.levels import LEVELS
 from pages.in_browser import answered
 
-OPEN = {"page": "play", "do": "open"}
-QUESTIONS = {
-    "play": [
-        {"page": "play", "do": "levels"},
-        *({**OPEN, "level": level.id, "costs": {}, "plan": ""} for level in LEVELS),
-    ],
-    "explore": [{"page": "explore", "first": True}],
-}
+QUESTIONS = {"explore": [{"page": "explore", "first": True}]}
 
 
 def first_answers(page: str) -> str:
@@ -24,8 +15,7 @@ def first_answers(page: str) -> str:
     rows = []
     for question in QUESTIONS.get(page, []):
         text = json.dumps(question, separators=(",", ":"))  # as JSON.stringify writes it
-        said, body = answered(text)
-        rows.append([text, json.loads(said), base64.b64encode(body).decode()])
+        rows.append([text, json.loads(answered(text))])
     # No "<" may end the element early.
     data = json.dumps(rows).replace("<", "\\u003c")
     return f'<script type="application/json" id="first">{data}</script>' if rows else ""

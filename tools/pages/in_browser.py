@@ -1,6 +1,6 @@
 """What the pages ask the Python in the browser, and its answers: data in, data out.
 
-answered('{"do": "explore", "settings": {…}}')    -> (JSON, bytes of a timeline)
+answered('{"page": "explore", "settings": {…}}')    -> JSON
 """
 
 import builtins
@@ -15,34 +15,29 @@ YOURS = "your step"
 MOST = 20_000  # characters of what a step prints: a page that shows more of them gets slow
 
 
-def answered(text: str) -> tuple[str, bytes]:
+def answered(text: str) -> str:
     """Answer one question; never raises for what a page may ask."""
     question = json.loads(text)
-    pages = {"explore": explore, "puzzle": puzzle}
-    found = pages.get(question["page"], play)
-    said = found(question)
-    body = said.pop("body", b"")
-    return json.dumps(said), body
-
-
-def play(question: dict) -> dict:
-    from helpers.play import answer
-
-    return answer(question)
+    return json.dumps({"explore": explore, "puzzle": puzzle}[question["page"]](question))
 
 
 def explore(question: dict) -> dict:
     """Answer `settings`, or the end of an address (`hash`), with the controls for them."""
-    from helpers.timeline.settings import CONTROLS, Settings, answer, controls
+    from helpers.schedules import SCHEDULES
+    from helpers.timeline.packed import packed
+    from helpers.timeline.sliders import SLIDERS, START, controls, simulated
 
-    start, values = Settings().named(), {each.key: each.values for each in CONTROLS}
-    settings = start | question.get("settings", {})
+    values = {"schedule": list(SCHEDULES)} | {name: each[2] for name, each in SLIDERS.items()}
+    settings = START | question.get("settings", {})
     try:
         settings = settings_of(question.get("hash", ""), settings, values)
-        said = answer(Settings(**settings).simulated()) | {"hash": hash_of(settings, start)}
+        said = {"data": packed({"": simulated(settings).trace}), "problem": ""}
+        said["hash"] = hash_of(settings, START)
     except (ValueError, TypeError) as error:
         said = {"problem": str(error)}
-    return said if "settings" in question else said | {"controls": controls(Settings(**settings))}
+    if "settings" in question:
+        return said
+    return said | {"controls": controls(settings), "settings": settings}
 
 
 def hash_of(settings: dict, start: dict) -> str:
@@ -82,8 +77,7 @@ def puzzle(question: dict) -> dict:
     from cluster.trace import trace_of
     from eight import CASES
 
-    from helpers.timeline.table import Panel, pack, table_of
-    from helpers.trace import with_waits
+    from helpers.timeline.packed import packed
     from helpers.words import percent
 
     name, text = question["name"], question["text"]
@@ -108,17 +102,14 @@ def puzzle(question: dict) -> dict:
             known = isinstance(error, PuzzleError | NotImplementedError)
             name = "" if known else type(error).__name__
             return problem(": ".join(filter(None, (name, str(error)))), _line_of(error))
-    trace = with_waits(trace_of(models)).from_zero()
     title = (
         f"{name}: {found.time:g} steps (target {steps:g}), memory {found.memory:,.0f} "
         f"(target {memory:,}), MFU {percent(found.mfu)}"
     )
     star = found.time <= steps + 1e-9 and found.memory < memory
-    head, body = pack([Panel("", title, table_of(trace))], title, title)
     met = found.time <= steps + 1e-9 and found.memory <= memory
     more = {
-        "head": head,
-        "body": body,
+        "data": packed({"": trace_of(models)}, title),
         "star": star,
         "met": met,
         "printed": _short(printed.getvalue()),

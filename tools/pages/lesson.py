@@ -1,9 +1,8 @@
-"""A built notebook as an article: text, code, outputs; timelines and questions alive again."""
+"""A built notebook as an article: text, code, outputs; questions alive again."""
 
 import ast
 import base64
 import inspect
-import itertools
 import json
 import re
 import struct
@@ -16,9 +15,9 @@ from urllib.parse import urlencode
 
 import nbformat
 
-from helpers.draw.themed import PICTURE, STEPS
+from helpers.draw.themed import PICTURE
 from helpers.lesson.asked import ID, Number, UnknownQuestion, answers_of
-from helpers.lesson.shown import PREDICT, REVEAL, TIMELINE
+from helpers.lesson.shown import PREDICT, REVEAL
 from helpers.syllabus import LESSONS
 from pages.links import links_of
 from pages.markdown import colored, html_of
@@ -179,18 +178,7 @@ def _picture(output, lesson: Lesson) -> str:
         lesson.files[f"{name}.png"] = data
     source = next(reversed(lesson.files))
     image = f'<img loading="lazy" src="{source}" {size} alt="{escape(facts.get("alt", ""))}">'
-    if STEPS in output.data:
-        series, number = [], itertools.count()
-        for each, frames in output.data[STEPS]["series"]:
-            files = {f"{name}-{next(number)}.svg": frame for frame in frames}
-            lesson.files |= {file: _unpacked(frame["svg"]) for file, frame in files.items()}
-            series.append([each, [[file, frame["alt"]] for file, frame in files.items()]])
-        steps = escape(json.dumps({"step": output.data[STEPS]["step"], "series": series}))
-        return f'<div class="picture steps" data-steps="{steps}">{image}</div>'
-    if TIMELINE not in output.data:
-        return f'<div class="picture">{image}</div>'
-    lesson.files[f"{name}.json"] = json.dumps(output.data[TIMELINE]).encode()
-    return f'<div class="picture" data-timeline="{name}.json">{image}</div>'
+    return f'<div class="picture">{image}</div>'
 
 
 def _unpacked(text: str) -> bytes:

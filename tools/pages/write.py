@@ -14,9 +14,12 @@ from helpers.draw.style import painted
 from helpers.grade.folder import zip_of
 from helpers.grade.student import student_edition
 from helpers.grade.tracked import MARKER as STUDENT
-from helpers.play.page import asset as play_asset
-from helpers.play.page import module_text as play_module
-from helpers.timeline.page import FILES, asset, joinable, look_table
+from helpers.play.widget import HERE as PLAY
+from helpers.play.widget import state
+from helpers.schedules import one_f_one_b
+from helpers.simulate import simulate
+from helpers.timeline.packed import HERE as TIMELINE
+from helpers.timeline.packed import module, style
 from pages.engine import archive, unsolved
 from pages.first import first_answers
 from pages.front import front
@@ -27,7 +30,7 @@ from pages.shell import HOME, SITE, framed
 from pages.vendored import MATH, only_used, vendored
 
 ASSETS = Path(__file__).parent / "assets"
-SCRIPTS = "site front lesson search engine explore puzzles".split()
+SCRIPTS = "site front lesson search engine explore puzzles kept".split()
 NOT_HERE = """<h1>There's no page here</h1><p>Perhaps it has moved: the
 <a href="index.html">first page</a> has all lessons, and the field above searches them.</p>"""
 SEARCH = """<h1>Search</h1><p role="status">Write a word into the field at the top.</p>
@@ -81,6 +84,7 @@ def everything(root: Path) -> dict[str, bytes]:
         body = body.replace("@@CALLS@@", calls(root)) + NO_SCRIPT
         page = f"{name}.html"
         files[page] = framed(title, body, page, scripts=(f"{name}.js",)).encode()
+    files |= {f"imgs/{path.name}": path.read_bytes() for path in (root / "imgs").glob("*.svg")}
     others = vendored(root)
     if MATH in others:
         others[MATH] = only_used(others[MATH], [files[n] for n in files if n.endswith(".html")])
@@ -138,15 +142,16 @@ def addresses(pages: dict[str, bytes]) -> dict[str, bytes]:
     robots = "User-agent: *\nAllow: /\n"
     if not SITE:
         return {"robots.txt": robots.encode()}
-    from figures import three_ways  # draws with matplotlib
+    from helpers.draw import lanes  # draws with matplotlib
 
+    card = lanes(simulate(one_f_one_b(4, 8)).trace, "A plan: read it, simulate it, run it")
     found = [re.search(b'<link rel="canonical" href="(.*?)"', data) for data in pages.values()]
     urls = "".join(f"<url><loc>{each[1].decode()}</loc></url>\n" for each in found if each)
     space = "http://www.sitemaps.org/schemas/sitemap/0.9"
     return {
         "robots.txt": f"{robots}Sitemap: {SITE}/sitemap.xml\n".encode(),
         "sitemap.xml": f'<urlset xmlns="{space}">\n{urls}</urlset>\n'.encode(),
-        "card.png": three_ways("light").png(),
+        "card.png": card.png(),
     }
 
 
@@ -164,21 +169,19 @@ def document(path: Path, name: str, file_link: Callable[[str], str | None]) -> s
 
 def scripts(root: Path) -> dict[str, bytes]:
     """Return the style sheets and the modules of the pages."""
-    parts = [joinable(asset(name)) for name in FILES if name != "widget.js"]
-    exports = "export { TimelineView, readModel, buildPanel, oneAtATime };"
-    look = f"export const LOOK = {json.dumps(look_table())};"
     tokens, *own = (
         painted((ASSETS / f"{name}.css").read_text(encoding="utf-8"))
         for name in ("tokens", "site", "tools")
     )
     styles = [tokens, FORMATTER.get_style_defs("pre"), *own]
-    styles += [asset("timeline.css"), play_asset("play.css")]
-    play = play_module((ASSETS / "play_host.js").read_text(encoding="utf-8"))
+    styles += [style(TIMELINE / "timeline.css", ".lab-timeline")]
+    styles += [style(PLAY / "play.css", ".lab-play")]
+    play = f"const STATE = {json.dumps(state())};\n" + module(PLAY / "play.js")
+    play += (ASSETS / "play_page.js").read_text(encoding="utf-8")
     made = {
-        "timeline.js": "\n".join([*parts, look, exports]),
+        "timeline.js": module(TIMELINE / "timeline.js"),
         "site.css": "\n".join(styles),
-        "play.js": 'import { engine } from "./engine.js";\n' + play,
-        "kept.js": play_asset("kept.js"),
+        "play.js": 'import { kept } from "./kept.js";\n' + play,
         "puzzles.json": json.dumps(puzzles(root)),
         "favicon.svg": painted((ASSETS / "favicon.svg").read_text(encoding="utf-8")),
     }

@@ -1,37 +1,41 @@
 """Checks that every picture must stand."""
 
 import itertools
-from dataclasses import astuple
 
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from helpers.draw import Picture
-from helpers.draw.picture import COLORS, Text
-from helpers.draw.style import DARK, LIGHT
-from helpers.draw.text import width_of
-
-ALONE = {each for theme in (LIGHT, DARK) for each in astuple(theme)[1:]} - {LIGHT.background}
-
-
-def _box(text: Text) -> tuple[float, float, float, float]:
-    width = width_of(text.text, text.size, text.bold)
-    left = text.x - {"start": 0, "middle": width / 2, "end": width}[text.anchor]
-    return left, text.y - 0.5 * text.size, left + width, text.y + 0.5 * text.size
+from helpers.draw.style import DARK
 
 
 @pytest.fixture
 def check_layout():
-    def check(picture: Picture) -> None:
-        """Every text lies within, no two touch, and no color is that of one theme alone."""
-        canvas = picture.canvas
-        texts = [(t.text, _box(t)) for t in canvas.shapes if isinstance(t, Text)]
-        for text, (left, top, right, bottom) in texts:
-            assert left >= 0 and right <= canvas.width, f"{text!r} sticks out: {left}..{right}"
-            assert top >= 0 and bottom <= canvas.height, f"{text!r} sticks out: {top}..{bottom}"
-        colors = {getattr(s, name, "") for s in canvas.shapes for name in COLORS}
-        assert not colors & ALONE, "take the colors of `canvas.theme`, which suit a dark page too"
-        for (one, a), (other, b) in itertools.combinations(texts, 2):
-            apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+    def check(ax) -> None:
+        """Every text lies within and no two touch; it says in words what it shows, and its SVG
+        knows both themes."""
+        svg = ax.svg()
+        assert ax.alt.strip() and svg.startswith("<svg")
+        assert DARK["background"].lower() in svg
+        if ax.late:
+            ax.late(ax)
+        draw = FigureCanvasAgg(ax.figure)
+        draw.draw()
+        ticks = [(t, 0, ax.get_xlim()) for t in ax.get_xticklabels()]
+        ticks += [(t, 1, ax.get_ylim()) for t in ax.get_yticklabels()]
+        axes = [t for t, k, ends in ticks if min(ends) <= t.get_position()[k] <= max(ends)]
+        written = [*ax.texts, *([*axes, ax.xaxis.label] if ax.axison else [])]
+        written = [t for t in written if t.get_text() and t.get_visible()]
+        drawn = draw.get_renderer()
+        boxes = [(t.get_text(), t.get_window_extent(drawn).extents.tolist()) for t in written]
+        for text, box in boxes:
+            inside = (
+                box[0] >= -1 and box[1] >= -1 and box[2] <= ax.wide + 1 and box[3] <= ax.high + 1
+            )
+            assert inside, f"{text!r} sticks out: {box}"
+        for (one, a), (other, b) in itertools.combinations(boxes, 2):
+            beside = min(a[2], b[2]) - max(a[0], b[0]) <= 1
+            shared = min(a[3], b[3]) - max(a[1], b[1])  # rows may touch: letters don't fill them
+            apart = beside or shared <= 0.3 * min(a[3] - a[1], b[3] - b[1])
             assert apart, f"{one!r} and {other!r} overlap"
 
     return check

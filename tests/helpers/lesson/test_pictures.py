@@ -2,18 +2,17 @@
 
 import base64
 import re
-import zlib
 from html import unescape
 
 import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from helpers.draw import timeline
-from helpers.draw.themed import PICTURE, themed_file
+from helpers.draw import curves, lanes
+from helpers.draw.themed import PICTURE
 from helpers.lesson import show, static
 from helpers.lesson.pictures import picture
-from helpers.lesson.shown import TIMELINE
+from helpers.trace import Event, Trace
 
 ALT = 'The loss falls from 7 to 4 & stays "there".'
 
@@ -51,59 +50,42 @@ def test_a_file_is_found_from_the_top_of_the_project_and_from_here(tmp_path, mon
     assert attribute(shown.html, "src").startswith("data:image/svg+xml;base64,")
 
 
-def test_a_picture_with_html_of_its_own_keeps_it_and_its_words():
-    class Drawn:
-        alt = "three ranks"
+class Widget:
+    """What shows itself where a kernel runs, and has a picture for everywhere else."""
 
-        def _repr_html_(self):
-            return '<img alt="three ranks">'
+    def _repr_mimebundle_(self, **_):
+        return {"widget": "alive"}
 
-    assert picture(Drawn()).html == '<img alt="three ranks">'
-    assert repr(picture(Drawn())) == "three ranks"
-    assert repr(picture(Drawn(), "other words")) == "other words"
+    def picture(self):
+        return curves({"a": [3, 2]})
 
 
-def test_a_trace_is_drawn_as_a_timeline(monkeypatch):
-    trace_room = pytest.importorskip("helpers.trace")
-    pytest.importorskip("helpers.draw")
-    events = [trace_room.Event(0, "F", 0.0, 1.0), trace_room.Event(1, "B", 1.0, 2.0)]
-    shown = picture(trace_room.Trace(events, {}))
-    assert "<img" in shown.html and "<svg" in shown.html
-    assert attribute(shown.html, "alt").strip() == attribute(shown.html, "aria-label")
-    named = picture(trace_room.Trace(events, {}), title="B waits for F")
-    assert "B waits for F" in named.html and "B waits for F" not in shown.html
-    monkeypatch.setenv("LAB_STATIC", "1")
-    shown = picture(trace_room.Trace(events, {}))
-    assert "<img" in shown.html and "<svg" not in shown.html
-    svg = zlib.decompress(base64.b64decode(shown.kept[PICTURE]["svg"])).decode()
-    assert svg == themed_file(timeline(trace_room.Trace(events, {})))
-    assert repr(shown) == attribute(shown.html, "alt")
-    data, facts = shown._repr_mimebundle_()  # GitHub shows no picture inside of HTML
-    assert shown._repr_html_() is None and base64.b64decode(data["image/png"])[:4] == b"\x89PNG"
-    assert facts == {"image/png": {"alt": shown.plain, "width": shown.width}} and shown.width > 600
-
-
-def test_the_live_widget_is_shown_only_where_it_can_be(monkeypatch):
+def test_what_shows_itself_is_shown_and_its_picture_where_nothing_runs(monkeypatch):
     put = []
     monkeypatch.setattr("helpers.lesson.pictures.put", put.append)
-
-    class Widget:
-        recorded = staticmethod(lambda: {"head": 1})
-
+    widget, drawn = Widget(), curves({"a": [3, 2]})
+    show(widget)
+    show(drawn)
+    assert put == [widget, drawn]
     monkeypatch.setenv("LAB_STATIC", "1")
     assert static()
-    show(Figure(), ALT, live=Widget)
-    data, _ = put[0]._repr_mimebundle_()
-    assert repr(put[0]) == ALT and data[TIMELINE] == {"head": 1} and "image/png" in data
-    show(Figure(), ALT, live=lambda: "another")
-    assert [*put.pop()._repr_mimebundle_()[0]] == ["image/png"]
+    show(widget)
+    data, facts = put[2]._repr_mimebundle_()  # GitHub shows no picture inside of HTML
+    assert [*data] == ["image/png", PICTURE, "text/plain"] and facts["image/png"]["alt"]
 
-    monkeypatch.delenv("LAB_STATIC")
-    assert not static()
-    show(Figure(), ALT, live=Widget)
-    assert isinstance(put[1], Widget) and put[0]._repr_mimebundle_() == {}
-    show(Figure(), ALT)
-    assert repr(put[2]) == ALT
+
+def test_a_trace_is_drawn_and_its_title_stands_above_it():
+    trace = Trace([Event(0, "F", 0.0, 1.0), Event(1, "B", 1.0, 2.0)])
+    assert picture(trace).svg() == lanes(trace).svg()
+    assert picture(trace, title="B waits for F").svg() == lanes(trace, "B waits for F").svg()
+
+
+def test_a_built_figure_is_nothing_but_a_png(monkeypatch):
+    monkeypatch.setenv("LAB_STATIC", "1")
+    shown = picture(Figure(), ALT)
+    data, facts = shown._repr_mimebundle_()
+    assert shown._repr_html_() is None and [*data] == ["image/png"]
+    assert facts == {"image/png": {"alt": ALT, "width": 614}}
 
 
 @pytest.mark.parametrize(

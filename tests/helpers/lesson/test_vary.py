@@ -62,6 +62,6 @@ def test_numbers_are_sorted_and_words_stay_in_their_order():
 
 
 def test_a_picture_keeps_its_alternative_text_and_a_list_is_refused():
-    assert "<img alt=" in shown(curves({"one": [2, 1]})).html
+    assert "<img alt=" in shown(curves({"one": [2, 1]}))._repr_html_()
     with pytest.raises(TypeError, match="cannot show a list"):
         shown([1, 2])

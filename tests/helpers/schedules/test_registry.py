@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from helpers.play.board import Level
-from helpers.play.finish import known_plans
 from helpers.schedules import SCHEDULES, Schedule, builders, gpipe, named
 from helpers.schedules.__main__ import main
 from helpers.search import rivals, search
 from helpers.timeline import explore
-from helpers.timeline.settings import CONTROLS, WITH_CHUNKS
+from helpers.timeline.sliders import START, controls
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -30,11 +28,10 @@ def backwards():
     del SCHEDULES["backwards"]
 
 
-def test_a_new_schedule_is_searched_played_explored_and_listed(backwards, capsys):
+def test_a_new_schedule_is_searched_explored_and_listed(backwards, capsys):
     schedule = backwards.made(3, 4)
     assert schedule in [*rivals(range(3), 4)]
     assert "backwards" in [done.schedule.name for done in search(3, 4, walks=1).rivals]
-    assert schedule in known_plans(Level("one", "", "", "", places=(0, 1, 2), micro_batches=4))
     assert explore(schedule="backwards", ranks=3).title.startswith("backwards: 3 ranks")
     main(["3", "4"])
     assert re.search(r"^backwards +1 +4  0000.00000$", capsys.readouterr().out, re.M)
@@ -46,9 +43,9 @@ def test_a_schedule_without_chunks_is_made_without_them_and_one_with_them_takes_
 
 
 def test_the_sliders_offer_all_and_chunks_where_a_builder_takes_them():
-    offered = {control.key: control for control in CONTROLS}
-    assert offered["schedule"].values == tuple(SCHEDULES)
-    assert offered["chunks"].only == WITH_CHUNKS == ("interleaved 1F1B", "breadth-first")
+    offered = {control["name"]: control for control in controls(START)}
+    assert offered["schedule"]["values"] == list(SCHEDULES)
+    assert offered["chunks"]["only"] == ["interleaved 1F1B", "breadth-first"]
 
 
 def test_each_paper_and_each_class_of_torch_stand_where_they_are_explained():

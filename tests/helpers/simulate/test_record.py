@@ -53,13 +53,13 @@ def test_events_carry_their_facts():
 
 
 def test_it_is_saved_and_read_again_and_drawn(tmp_path):
-    from helpers.draw import timeline
+    from helpers.draw import lanes
 
     trace = simulate(zb_h1(3, 3), Costs(latency=0.1, activation_bytes=7)).trace
     again = Trace.load(trace.save(tmp_path / "step.json"))
     assert again.meta == trace.meta
     assert sorted(map(repr, again.events)) == sorted(map(repr, trace.events))
-    assert "ZB-H1: 3 ranks, 3 stages, 3 micro-batches" in timeline(trace).svg()
+    assert "ZB-H1: 3 ranks, 3 stages, 3 micro-batches" in lanes(trace).svg()
 
 
 SCHEDULES = [gpipe(4, 4), one_f_one_b(4, 8), zb_h1(4, 6)]

@@ -87,7 +87,7 @@ def test_against_trying_it_out():
 def test_the_picture_says_it_all_in_words_too():
     waits = (wait(0, 1), wait(1, 0), wait(3, 0))
     drawn = who_waits(WaitGraph(waits, (2,), {4: "is at work"}))
-    assert drawn.title == "Deadlock: ranks 0 and 1 wait for each other in a circle"
+    assert "Deadlock: ranks 0 and 1 wait for each other in a circle" in drawn.svg()
     assert "rank 3 sends to rank 0 line 3, and waits for rank 0" in drawn.alt
     svg = drawn.svg()
     for text in ("rank 0", "rank 4", "has ended", "is at work"):
@@ -96,20 +96,8 @@ def test_the_picture_says_it_all_in_words_too():
 
 def test_the_picture_of_a_wait_for_one_that_has_ended():
     drawn = who_waits(WaitGraph((wait(1, 0),), (0,)))
-    assert drawn.title == "rank 1 waits for rank 0, which has ended"
+    assert "rank 1 waits for rank 0, which has ended" in drawn.svg()
     assert drawn.png().startswith(b"\x89PNG")
-
-
-def test_no_two_arrows_lie_on_each_other():
-    from helpers.draw.graph import Arrow, _lanes
-
-    arrows = [Arrow(a, b) for a in range(5) for b in range(5) if a != b]
-    placed = {}
-    for arrow, lane in zip(arrows, _lanes(arrows), strict=True):
-        low, high = sorted((arrow.source, arrow.target))
-        for other_low, other_high in placed.setdefault(lane, []):
-            assert high <= other_low or other_high <= low
-        placed[lane].append((low, high))
 
 
 NOTEBOOK = """
@@ -129,6 +117,6 @@ shell.display_formatter.format(LaunchReport([1], None, [], 1.0))
 def test_a_notebook_draws_what_the_ranks_only_report():
     done = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True)
     first, *reports = done.stdout.splitlines()
-    assert first == "image/png text/html text/plain 1", done.stderr
-    words, picture = "text/html text/plain <pre", "image/png text/html text/plain <div"
+    assert first == "text/html text/plain 1", done.stderr
+    words, picture = "text/html text/plain <pre", "text/html text/plain <img"
     assert reports == [words, picture, words]

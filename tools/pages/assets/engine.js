@@ -2,8 +2,7 @@
 
 const PATIENCE = 20000; // ms for one answer, once Python has started
 // What every visitor asks first: its answers were worked out when the site was made.
-const first = new Map(JSON.parse(document.getElementById("first")?.textContent ?? "[]")
-  .map(([text, said, body]) => [text, { ...said, body: Uint8Array.from(atob(body), (one) => one.charCodeAt(0)) }]));
+const first = new Map(JSON.parse(document.getElementById("first")?.textContent ?? "[]"));
 
 class Engine {
   constructor() {
@@ -49,7 +48,7 @@ class Engine {
   }
 
   /**
-   * The answer to a question, with its bytes as `body`; an Error says why there is none.
+   * The answer to a question; an Error says why there is none.
    * tell(words): hears that Python is still loading, and how far it is.
    */
   async ask(question, { patience = PATIENCE, tell = null } = {}) {
@@ -75,14 +74,14 @@ class Engine {
     });
   }
 
-  heard({ id, said, body, failed, over }) {
+  heard({ id, said, failed, over }) {
     const waiting = this.open.get(id);
     if (!waiting) return;
     this.open.delete(id);
     clearTimeout(waiting.alarm);
     document.querySelector(".wait")?.classList.add("over");
     if (failed) waiting.fail(new Error(failed));
-    else waiting.done({ ...said, body });
+    else waiting.done(said);
     if (over) this.end(failed);
   }
 

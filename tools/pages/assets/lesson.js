@@ -1,4 +1,4 @@
-// A lesson's predictions, numbers and timelines.
+// A lesson's predictions and numbers.
 
 import { kept, numberIn } from "./kept.js";
 
@@ -61,32 +61,6 @@ for (const form of document.querySelectorAll(".number")) {
   });
 }
 
-// A timeline takes its picture's place when the reader gets there. Above the reader the pictures
-// stay: a timeline has another height, and would move what is being read.
-const soon = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    if (!entry.isIntersecting) continue;
-    soon.unobserve(entry.target);
-    live(entry.target).catch(() => { /* the picture stays */ });
-  }
-}, { rootMargin: "0px 0px 400px" });
-
-async function live(place) {
-  const [{ LOOK, TimelineView, readModel }, kept] = await Promise.all([
-    import("./timeline.js"), fetch(place.dataset.timeline).then((found) => found.json()),
-  ]);
-  const packed = Uint8Array.from(atob(kept.body), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-  const holder = document.createElement("div");
-  holder.className = "live";
-  place.after(holder);
-  new TimelineView(holder, LOOK, readModel(kept.head, bytes));
-  place.remove();
-}
-
-document.querySelectorAll("[data-timeline]").forEach((place) => soon.observe(place));
-
 // Contents that say where the reader is; beside the text they're always open.
 const contents = document.querySelector(".toc");
 const rows = new Map([...contents.querySelectorAll("a")].map((row) => [row.hash.slice(1), row]));
@@ -121,32 +95,3 @@ for (const code of article.querySelectorAll("pre.code")) {
   holder.append(code, button);
 }
 addEventListener("beforeprint", () => article.querySelectorAll("details").forEach((one) => { one.open = true; }));
-
-// Pictures to step through.
-for (const place of document.querySelectorAll("[data-steps]")) {
-  const all = JSON.parse(place.dataset.steps), series = new Map(all.series), image = place.querySelector("img");
-  const bar = document.createElement("nav"), choice = document.createElement("select");
-  const at = document.createElement("input"), said = document.createElement("span");
-  for (const name of series.keys()) choice.add(new Option(name));
-  Object.assign(at, { type: "range", min: 0, value: 0, ariaLabel: all.step });
-  at.hidden = said.hidden = all.series.every(([, frames]) => frames.length === 1);
-  choice.ariaLabel = "which series";
-  said.setAttribute("role", "status");
-  const show = () => {
-    const frames = series.get(choice.value);
-    at.max = frames.length - 1;
-    [image.src, image.alt] = frames[at.value];
-    at.disabled = frames.length === 1;
-    said.textContent = all.step === "step" ? `step ${at.value} of ${at.max}` : `${all.step}: ${at.value}`;
-  };
-  at.addEventListener("input", show);
-  choice.addEventListener("change", show);
-  bar.ariaLabel = "steps";
-  bar.append(choice, at, said);
-  place.prepend(bar);
-  for (const [name, frames] of all.series) { // begins with the picture that the lesson shows
-    const first = frames.findIndex(([, alt]) => alt === image.alt);
-    if (first >= 0) [choice.value, at.max, at.value] = [name, first, first];
-  }
-  show();
-}

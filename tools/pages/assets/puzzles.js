@@ -2,7 +2,7 @@
 
 import { engine, sorry } from "./engine.js";
 import { kept } from "./kept.js";
-import { LOOK, TimelineView, readModel } from "./timeline.js";
+import { mount } from "./timeline.js";
 
 const place = document.getElementById("view");
 const TEXTS = "lab-puzzles", DONE = "lab-puzzles-done", BEFORE = "lab-puzzles-before";
@@ -48,7 +48,7 @@ async function begin() {
     said.textContent = words;
     said.classList.toggle("problem", bad);
     picture.replaceChildren();
-    if (answer) new TimelineView(picture, LOOK, readModel(answer.head, answer.body));
+    if (answer?.data) mount(picture, { data: answer.data, controls: [], settings: {}, problem: "" });
   };
   const hear = (one, what) => {
     heard[one.name] = what;

@@ -42,11 +42,7 @@ addEventListener("unhandledrejection", (event) => { // the loader waits forever 
 onmessage = async ({ data: { id, question } }) => {
   try {
     const answered = await starting;
-    const pair = answered(JSON.stringify(question));
-    const [text, bytes] = pair.toJs();
-    pair.destroy();
-    const body = new Uint8Array(bytes);
-    postMessage({ id, said: JSON.parse(text), body }, [body.buffer]);
+    postMessage({ id, said: JSON.parse(answered(JSON.stringify(question))) });
   } catch (error) {
     // What isn't an exception of Python has ended it: no later question has an answer.
     const over = error.name !== "PythonError";

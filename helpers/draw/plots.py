@@ -1,0 +1,421 @@
+"""Plots: curves with their names at their ends, points with names beside them, bars with values."""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import mean
+
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from helpers.draw.picture import (
+    PAD,
+    PT,
+    WIDE,
+    Picture,
+    box,
+    boxes,
+    canvas,
+    legend,
+    legend_height,
+    shortened,
+    spread,
+    styled,
+    width_of,
+    write,
+)
+from helpers.draw.style import (
+    CARD,
+    CAUSES,
+    CURVES,
+    GRID,
+    HATCHED,
+    INK,
+    MUTED,
+    UNKNOWN,
+    VERMILLION,
+    WAIT,
+)
+from helpers.words import bytes_text, listed, percent, significant, time_text
+
+HIGH = 300  # pixels of a plot
+DASHES = ("-", (0, (5, 2)), (0, (1.2, 1.6)), (0, (8, 2, 1.5, 2)), (0, (11, 3)), (0, (3, 1.5)))
+DOTS = (0, (1.5, 3))  # the floor
+MARKERS = "s^DvPo"
+SAME = 0.005  # of a plot's height, by which curves may differ and still be one
+LARGE = ((1e12, "T"), (1e9, "B"), (1e6, "M"))  # of a count, as the field says them: 7 B parameters
+Run = list[tuple[float, float]]
+
+
+@styled
+def curves(
+    runs: Mapping[str, Sequence[float] | Mapping[float, float]],
+    title: str = "",
+    *,
+    floor: float | None = None,
+    quiet: Collection[str] = (),
+    x: str = "step",
+    y: str = "loss (nats per token)",
+    log: str = "",
+) -> Picture:
+    """Draw several runs: ``curves({"one device": losses, "3 ranks": others}, floor=1.9)``.
+
+    Two runs that give the same numbers are the finding of many lessons, so one must not hide the
+    other: the lower ones are wide and pale, the topmost thin and dashed.
+
+    Args:
+        runs: the values of each run at its steps 0, 1, 2 ..., or {step: value}. A value that isn't
+            finite breaks the curve, and its name says so.
+        title: what was found, in a sentence.
+        floor: a line below which no curve can fall.
+        quiet: the runs in the background, thin and gray, that the others are compared with.
+        x, y: what the axes show, with the unit.
+        log: "x", "y" or "xy" for logarithmic axes; what they show must be above 0.
+
+    Raises:
+        ValueError: if there are no runs, or if a logarithmic axis should show 0 or less.
+    """
+    if not runs:
+        raise ValueError("curves() needs at least one run: {'name': [values]}")
+    points = {name: _points(run) for name, run in runs.items()}
+    for name, run in points.items():
+        for at, value in run:
+            if ("x" in log and at <= 0) or ("y" in log and value <= 0):
+                raise ValueError(
+                    f"{name} has {value:g} at {at:g}, and a logarithmic axis shows numbers above 0 "
+                    "only: leave this point out, or draw without log"
+                )
+    value = time_text if "y" in log and y.endswith("(s)") else partial(significant, digits=4)
+    names = {name: _name(name, run, value) for name, run in points.items()}
+    floor_name = f"floor: {significant(floor, 4)}" if floor is not None else ""
+    room = min(max(width_of(name) for name in (*names.values(), floor_name)), 0.4 * WIDE)
+    ax = _plot(title, x, y, log, PAD + room + 44)
+    order = sorted(points, key=lambda name: name not in quiet)
+    ends = []
+    for number, name in enumerate(order):
+        run = [(at, each) for at, each in points[name] if not math.isinf(each)]
+        style = _look(number - len(quiet), name, order, points, quiet)
+        every = max(1, len(run) // 7)
+        # Or markers of like curves hide each other.
+        ax.plot(*zip(*run or [(math.nan, math.nan)], strict=True), **style, label=name,
+                markevery=(number * every // 3 % every, every))  # fmt: skip
+        there = [p for p in run if math.isfinite(p[1])]
+        ends.append((there[-1] if there else None, names[name], style))
+    if floor is not None:
+        style = {"color": INK, "lw": 1.2 * PT, "ls": DOTS}
+        ax.axhline(floor, **style)
+        ends.append(((None, floor), floor_name, style))
+    _ticks(ax, [p[0] for run in points.values() for p in run], x, y, log)
+    ax.margins(x=0.008, y=0.06)
+    ax.late = partial(_name_ends, ends=ends)
+    ax.alt = _curves_in_words(title, points, names, floor_name, x, y)
+    return ax
+
+
+def _points(run: Sequence[float] | Mapping[float, float]) -> Run:
+    pairs = run.items() if isinstance(run, Mapping) else enumerate(run)
+    return sorted((float(at), float(value)) for at, value in pairs)
+
+
+def _name(name: str, run: Run, value: Callable[[float], str]) -> str:
+    broken = [at for at, each in run if not math.isfinite(each)]
+    if broken:
+        return f"{name} (not a number at {broken[0]:g})"
+    return f"{name}: {value(run[-1][1])}" if run else f"{name} (no values)"
+
+
+def _look(number: int, name: str, order: list[str], points: Mapping[str, Run], quiet) -> dict:
+    """Return how a curve is drawn: pale and wide where others lie on it."""
+    if name in quiet:
+        return {"color": WAIT, "lw": 1.2 * PT}
+    style = {"color": CURVES[number % len(CURVES)], "ls": DASHES[number % len(DASHES)]}
+    values = [v for run in points.values() for _, v in run if math.isfinite(v)]
+    near = SAME * ((max(values) - min(values)) if values else 1)
+    at = order.index(name)
+    above = sum(_same(points[name], points[other], near) for other in order[at + 1 :])
+    if above:
+        return style | {"lw": (1.8 + 4 * above) * PT, "ls": "-", "alpha": 0.45}
+    marker = {"marker": MARKERS[number % len(MARKERS)], "ms": 5.5, "mec": CARD, "mew": 0.8}
+    if number % len(DASHES) == 0 and any(
+        _same(points[other], points[name], near) for other in order[:at] if other not in quiet
+    ):
+        style["ls"] = DASHES[1]
+    return style | {"lw": 1.8 * PT} | marker
+
+
+def _same(a: Run, b: Run, near: float) -> bool:
+    """Return whether two curves look the same at the steps that they share."""
+    other = dict(b)
+    shared = [(value, other[at]) for at, value in a if at in other]
+    return bool(shared) and all(abs(v - w) <= near for v, w in shared)
+
+
+def _plot(title: str, x: str, y: str, log: str, right: float) -> Picture:
+    """Return axes with a grid; what y shows stands above it."""
+    left = PAD + 48
+    ax = canvas(HIGH, title, around=(26, right, 46, left), axes=True)
+    ax.set(xscale="log" if "x" in log else "linear", yscale="log" if "y" in log else "linear")
+    ax.set_xlabel(x)
+    above = ax.high - HIGH - 46
+    write(ax, PAD, above - 18, y, 11, MUTED, page=True)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.tick_params(which="minor", length=0)
+    ax.grid(axis="y", lw=0.75)
+    return ax
+
+
+def _ticks(ax: Picture, tried: list[float], x: str, y: str, log: str) -> None:
+    """Let logarithmic axes say 1 kB, 1 ms or 1 M, and 1, 2, 4, 8 where that's what was tried."""
+    powers = sorted(set(tried))
+    of_two = len(powers) > 2 and all(v >= 1 and v == 2 ** round(math.log2(v)) for v in powers)
+    for letter, axis, name in (("x", ax.xaxis, x), ("y", ax.yaxis, y)):
+        if letter not in log:
+            whole = letter == "x" and all(v == int(v) for v in tried)
+            axis.set_major_locator(MaxNLocator(9 if letter == "x" else 7, integer=whole,
+                                               steps=[1, 2, 5, 10]))  # fmt: skip
+            continue
+        values = [
+            v for line in ax.lines for v in (line.get_xdata(), line.get_ydata())["xy".index(letter)]
+        ]
+        values = [v for v in values if math.isfinite(v) and v > 0] or [1]
+        decades = math.log10(max(values) / min(values))
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2.2 else (1,), numticks=9))
+        if letter == "x" and of_two and not name.startswith("bytes"):
+            axis.set_major_locator(FixedLocator(powers[:: -(-len(powers) // 10)]))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _, name=name: _tick(value, name)))
+
+
+def _tick(value: float, name: str) -> str:
+    """Return a value of a logarithmic axis with the unit that the axis counts in."""
+    if name.startswith("bytes"):
+        return bytes_text(value)
+    if name.endswith("(s)"):
+        return time_text(value)
+    for size, letter in LARGE:
+        if size <= value < 1000 * size:
+            return f"{value / size:g} {letter}"
+    if 1e-3 <= value < 1e6:
+        return f"{value:,g}"
+    power = math.floor(math.log10(value) + 1e-9)
+    factor = round(value / 10.0**power)
+    return ("" if factor == 1 else f"{factor} × ") + f"10{str(power).translate(_RAISED)}"
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _name_ends(ax: Picture, ends: list) -> None:
+    """Write each name beside the end of its line, with a sample, none touching another."""
+    ax.get_xlim(), ax.get_ylim()  # which end the scaling
+    to_pixels, area = ax.transData.transform, ax.bbox
+    high = {
+        n: area.y1 if end is None else to_pixels((1, end[1]))[1]
+        for n, (end, _, _) in enumerate(ends)
+    }
+    # Curves that are one stand in the order given, from above.
+    wanted = sorted(high, key=lambda n: (round(high[n]), -n))
+    apart = min(17.0, area.height / max(len(ends) - 1, 1))
+    places = spread([high[n] for n in wanted], apart, area.y0, area.y1)
+    left, right = 1 + 8 / area.width, 1 + 34 / area.width
+    room = ax.wide - PAD - area.x1 - 40
+    for n, place in zip(wanted, places, strict=True):
+        end, text, style = ends[n]
+        at = (place - area.y0) / area.height
+        look = {"transform": ax.transAxes, "clip_on": False}
+        bare = {key: value for key, value in style.items() if key != "marker"}
+        ax.plot([left, right], [at, at], **look, **bare, scalex=False, scaley=False)
+        if "marker" in style:
+            ax.plot([(left + right) / 2], [at], **look, **style, scalex=False, scaley=False)
+        near = end and end[0] is not None and area.x1 - to_pixels(end)[0] < 40
+        if near and abs(high[n] - place) > 6:
+            thin = {"arrowstyle": "-", "color": GRID, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
+            ax.annotate("", end, (left, at), "data", "axes fraction", thin, False)
+        page = to_page(ax, area.x1 + 40, place)
+        write(
+            ax,
+            *page,
+            shortened(text, 12, room),
+            12,
+            MUTED if style["color"] == WAIT else INK,
+            page=True,
+        )
+
+
+def to_page(ax: Picture, x: float, y: float) -> tuple[float, float]:
+    """Return pixels from the upper left corner for those of matplotlib, from the lower left."""
+    return x, ax.figure.bbox.height - y
+
+
+def _curves_in_words(
+    title: str, points: Mapping[str, Run], names, floor: str, x: str, y: str
+) -> str:
+    sentences = [f"Curves of {y} over {x}.", *([f"{title}."] if title else [])]
+    for name, run in points.items():
+        there = [(at, value) for at, value in run if math.isfinite(value)]
+        if there:
+            (first, start), (last, end) = there[0], there[-1]
+            values = f"{significant(start, 4)} at {first:g}"
+            values += f", {significant(end, 4)} at {last:g}" if last > first else ""
+            sentences.append(f"{name}: {values}.")
+        if "(not a number" in names[name] or not run:
+            sentences.append(f"{names[name]}.")
+    every = list(points.values())
+    if len(every) > 1 and every[0] and all(run == every[0] for run in every[1:]):
+        sentences.append("They have exactly the same values.")
+    return " ".join([*sentences, *([f"The {floor.replace(':', ' is')}."] if floor else [])])
+
+
+@dataclass(frozen=True)
+class Point:
+    """What several runs of one method gave.
+
+    at: what they cost (the x axis). values: what each run reached. family: points of one family
+    share a color and a marker, and a thin line connects them.
+    """
+
+    at: float
+    values: Sequence[float]
+    family: str = ""
+
+
+@styled
+def points(
+    found: Mapping[str, Point],
+    title: str = "",
+    *,
+    x: str,
+    y: str = "loss (nats per token)",
+    log: str = "x",
+) -> Picture:
+    """Draw each method as a point with its name: ``points({"every step": Point(1.2, losses)}, …)``.
+
+    A bar reaches from the lowest to the highest value, and the mean is marked. The other arguments
+    are those of `curves`.
+
+    Raises:
+        ValueError: if there are no points.
+    """
+    if not found:
+        raise ValueError("points() needs at least one point: {'name': Point(at, values)}")
+    ax = _plot(title, x, y, log, PAD)
+    families = list(dict.fromkeys(point.family for point in found.values()))
+    for number, family in enumerate(families):
+        members = sorted((p for p in found.values() if p.family == family), key=lambda p: p.at)
+        at, middle = [p.at for p in members], [mean(p.values) for p in members]
+        color = CURVES[number % len(CURVES)]
+        ax.plot(at, middle, color=color, lw=1.2 * PT, ls=DASHES[1], alpha=0.6)
+        beyond = [
+            [m - min(p.values) for m, p in zip(middle, members, strict=True)],
+            [max(p.values) - m for m, p in zip(middle, members, strict=True)],
+        ]
+        style = {"fmt": MARKERS[number % len(MARKERS)], "ms": 7, "color": color, "mec": CARD}
+        ax.errorbar(at, middle, beyond, capsize=3, elinewidth=1.4 * PT, label=family, **style)
+    _ticks(ax, [p.at for p in found.values()], x, y, log)
+    ax.margins(0.08, 0.12)
+    ax.late = partial(_name_points, found=found)
+    sentences = [f"Points of {y} over {x}.", *([f"{title}."] if title else [])]
+    for name, p in found.items():
+        low, high = significant(min(p.values)), significant(max(p.values))
+        wide = f", from {low} to {high}" if len(p.values) > 1 else ""
+        sentences.append(f"{name}: {significant(mean(p.values))} at {significant(p.at)}{wide}.")
+    ax.alt = " ".join(sentences)
+    return ax
+
+
+def _name_points(ax: Picture, found: Mapping[str, Point]) -> None:
+    """Write each name beside its point, or above or below where it would cover another's."""
+    ax.get_xlim(), ax.get_ylim()  # which end the scaling
+    middle = [(p.at, mean(p.values)) for p in found.values()]
+    pixels = [to_page(ax, *place) for place in ax.transData.transform(middle).tolist()]
+    taken = [(x - 6, y, x + 6, y) for x, y in pixels]
+    for name, (x, y) in sorted(zip(found, pixels, strict=True), key=lambda each: each[1][1]):
+        wide = width_of(name)
+        left = x + 11 if x + 11 + wide < ax.wide else x - 11 - wide
+        rows = [(left, y + 15 * n, left + wide, y + 15 * n) for n in (0, -1, 1, -2, 2, -3, 3)]
+        row = next((row for row in rows if not any(_touch(row, t) for t in taken)), rows[0])
+        taken.append(row)
+        write(ax, *row[:2], name, 12, page=True, behind=CARD)
+
+
+def _touch(a: tuple, b: tuple) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and abs(a[1] - b[1]) < 14
+
+
+@styled
+def bars(
+    rows: Mapping[str, Mapping[str, float]],
+    title: str = "",
+    *,
+    text: Callable[[float], str] = bytes_text,
+    limit: float | None = None,
+    limit_name: str = "limit",
+) -> Picture:
+    """Draw a bar for each row of {name: {part: size}}, with the values in it, or above it.
+
+    Each part has the color of its cause in `helpers.draw.style`.
+
+    Args:
+        title: what was found.
+        text: returns a size in words.
+        limit, limit_name: where a line is drawn, and what it's called; what lies beyond it does
+            not fit, and is framed.
+
+    Raises:
+        ValueError: without a row, or for a size that isn't a number above 0.
+    """
+    if not rows:
+        raise ValueError("bars() needs at least one row: {'name': {'part': size}}")
+    for name, row in rows.items():
+        for part, size in row.items():
+            if not (math.isfinite(size) and size >= 0):
+                raise ValueError(f"{part} of {name or 'the bar'} is {size}: a bar shows 0 or more")
+    parts = list(dict.fromkeys(part for row in rows.values() for part, size in row.items() if size))
+    totals = {name: sum(row.values()) for name, row in rows.items()}
+    left = PAD + max(map(width_of, rows)) + (10 if any(rows) else 0)
+    right = PAD + 14 + max(width_of(text(total), 12, True) for total in totals.values())
+    scale = (WIDE - left - right) / (max(*totals.values(), limit or 0) or 1.0)
+    key = [(CAUSES.get(part, UNKNOWN), str(n), part) for n, part in enumerate(parts, 1)]
+    below = legend_height(key) + 10 + (14 if limit is not None else 0)
+    ax = canvas(53 * len(rows), title, around=(0, right, below, left))
+    said = [f"Bars. {title}." if title else "Bars."]
+    for number, (name, row) in enumerate(rows.items()):
+        y, total, end = 53 * number + 15, totals[name], totals[name] * scale
+        write(ax, PAD - left, y + 13, name, 12)
+        _bar(ax, row, parts, text, (y, scale, WIDE - left - PAD))
+        over = limit is not None and total > limit
+        if over:
+            frame, edge = {"edgecolor": VERMILLION, "lw": 3 * PT, "zorder": 3}, limit * scale
+            boxes(ax, [(edge, end - edge)], [(y - 2, 30)], "none", **frame)
+        write(ax, end + 6, y + 13, text(total), 12, VERMILLION if over else INK, bold=True)
+        shares = [f"{p} {percent(size / total)}" for p, size in row.items() if size > total / 50]
+        more = f", more than the {text(limit)} there are" if over else ""
+        said.append(f"{name or 'In all'}: {text(total)}{more}; {listed(shares or ['nothing'])}.")
+    if limit is not None:
+        bottom, words = 53 * len(rows), f"{limit_name} {text(limit)}"
+        ax.vlines(limit * scale, 8, bottom - 8, color=INK, lw=2 * PT, ls=DASHES[1], clip_on=False)
+        at = min(limit * scale, WIDE - left - PAD - width_of(words, 11) / 2)
+        write(ax, at, bottom + 1, words, 11, MUTED, "center")
+    legend(ax, key, ax.high - legend_height(key) - 6)
+    ax.alt = " ".join(said)
+    return ax
+
+
+def _bar(ax: Picture, row: Mapping[str, float], parts: list[str], text, place) -> None:
+    """Draw the parts of a bar; the values that find no room in them stand above."""
+    (y, scale, right), x, above = place, 0.0, []
+    for number, part in enumerate(parts, 1):
+        size, color = row.get(part, 0.0), CAUSES.get(part, UNKNOWN)
+        wide, value = size * scale, f"{number}: {text(size)}"
+        inside = [w for w in (f"{part} {text(size)}", value) if width_of(w, 11) <= wide - 8]
+        if wide > 0.004 * right and not inside:
+            above.append((x + wide / 2, value))
+        if wide:
+            edge = {} if color == HATCHED else {"edgecolor": CARD, "lw": 0.6}
+            box(ax, x, y, wide, 26, color, (inside or [str(number)])[0], 11, **edge)
+        x += wide
+    apart = max((width_of(value, 10) for _, value in above), default=0) + 8
+    middles = spread([middle for middle, _ in above], apart, apart / 2, right - apart / 2)
+    for at, (_, value) in zip(middles, above, strict=True):
+        write(ax, at, y - 9, value, 10, MUTED, "center")

@@ -1,0 +1,154 @@
+"""Timelines: what is where, and what the words say."""
+
+import math
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from helpers.draw import lanes
+from helpers.draw.style import BLUE, ORANGE
+from helpers.schedules import dualpipe_v, interleaved, one_f_one_b, zb_h1
+from helpers.simulate import Costs, simulate
+from helpers.trace import Counter, Event, Trace
+from helpers.trace.examples import data_parallel, pipeline
+
+
+def many(ranks, events, busy=0.5):
+    """Each rank alternates F and B of one second; between them it is idle."""
+    step = 1 / busy
+    return Trace(
+        [
+            Event(rank, "FB"[i % 2], i * step, i * step + 1, info={"micro_batch": i})
+            for rank in range(ranks)
+            for i in range(events // ranks)
+        ]
+    )
+
+
+PAIRS = Costs(forward=0.5, input_grad=0.5, weight_grad=0.25, pair_share=0.6)
+SENT = Costs(latency=0.2, activation_bytes=4)
+EXAMPLES = {  # and what the picture says
+    "data parallel": (data_parallel(), "data parallel, 3 ranks, 106 ms: busy 72 %, waiting 13 %"),
+    "pipeline": (pipeline(), "rank 0 computes"),
+    "deep pipeline": (pipeline(stages=16, micro_batches=4), "16 stages"),
+    "none": (Trace(), "no events"),
+    "named, and none": (Trace([], {"title": "GPipe"}), "GPipe: no events"),
+    "one": (Trace([Event(0, "F", 5.0, 5.12)]), "1 rank, 120 ms: busy all the time"),
+    "a moment": (Trace([Event(0, "F", 5.0, 5.0)]), "1 rank: 1 event at one moment"),
+    "memory only": (Trace([], {}, [Counter(0, "memory", 1.0, 5e9)]), "no events"),
+    "odd kinds": (
+        Trace([Event(3, "tokenise the text", 0, 1), Event(12345, "W", 0.5, 2, "my lane")]),
+        "rank 12345",
+    ),
+    "130 ranks": (many(ranks=130, events=1300), "130 ranks"),
+    "long title": (Trace([Event(0, "F", 0, 1)], {"title": "a very long title " * 12}), "a very"),
+    "chunks": (simulate(interleaved(4, 8, chunks=2)).trace, "8 stages"),
+    "messages": (simulate(zb_h1(4, 8), SENT).trace, "waits"),
+    "pairs": (simulate(dualpipe_v(4, 8), PAIRS).trace, "DualPipeV: 4 ranks"),
+    "steps": (Trace([Event(0, "F", 0, 12)], {"unit": "steps"}), "12 steps"),
+    "layers": (Trace([Event(0, "F", i, i + 1, info={"layer": i}) for i in range(20)]), "20 s"),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_text_has_its_place(name, check_layout):
+    trace, said = EXAMPLES[name]
+    ax = lanes(trace)
+    assert said in ax.alt and ax.wide == 900
+    check_layout(ax)
+    check_layout(lanes({"predicted": trace, "measured": trace}, "a title"))
+
+
+def test_the_same_length_is_the_same_time_in_every_row(widths):
+    forward = widths(lanes(data_parallel(steps=1)), BLUE)[1:]  # without the legend's
+    assert forward == pytest.approx([10, 11, 14])  # of the unit that the axis names
+
+
+def test_a_student_can_go_on_with_it():
+    ax = lanes({"1F1B": simulate(one_f_one_b(4, 8)).trace})
+    assert ax.get_xlabel() == "time (s)" and ax.get_xlim() == (0, 33)
+    before = ax.svg()
+    ax.axvline(24, color="#123456")
+    assert "#123456" in ax.svg() and "#123456" not in before
+
+
+def test_a_rank_waits_for_a_rank_or_for_memory_or_has_finished(texts):
+    waits = [{"cause": "dependency", "for": "0B0", "until": 1}, {"cause": "memory"}]
+    waits.append({"cause": "finished"})  # which is no waiting
+    events = [Event(0, "wait", 4 * i, 4 * i + 4, info=info) for i, info in enumerate(waits)]
+    ax = lanes(Trace([*events, Event(0, "F", 12, 13)]))
+    words = texts(ax)
+    assert {"waits for rank 1", "waits for memory", "waiting", "finished"} <= set(words)
+    assert "waiting 62 %, finished 31 %" in ax.alt
+    assert sum(bool(patch.get_hatch()) for patch in ax.patches) == 2, "the waits, and the legend's"
+    end = Event(0, "wait", 1, 4, info={"cause": "finished"})
+    ax = lanes(Trace([Event(0, "F", 0, 1), end, Event(1, "F", 0, 4)]))
+    assert "wait" not in ax.alt and not any(patch.get_hatch() for patch in ax.patches)
+    assert "2 ranks, 4 s: busy 62 %, finished 38 %" in texts(ax)
+
+
+def test_waiting_behind_computing_is_not_counted():
+    early = [Event(1, "F", 0, 4), Event(1, "recv", 0, 4, info={"peer": 0})]
+    early += [Event(0, "F", 0, 3), Event(0, "send", 3, 4, info={"peer": 1})]
+    assert "2 ranks, 4 s: busy 88 %, waiting 12 %" in lanes(Trace(early)).alt  # in the send
+
+
+def test_memory_is_a_strip_on_one_scale_if_every_trace_counts_it(texts):
+    counters = [Counter(0, "memory", 0, 2e9), Counter(1, "memory", 0, 1e9)]
+    trace = Trace([Event(0, "F", 0, 1), Event(1, "F", 0, 1)], {}, counters)
+    ax = lanes(trace)
+    heights = [strip.get_datalim(ax.transData).height for strip in ax.collections]
+    assert heights[0] == pytest.approx(2 * heights[1])
+    assert {"peak 2 GB", "peak 1 GB"} <= set(texts(ax))
+    other = lanes({"a": trace, "b": Trace(trace.events)})
+    assert not any("peak" in text for text in texts(other))
+
+
+@pytest.mark.parametrize("micro_batches, letters", [(8, "F0"), (24, "F")])
+def test_letters_stand_in_boxes_as_far_as_they_fit(micro_batches, letters, texts):
+    ax = lanes(simulate(one_f_one_b(4, micro_batches)).trace)
+    inside = [text for text in texts(ax) if text in ("F", "F0")]
+    assert letters in inside
+    draw, pixels = FigureCanvasAgg(ax.figure), ax.bbox.width / ax.get_xlim()[1]
+    sizes = [text.get_window_extent(draw.get_renderer()).width for text in ax.texts]
+    named = zip(ax.texts, sizes, strict=True)
+    assert all(size <= pixels for text, size in named if text.get_text() == letters)
+
+
+def test_later_chunks_are_pale_and_so_is_what_a_caller_says(widths, texts):
+    trace = simulate(interleaved(2, 4, chunks=2)).trace
+    assert len(widths(lanes(trace), BLUE)) - 2 == len(widths(lanes(trace), BLUE, 0.45)) == 8
+    assert "pale: a later stage of the rank" in texts(lanes(trace))
+    ax = lanes(trace, pale=lambda event: event.kind == "B")
+    assert len(widths(ax, ORANGE, 0.45)) == 16 and widths(ax, BLUE, 0.45) == []
+    assert "pale: a later stage of the rank" not in texts(ax)
+
+
+def test_every_message_is_an_arrow_until_they_are_too_many():
+    drawn = lanes(simulate(one_f_one_b(3, 4)).trace).collections
+    assert [len(arrows.U) for arrows in drawn] == [2 * 2 * 4]
+    assert not lanes(simulate(one_f_one_b(8, 16)).trace).collections
+
+
+def test_a_hundred_thousand_events_are_pixels_in_a_small_file():
+    ax = lanes(many(ranks=8, events=100_000))
+    assert len(ax.svg()) < 400_000 and "<image" in ax.svg()
+
+
+@pytest.mark.parametrize(
+    "traces, said",
+    [
+        ({}, "lanes() needs at least one trace: lanes({'measured': trace})"),
+        (many(10_000, 10_000), "10,000 ranks find no room in a picture, which shows 256 at most"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_a_sentence(traces, said):
+    with pytest.raises(ValueError) as caught:
+        lanes(traces)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("end", [math.nan, math.inf])
+def test_an_event_without_an_end_is_named(end):
+    with pytest.raises(ValueError, match="event 'F' on rank 3 starts at 1.0 s and ends at"):
+        lanes(Trace([Event(3, "F", 1.0, end)]))

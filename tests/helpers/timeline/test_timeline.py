@@ -1,0 +1,200 @@
+"""The timeline without a browser: its words, its sliders, its files, and what it refuses."""
+
+import json
+import math
+import re
+
+import pytest
+
+from helpers.draw.themed import static
+from helpers.schedules import SCHEDULES, one_f_one_b
+from helpers.simulate import CAUSES, Costs, simulate
+from helpers.timeline import explore, timeline
+from helpers.timeline.__main__ import main
+from helpers.timeline.packed import MOST_EVENTS, MOST_RANKS, packed
+from helpers.trace import Counter, Event, Trace
+from helpers.trace.examples import data_parallel, pipeline
+
+NAN, INF = math.nan, math.inf
+
+
+def waits_of(trace):
+    """What the waits of a trace are said to wait for."""
+    data = packed({"": trace})
+    kinds = [data["kinds"][kind]["rest"] for kind in data["events"]["kind"]]
+    both = zip(kinds, data["events"]["words"], strict=True)
+    return [words for kind, words in both if kind]
+
+
+def test_every_wait_names_its_cause_and_the_rank_it_waits_for():
+    costs = Costs(forward=[1, 3, 1], activation_bytes=10, memory_limit=30, latency=0.5)
+    done = simulate(one_f_one_b(3, 5), costs)
+    said = waits_of(done.trace)
+    words = {
+        "memory": "waits for memory: the next forward finds no room until B0 has freed some (8 s)",
+        "dependency": "waits for rank 2, which has yet to compute what B0 needs",
+        "imbalance": "waits for rank 1, which is slow: with equal stages",
+        "message": "waits for the message of rank 0: it is on its way, and F0 needs it (500 ms)",
+        "finished": "has finished: nothing is left to do here",
+    }
+    assert words.keys() == {idle.cause for idle in done.idle} == {*CAUSES} - {"all-reduce"}
+    for cause in words.values():
+        assert any(cause in each for each in said), cause
+    assert all(re.match(r"Rank \d (waits for|has finished)", each) for each in said)
+
+
+def test_waits_of_real_ranks_name_the_last_one_to_come():
+    assert "Rank 0 waits for rank 2, the last to reach the all-reduce (12 ms)." in waits_of(
+        data_parallel()
+    )
+    recv = Event(0, "recv", 0, 3, info={"peer": 1, "tag": 0})
+    late = Trace([recv, Event(1, "send", 2, 3, info={"peer": 0, "tag": 0})])
+    assert waits_of(late) == ["Rank 0 waits for rank 1, which hasn't sent yet (2 s)."]
+
+
+def test_the_facts_of_an_event_and_the_frame_of_a_pair():
+    pair = [
+        Event(0, "F", 0, 1, info={"stage": 0, "micro_batch": 0, "pair": 7, "bytes": 2_000_000}),
+        Event(0, "B", 1, 3, info={"stage": 1, "micro_batch": 4, "pair": 7}),
+    ]
+    data = packed({"": Trace(pair)})
+    words = "F0 on rank 0, forward, stage 0, micro-batch 0, bytes 2 MB, 1 s, from 0 s."
+    assert data["events"]["words"][0] == words and data["events"]["labels"][1][0] == "B4"
+    assert data["frames"] == [(0, 0, 3)] and data["events"]["shade"] == [1.0, pytest.approx(0.45)]
+
+
+def test_two_traces_share_one_axis_and_memory_is_a_strip():
+    two = timeline({"predicted": pipeline(), "measured": pipeline(4, 6, 2e-3)})
+    assert two.title == "predicted 291 ms and measured 307 ms"
+    assert two.data["duration"] == pytest.approx(0.307) and len(two.data["heads"]) == 2
+    one = packed({"": simulate(one_f_one_b(2, 3), Costs(activation_bytes=1e6)).trace})
+    strips = [row for row in one["rows"] if "steps" in row]
+    assert [row["right"] for row in strips] == ["peak 2 MB", "peak 1 MB"]
+    assert max(level for _, level in strips[0]["steps"]) == 1
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "trace, title",
+    [
+        (Trace([]), "no events"),
+        (Trace([Event(0, "F", 0, 1)]), "1 rank, 1 s: busy all the time"),
+        (Trace([Event(0, "F", 2, 2)]), "1 rank: 1 event at one moment"),
+        (Trace([Event(0, "F", 0, 1)], {}, [Counter(0, "memory", 0, NAN)]), "1 rank, 1 s: busy"),
+    ],
+)
+def test_the_smallest_traces_have_a_picture_and_a_page(trace, title):
+    widget = timeline(trace)
+    assert widget.title.startswith(title)
+    assert "NaN" not in widget.html()
+
+
+def too_many(ranks, events):
+    return Trace([Event(n % ranks, "F", n, n + 1) for n in range(events)])
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: too_many(8, MOST_EVENTS + 1), "20,001 events are too many"),
+        (lambda: too_many(10_000, 10_000), "10,000 ranks are too many for a page, which draws 256"),
+        (lambda: {}, "needs at least one trace"),
+        (lambda: Trace([Event(0, "F", 0, INF)]), "both must be numbers"),
+        (lambda: Trace([Event(0, "F", NAN, 1)]), "both must be numbers"),
+    ],
+)
+def test_what_no_page_can_draw_gets_a_sentence(make, words):
+    with pytest.raises(ValueError, match=re.escape(words)) as caught:
+        timeline(make())
+    if "too many" in words:
+        assert "trace.save('run.json.gz') and open that in https://ui.perfetto" in str(caught.value)
+
+
+def test_as_many_as_a_page_draws_and_what_is_no_trace():
+    assert len(packed({"": too_many(MOST_RANKS, MOST_EVENTS)})["events"]["row"]) == MOST_EVENTS
+    with pytest.raises(
+        TypeError, match=r"timeline\(\) needs a trace and got list: give it a Trace"
+    ):
+        timeline([1])
+
+
+# --- sliders -------------------------------------------------------------------------------------
+
+
+def test_a_slider_is_simulated_and_what_cannot_run_says_why_and_leaves_the_picture():
+    shown = explore(schedule="ZB-V", ranks=3, latency=2.5)
+    latencies = next(row for row in shown.controls if row["name"] == "latency")["values"]
+    assert 2.5 in latencies and latencies == sorted(latencies)
+    assert shown.controls[0]["values"] == list(SCHEDULES)
+    chunks = next(row for row in shown.controls if row["name"] == "chunks")
+    assert "interleaved 1F1B" in chunks["only"] and "1F1B" not in chunks["only"]
+    shown.settings = shown.settings | {"schedule": "1F1B", "ranks": 2}
+    assert shown.title.startswith("1F1B: 2 ranks") and shown.simulated.schedule.size == 2
+    before = shown.data
+    shown.settings = shown.settings | {"limit": 100, "micro_batches": 8}
+    assert "the limit is 100 MB" in shown.problem and shown.data is before
+    shown.settings = shown.settings | {"limit": None}
+    assert shown.problem == ""
+
+
+@pytest.mark.parametrize(
+    "settings, error, words",
+    [
+        ({"speed": 2}, TypeError, "explore() has no setting 'speed': choose from schedule, ranks"),
+        ({"schedule": "none"}, ValueError, "no schedule 'none': choose one of 'naive'"),
+        ({"ranks": 0}, ValueError, "0 stages"),
+    ],
+)
+def test_a_setting_that_is_none_gets_a_sentence(settings, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        explore(**settings)
+
+
+# --- files and notebooks -------------------------------------------------------------------------
+
+
+def test_a_timeline_is_saved_in_each_form(tmp_path):
+    widget = timeline(pipeline(), "A title")
+    starts = {"html": b"<!doctype html>", "svg": b"<", "png": b"\x89PNG", "json": b"{"}
+    for ending, start in starts.items():
+        path = widget.save(tmp_path / "folder" / f"step.{ending}")
+        assert path.read_bytes().startswith(start)
+    assert timeline(path).title == timeline(pipeline()).title
+    with pytest.raises(ValueError, match=r"must end in \.html, \.svg, \.png, \.json or \.json\.gz"):
+        widget.save(tmp_path / "x.gif")
+    with pytest.raises(ValueError, match="a Chrome trace holds one run, so save each trace"):
+        timeline({"a": pipeline(), "b": pipeline()}).save(tmp_path / "x.json")
+
+
+def test_no_text_of_a_trace_gets_out_of_its_place_and_nothing_is_fetched():
+    bad = "</script><script>alert(1)</script><!--"
+    html = timeline(
+        Trace([Event(0, bad, 0, 1, name=bad, info={"layer": bad})], {"title": bad})
+    ).html()
+    assert html.count("</script>") == 2 and "<title>&lt;/script&gt;" in html
+    state = json.loads(re.search(r'id="state">(.*?)</script>', html, re.S)[1])
+    assert bad in state["data"]["events"]["words"][0]
+    assert not re.search(r"https?:|@import|url\(|fetch\(|^import ", html, re.M)
+
+
+def test_a_built_lesson_has_the_picture_alone_and_a_kernel_the_widget_with_it(monkeypatch):
+    widget = timeline(pipeline())
+    data, _ = widget._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data and "<img" in data["text/html"]
+    monkeypatch.setenv("LAB_STATIC", "1")
+    assert static()
+    data, _ = widget._repr_mimebundle_()
+    assert not any("widget" in kind for kind in data) and data["text/plain"] == widget.picture().alt
+
+
+def test_the_program_makes_a_page_of_one_trace_and_of_two(tmp_path, capsys):
+    path, page = str(pipeline().save(tmp_path / "step.json")), tmp_path / "step.html"
+    assert main([path, "-o", str(page)]) == 0
+    assert main([path, "--measured", path, "-o", str(page), "--title", "Both"]) == 0
+    said = capsys.readouterr().out
+    assert "GPipe, 4 stages, 6 micro-batches, 291 ms" in said and "Both" in said
+    assert page.read_text(encoding="utf-8").count("measured: GPipe") == 1
+    assert main([str(tmp_path / "none.json")]) == 1
+    assert capsys.readouterr().err.startswith("error: cannot read the trace")
