@@ -21,8 +21,7 @@ from pathlib import Path
 import torch
 
 from simplellm.documents import count_documents, endless, read_documents, read_hub
-from simplellm.stories import WORLDS, stories
-from simplellm.stories.stream import check_split, check_whole
+from simplellm.stories import WORLDS, check_split, check_whole, stories
 
 FEW_CHARACTERS = 2.0  # a token of a text whose words the tokenizer was trained on has 2.5 or more
 HELD_OUT = 10  # of a source without a validation split, every tenth document is held out
