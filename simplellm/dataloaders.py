@@ -41,7 +41,10 @@ def windows(
 
 
 class _Batches:
-    """What all sources share: checks, the line that names the source, cutting windows."""
+    """What all sources share: checks, the line that names the source, cutting windows.
+
+    Each has `documents()`, this rank's documents endlessly, and `describe()`, what is read.
+    """
 
     def __init__(
         self,
@@ -68,24 +71,11 @@ class _Batches:
         check_whole("num_workers", num_workers, 0)
         check_whole("skip", skip, 0)
         check_whole("world_size", world_size, 1)
-        check_whole("rank", rank, 0)
-        if rank >= world_size:
-            raise ValueError(
-                f"rank is {rank} and world_size is {world_size}: "
-                f"ranks go from 0 to {world_size - 1}."
-            )
+        check_whole("rank", rank, 0, most=world_size - 1)
         check_split(split)
         self.tokenizer, self.batch_size, self.seq_l = tokenizer, batch_size, seq_l
         self.split, self.skip = split, skip
         self.rank, self.world_size, self.quiet = rank, world_size, quiet
-
-    def documents(self) -> Iterator[str]:
-        """Yield this rank's documents endlessly."""
-        raise NotImplementedError
-
-    def describe(self) -> str:
-        """Return in a few words what is read."""
-        raise NotImplementedError
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         """Start at the first window; each call returns its own iterator."""
@@ -178,15 +168,11 @@ class _Finite(_Batches):
         self.read = read  # gives every document once, held out or not
         held_out = count // HELD_OUT
         self.count = held_out if self.split == "validation" else count - held_out
-        if self.count == 0:
-            raise ValueError(
-                f"{what} has {_documents(count)}, and every {HELD_OUT}th is held out for "
-                f'split="validation", so that split is empty: it takes {HELD_OUT} or more.'
-            )
         if self.world_size > self.count:
             raise ValueError(
-                f"{self.world_size} ranks cannot share the {_documents(self.count)} of {what} "
-                f'(split="{self.split}"): use fewer ranks or more text.'
+                f"{self.world_size} ranks cannot share {_documents(self.count)} of {what}: every "
+                f'{HELD_OUT}th is held out for split="validation" and the others are for "train", '
+                f"and this is {self.split}; use fewer ranks or more text."
             )
 
     def documents(self) -> Iterator[str]:
