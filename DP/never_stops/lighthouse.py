@@ -121,14 +121,12 @@ class Lighthouse:
 
     def close(self):
         """Close the open step: the mean of all gradients, weighted by their tokens."""
-        sent = [self.open[replica] for replica in sorted(self.open)]
-        mean = mean_over_present({replica: self.open[replica] for replica in sorted(self.open)})
-        places = {replica: self.open[replica]["place"] for replica in sorted(self.open)}
-        self.past.append((mean, places))
+        sent = {replica: self.open[replica] for replica in sorted(self.open)}
+        places = {replica: one["place"] for replica, one in sent.items()}
+        self.past.append((mean_over_present(sent), places))
         self.counted.append(places)
-        self.losses.append(
-            np.average([o["loss"] for o in sent], weights=[o["tokens"] for o in sent])
-        )
+        losses, tokens = zip(*((one["loss"], one["tokens"]) for one in sent.values()), strict=True)
+        self.losses.append(np.average(losses, weights=tokens))
         self.closed, self.open = self.closed + 1, {}
         self.changed.notify_all()
 

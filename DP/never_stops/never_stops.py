@@ -70,7 +70,7 @@ def survive(
                 elif action in ("cut", "mend"):
                     other(action)
                 elif action == "back":
-                    wait_for(lambda r=replica: back(lighthouse, r), "its return")
+                    wait_for(lambda r=replica: r in lighthouse.counted[-1], "its return")
                 else:
                     wait_for(lambda a=action, r=replica: doing(lighthouse, r) == a, action)
             lighthouse.last = max(steps, lighthouse.closed + 2)
@@ -84,11 +84,6 @@ def survive(
 def doing(lighthouse, replica):
     """Return what a replica says it's doing."""
     return lighthouse.present.get(replica, {}).get("doing")
-
-
-def back(lighthouse, replica):
-    """Return whether a replica's gradient is in the last mean."""
-    return replica in lighthouse.counted[-1]
 
 
 def finished(lighthouse, crew):
@@ -121,9 +116,7 @@ def distance(outcome, replicas):
 
 
 def main():
-    flags = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    flags = argparse.ArgumentParser(description="Replicas that are killed and frozen, and go on.")
     flags.add_argument("--replicas", type=int, default=4)
     flags.add_argument("--steps", type=int, default=40)
     flags.add_argument("--seed", type=int, default=0)
