@@ -26,7 +26,7 @@ class Lighthouse:
         counted: for each closed step {replica: place}, the batches whose gradients are in its mean.
     """
 
-    def __init__(self, replicas, quorum=1, silence=5.0, host="127.0.0.1"):
+    def __init__(self, replicas, quorum=1, silence=5.0):
         """Listen. replicas: how many step 0 waits for. quorum: how many every step waits for.
 
         silence: seconds after which a replica that says nothing is taken for frozen.
@@ -38,7 +38,7 @@ class Lighthouse:
         self.present = {}  # replica: ticket, address, and whether it takes part in the open step
         self.tickets, self.ended = 0, False
         self.changed = threading.Condition()
-        self.server = Server(self.answer, host)
+        self.server = Server(self.answer)
         self.address = self.server.address
 
     def answer(self, message, file):
