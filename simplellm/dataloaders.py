@@ -15,8 +15,10 @@ token, and the stream of tokens is cut into windows of `seq_l` tokens, back to b
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -40,42 +42,40 @@ def windows(
             yield torch.tensor(cut, dtype=torch.int64).view(batch_size, seq_l)
 
 
+@dataclass(eq=False, repr=False)
 class _Batches:
     """What all sources share: checks, the line that names the source, cutting windows.
 
     Each has `documents()`, this rank's documents endlessly, and `describe()`, what is read.
     """
 
-    def __init__(
-        self,
-        tokenizer,
-        batch_size: int = 8,
-        seq_l: int = 2048,
-        split: str = "train",
-        num_workers: int = 0,
-        skip: int = 0,
-        rank: int = 0,
-        world_size: int = 1,
-        quiet: bool = False,
-    ):
-        if not hasattr(tokenizer, "encode") or not hasattr(tokenizer, "eos_id"):
-            kind = type(tokenizer).__name__
+    tokenizer: Any
+    streaming: bool = True
+    batch_size: int = 8
+    seq_l: int = 2048
+    split: str = "train"
+    num_workers: int = 0
+    skip: int = 0
+    rank: int = 0
+    world_size: int = 1
+    quiet: bool = False
+
+    def __post_init__(self):
+        if not hasattr(self.tokenizer, "encode") or not hasattr(self.tokenizer, "eos_id"):
+            kind = type(self.tokenizer).__name__
             raise TypeError(f"the data needs a tokenizer such as SPTokenizer(), and got a {kind}.")
-        if not 0 <= tokenizer.eos_id:
+        if not 0 <= self.tokenizer.eos_id:
             raise ValueError(
-                f"{tokenizer!r} has no end-of-text token (eos_id is {tokenizer.eos_id}), which "
-                "parts one document from the next: take another tokenizer."
+                f"{self.tokenizer!r} has no end-of-text token (eos_id is {self.tokenizer.eos_id}), "
+                "which parts one document from the next: take another tokenizer."
             )
-        check_whole("batch_size", batch_size, 1)
-        check_whole("seq_l", seq_l, 2, " (a token to read and one to predict)")
-        check_whole("num_workers", num_workers, 0)
-        check_whole("skip", skip, 0)
-        check_whole("world_size", world_size, 1)
-        check_whole("rank", rank, 0, most=world_size - 1)
-        check_split(split)
-        self.tokenizer, self.batch_size, self.seq_l = tokenizer, batch_size, seq_l
-        self.split, self.skip = split, skip
-        self.rank, self.world_size, self.quiet = rank, world_size, quiet
+        check_whole("batch_size", self.batch_size, 1)
+        check_whole("seq_l", self.seq_l, 2, " (a token to read and one to predict)")
+        check_whole("num_workers", self.num_workers, 0)
+        check_whole("skip", self.skip, 0)
+        check_whole("world_size", self.world_size, 1)
+        check_whole("rank", self.rank, 0, most=self.world_size - 1)
+        check_split(self.split)
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         """Start at the first window; each call returns its own iterator."""
@@ -88,6 +88,7 @@ class _Batches:
         return f"{self.split}, rank {self.rank} of {self.world_size}"
 
 
+@dataclass(eq=False, repr=False)
 class TinyStories(_Batches):
     """Short stories for children, as batches of token ids.
 
@@ -118,31 +119,17 @@ class TinyStories(_Batches):
         ImportError, ConnectionError: source="hub" without the package, or without the hub.
     """
 
-    def __init__(
-        self,
-        tokenizer,
-        streaming: bool = True,
-        batch_size: int = 8,
-        seq_l: int = 2048,
-        split: str = "train",
-        num_workers: int = 0,
-        skip: int = 0,
-        rank: int = 0,
-        world_size: int = 1,
-        seed: int = 0,
-        source: str = "stories",
-        quiet: bool = False,
-        world: str = "large",
-    ):
-        super().__init__(
-            tokenizer, batch_size, seq_l, split, num_workers, skip, rank, world_size, quiet
-        )
-        check_whole("seed", seed, 0)
-        if world not in WORLDS:
-            raise ValueError(f"world is {world!r}, and must be one of {', '.join(WORLDS)}.")
-        if source not in ("stories", "hub"):
-            raise ValueError(f'source is {source!r}, and must be "stories" or "hub".')
-        self.seed, self.source, self.world = seed, source, world
+    seed: int = 0
+    source: str = "stories"
+    world: str = "large"
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_whole("seed", self.seed, 0)
+        if self.world not in WORLDS:
+            raise ValueError(f"world is {self.world!r}, and must be one of {', '.join(WORLDS)}.")
+        if self.source not in ("stories", "hub"):
+            raise ValueError(f'source is {self.source!r}, and must be "stories" or "hub".')
 
     def documents(self) -> Iterator[str]:
         if self.source == "stories":
