@@ -74,7 +74,7 @@ def can_write(sentence: str, world: str = "large") -> bool:
             continue
         elif type(part) is str:
             left = len(sentence) - at
-            if _agree(part, sentence[at:]):
+            if part[:left] == sentence[at : at + len(part)]:
                 if len(part) > left and part[left] in " \n":
                     return True
                 if len(part) <= left:
@@ -83,29 +83,26 @@ def can_write(sentence: str, world: str = "large") -> bool:
             for item in reversed(part):
                 after = item, after
             states.append((after, at, memory))
+        elif part.variable is None:
+            states += [((one, after), at, memory) for one in part.shown]
         else:
             states += _words(part, after, sentence, at, memory)
     return False
 
 
 def _words(part: Choice, after: Rest, sentence: str, at: int, memory: tuple) -> list:
-    """The states after one of several: the remembered word, or any that can stand here."""
+    """The states after a word that has a name: the remembered one, or any of its class."""
     known = dict(memory)
     if not part.wheel and part.variable in known:
         return [((part.shown[known[part.variable]], after), at, memory)]
     taken = {known.get(rival) for rival in part.rivals}
     states = []
     for number, shown in enumerate(part.shown):
-        fits = type(shown) is not str or _agree(shown, sentence[at:])
+        fits = type(shown) is not str or sentence.startswith(shown, at)
         if fits and number not in taken:
-            more = {part.variable: number} if part.variable else {}
-            states.append(((shown, after), at, tuple(sorted((known | more).items()))))
+            more = known | {part.variable: number}
+            states.append(((shown, after), at, tuple(sorted(more.items()))))
     return states
-
-
-def _agree(text: str, other: str) -> bool:
-    """Whether one of two texts begins with the other."""
-    return text.startswith(other) or other.startswith(text)
 
 
 @cache
