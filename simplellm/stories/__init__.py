@@ -78,8 +78,8 @@ def check_whole(name: str, value: int, least: int, why: str = "", most: int | No
     """Raise ValueError unless the argument called `name` is a whole number within its bounds."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
-        bounds = f"{least} or more" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name} is {value!r}, and must be a whole number, {bounds}{why}.")
+        bounds = f", {least} or more" if most is None else f" from {least} to {most}"
+        raise ValueError(f"{name} is {value!r}, and must be a whole number{bounds}{why}.")
 
 
 def right_sentences(texts: Iterable[str], world: str = "large") -> tuple[int, int]:

@@ -34,11 +34,11 @@ def test_any_story_alone_and_splits_and_seeds_share_nothing():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"rank": 3, "world_size": 3}, "rank is 3, and must be a whole number, from 0 to 2"),
+        ({"rank": 3, "world_size": 3}, "rank is 3, and must be a whole number from 0 to 2"),
         ({"world_size": 0}, "world_size is 0, and must be a whole number, 1 or more"),
         ({"skip": -1}, "skip is -1, and must be a whole number, 0 or more"),
-        ({"seed": -1}, "seed is -1, and must be a whole number, from 0 to"),
-        ({"seed": 2**64}, "and must be a whole number, from 0 to"),
+        ({"seed": -1}, "seed is -1, and must be a whole number from 0 to"),
+        ({"seed": 2**64}, "and must be a whole number from 0 to"),
         ({"split": "test"}, 'split is \'test\', and must be "train" or "validation"'),
         ({"world": "tiny"}, "there is no world 'tiny' of stories, only large and small"),
     ],
