@@ -1,6 +1,5 @@
 @echo off
-rem Starts the script on this machine; leaves out0.txt here.
-rem Flags go on to the script:  run.bat --steps 10
+rem Starts the script here; leaves out0.txt. Flags go on to the script.
 cd /d "%~dp0"
-python -c "import helpers.ranks" 2>nul || (echo error: this Python has no lab in it: first type  .venv\Scripts\activate  at the top of the lab & exit /b 1)
+python -c "import helpers" 2>nul || (echo error: activate .venv first & exit /b 1)
 python -m helpers.ranks -n 1 --logs . intro.py %*

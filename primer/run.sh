@@ -1,9 +1,5 @@
 #!/bin/sh
-# Starts the script on this machine; leaves out0.txt here.
-# Flags go on to the script:  ./run.sh --steps 10
+# Starts the script here; leaves out0.txt. Flags go on to the script.
 cd "$(dirname "$0")" || exit 1
-"${PYTHON:-python}" -c "import helpers.ranks" 2>/dev/null || {
-    echo "error: this Python has no lab in it: first type  source .venv/bin/activate  at the top of the lab" >&2
-    exit 1
-}
+"${PYTHON:-python}" -c "import helpers" 2>&- || { echo "error: activate .venv first" >&2; exit 1; }
 exec "${PYTHON:-python}" -m helpers.ranks -n 1 --logs . intro.py "$@"

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from simplellm.checks import check_length
+from simplellm.checks import check_ids, check_length
 from simplellm.config import Config, arguments, configured
 from simplellm.devices import pick
 
@@ -174,14 +174,16 @@ class Block(nn.Module):
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
-class Layers(nn.Module):
-    """What the whole model and every stage share: `n_layers` blocks, and how they are built.
+class Stage(nn.Module):
+    """Some blocks of a model, with or without its two ends: what every class of ours is.
 
     It's built of a `Config`, or of its sizes by name and place, as `takes` lists them. Weights are
     drawn on the CPU and then moved, so a seed means the same model on every device.
     """
 
     takes: Signature
+    begins = ""  # the embedding's name, where there is one
+    ends: tuple[str, ...] = ()  # "norm", "lm_head": what follows the blocks
     first_layer = 0  # the place of layers.0 in the whole model; `slice_stage` sets it
     de_embed = False  # of a first stage: whether it has a head too
 
@@ -197,12 +199,24 @@ class Layers(nn.Module):
             self.config, device = configured(given), given["device"]
             self.de_embed = given.get("de_embed", False)
         with torch.device("meta"):  # shapes only: no memory yet, and no random numbers
-            self.build(self.config)
+            if self.begins:
+                setattr(self, self.begins, embedding(self.config))
+            self.layers = nn.ModuleList(Block(self.config) for _ in range(self.config.n_layers))
+            self.add_ends(*self.ends)
         draw(self, pick(device))
 
-    def build(self, config: Config) -> None:
-        """Build the modules; classes with more than blocks add theirs."""
-        self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+    def add_ends(self, *names: str) -> None:
+        """Build the final norm, or the head."""
+        config = self.config
+        if "norm" in names:
+            self.norm = RMSNorm(config.dmodel, config.norm_eps)
+        if "lm_head" in names:
+            self.lm_head = nn.Linear(config.dmodel, config.vocab_size, bias=False)
+
+    def read(self, ids: torch.Tensor, *where) -> torch.Tensor:
+        """Run ids (B, S) through embedding and blocks: (B, S, dmodel)."""
+        check_ids(ids, self.config.vocab_size, self.config.ctx_size)
+        return self.run_layers(getattr(self, self.begins)(ids), *where)
 
     def run_layers(
         self,

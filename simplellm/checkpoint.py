@@ -1,6 +1,5 @@
 """A model's weights in a safetensors file, written and read whole or not at all."""
 
-import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -12,16 +11,13 @@ from torch import nn
 
 
 def save_model(model: nn.Module, path: str | Path) -> None:
-    """Write the weights of `model` to `path`; tied weights are written once.
-
-    The file at `path` is replaced at the very end: a full disk or an interrupt keeps the old one.
+    """Write the weights of `model` to `path`, whole or not at all; tied weights once.
 
     Raises:
         OSError: the file could not be written, with the reason and what to do.
     """
-    tensors = {
-        name: tensor.detach().cpu().contiguous() for name, tensor in own_tensors(model).items()
-    }
+    own = own_tensors(model)
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in own.items()}
     write_whole(path, save(tensors, metadata={"format": "pt"}))
 
 
@@ -34,9 +30,27 @@ def load_model(model: nn.Module, path: str | Path) -> nn.Module:
         FileNotFoundError: no such file.
         ValueError: not a whole checkpoint, or that of another model: the first tensor that differs.
     """
-    tensors = read_tensors(path)
+    try:
+        tensors = load(Path(path).read_bytes())
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"there is no checkpoint at {path}: write one with save_model(model, path)."
+        ) from None
+    except OSError as error:
+        raise OSError(f"{path} cannot be read: {error.strerror}.") from error
+    except SafetensorError as error:
+        raise ValueError(
+            f"{path} is not a whole safetensors checkpoint ({error}): it was cut off or is another "
+            "kind of file, so copy or write it again."
+        ) from None
     own = own_tensors(model)
-    check_same(own, tensors, path)
+    for name in {**own, **tensors}:
+        here, there = (tuple(t[name].shape) if name in t else "missing" for t in (own, tensors))
+        if here != there:
+            raise ValueError(
+                f"{path} is the checkpoint of another model: {name} is {there} in the file and "
+                f"{here} in this model."
+            )
     with torch.no_grad():
         for name, tensor in own.items():
             tensor.copy_(tensors[name])
@@ -51,39 +65,6 @@ def own_tensors(model: nn.Module) -> dict[str, torch.Tensor]:
     return dict(names.values())
 
 
-def read_tensors(path: str | Path) -> dict[str, torch.Tensor]:
-    """Return the tensors of a safetensors file, on the CPU. Raises as `load_model` does."""
-    try:
-        return load(Path(path).read_bytes())
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"there is no checkpoint at {path}: write one with save_model(model, path)."
-        ) from None
-    except OSError as error:
-        raise OSError(f"{path} cannot be read: {error.strerror}.") from error
-    except SafetensorError as error:
-        raise ValueError(
-            f"{path} is not a whole safetensors checkpoint ({error}): it was cut off or is another "
-            "kind of file, so copy or write it again."
-        ) from None
-
-
-def check_same(own: dict[str, torch.Tensor], read: dict[str, torch.Tensor], path) -> None:
-    """Raise ValueError, naming the first tensor that differs, unless names and shapes agree."""
-    start = f"{path} is the checkpoint of another model"
-    for name, tensor in own.items():
-        if name not in read:
-            raise ValueError(f"{start}: it has no {name}, {_shape(tensor)} in this model.")
-        if read[name].shape != tensor.shape:
-            raise ValueError(
-                f"{start}: {name} is {_shape(read[name])} in the file and {_shape(tensor)} in this "
-                "model."
-            )
-    for name, tensor in read.items():
-        if name not in own:
-            raise ValueError(f"{start}: its {name}, {_shape(tensor)}, is not in this model.")
-
-
 def write_whole(path: str | Path, data: bytes) -> None:
     """Write a file under another name and rename it at the end, so no reader sees half of it."""
     path = Path(path)
@@ -96,17 +77,10 @@ def write_whole(path: str | Path, data: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(draft, path)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        reason = "the disk is full" if full else error.strerror
-        cure = "make room" if full else "check the folder and its permissions"
         raise OSError(
-            f"{path} ({len(data) / 1e6:.1f} MB) was not written because {reason}: {cure}, or "
-            "choose another place; a file that was there before is unchanged."
+            f"{path} ({len(data) / 1e6:.1f} MB) was not written ({error.strerror}): make "
+            "room, check the folder, or choose another; a file that was there is unchanged."
         ) from error
     finally:
         with suppress(OSError):  # renamed, or never there
             draft.unlink()
-
-
-def _shape(tensor: torch.Tensor) -> str:
-    return f"({', '.join(map(str, tensor.shape))})"

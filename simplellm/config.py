@@ -48,22 +48,17 @@ class Config:
         needed = ("dmodel", "num_heads", "ctx_size", "n_layers")
         for name in (*needed, "vocab_size", "hidden_dim", "head_dim"):
             value = getattr(self, name)
-            if not isinstance(value, Integral) and (name in needed or value is not None):
+            least = int(name != "n_layers")
+            if value is None and name not in needed:
+                continue
+            if not isinstance(value, Integral):
                 raise TypeError(f"{name} must be a whole number, not {value!r}.")
-        for name in ("dmodel", "num_heads", "ctx_size", "vocab_size", "hidden_dim", "head_dim"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}.")
-        if self.n_layers < 0:
-            raise ValueError(f"n_layers cannot be negative, and is {self.n_layers}.")
+            if value < least:
+                raise ValueError(f"{name} must be at least {least}, not {value}.")
         if not 0 <= self.dropout_prob < 1:
             raise ValueError(f"dropout_prob must be in [0, 1), not {self.dropout_prob}.")
         self.hidden_dim = self.hidden_dim or 4 * self.dmodel
         self.num_kv_heads = self.num_heads if self.num_kv_heads is None else self.num_kv_heads
-        self._check_heads()
-        self._check_padding()
-
-    def _check_heads(self):
         if self.head_dim is None and self.dmodel % self.num_heads:
             raise ValueError(
                 f"{self.num_heads} heads do not divide dmodel = {self.dmodel} evenly: choose "
@@ -80,8 +75,6 @@ class Config:
                 f"num_kv_heads = {self.num_kv_heads} does not divide num_heads = {self.num_heads} "
                 "evenly: each key-value head serves the same number of query heads."
             )
-
-    def _check_padding(self):
         if self.padding_idx is not None and self.padding_idx < 0:
             self.padding_idx = None  # SentencePiece says -1 for "no padding token"
         if None not in (self.padding_idx, self.vocab_size) and self.padding_idx >= self.vocab_size:

@@ -15,14 +15,15 @@ token, and the stream of tokens is cut into windows of `seq_l` tokens, back to b
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from simplellm.documents import count_documents, endless, read_documents, read_hub
-from simplellm.stories import WORLDS, stories
-from simplellm.stories.stream import check_split, check_whole
+from simplellm.stories import WORLDS, check_split, check_whole, stories
 
 FEW_CHARACTERS = 2.0  # a token of a text whose words the tokenizer was trained on has 2.5 or more
 HELD_OUT = 10  # of a source without a validation split, every tenth document is held out
@@ -41,52 +42,40 @@ def windows(
             yield torch.tensor(cut, dtype=torch.int64).view(batch_size, seq_l)
 
 
+@dataclass(eq=False, repr=False)
 class _Batches:
-    """What all sources share: checks, the line that names the source, cutting windows."""
+    """What all sources share: checks, the line that names the source, cutting windows.
 
-    def __init__(
-        self,
-        tokenizer,
-        batch_size: int = 8,
-        seq_l: int = 2048,
-        split: str = "train",
-        num_workers: int = 0,
-        skip: int = 0,
-        rank: int = 0,
-        world_size: int = 1,
-        quiet: bool = False,
-    ):
-        if not hasattr(tokenizer, "encode") or not hasattr(tokenizer, "eos_id"):
-            kind = type(tokenizer).__name__
+    Each has `documents()`, this rank's documents endlessly, and `describe()`, what is read.
+    """
+
+    tokenizer: Any
+    streaming: bool = True
+    batch_size: int = 8
+    seq_l: int = 2048
+    split: str = "train"
+    num_workers: int = 0
+    skip: int = 0
+    rank: int = 0
+    world_size: int = 1
+    quiet: bool = False
+
+    def __post_init__(self):
+        if not hasattr(self.tokenizer, "encode") or not hasattr(self.tokenizer, "eos_id"):
+            kind = type(self.tokenizer).__name__
             raise TypeError(f"the data needs a tokenizer such as SPTokenizer(), and got a {kind}.")
-        if not 0 <= tokenizer.eos_id:
+        if not 0 <= self.tokenizer.eos_id:
             raise ValueError(
-                f"{tokenizer!r} has no end-of-text token (eos_id is {tokenizer.eos_id}), which "
-                "parts one document from the next: take another tokenizer."
+                f"{self.tokenizer!r} has no end-of-text token (eos_id is {self.tokenizer.eos_id}), "
+                "which parts one document from the next: take another tokenizer."
             )
-        check_whole("batch_size", batch_size, 1)
-        check_whole("seq_l", seq_l, 2, " (a token to read and one to predict)")
-        check_whole("num_workers", num_workers, 0)
-        check_whole("skip", skip, 0)
-        check_whole("world_size", world_size, 1)
-        check_whole("rank", rank, 0)
-        if rank >= world_size:
-            raise ValueError(
-                f"rank is {rank} and world_size is {world_size}: "
-                f"ranks go from 0 to {world_size - 1}."
-            )
-        check_split(split)
-        self.tokenizer, self.batch_size, self.seq_l = tokenizer, batch_size, seq_l
-        self.split, self.skip = split, skip
-        self.rank, self.world_size, self.quiet = rank, world_size, quiet
-
-    def documents(self) -> Iterator[str]:
-        """Yield this rank's documents endlessly."""
-        raise NotImplementedError
-
-    def describe(self) -> str:
-        """Return in a few words what is read."""
-        raise NotImplementedError
+        check_whole("batch_size", self.batch_size, 1)
+        check_whole("seq_l", self.seq_l, 2, " (a token to read and one to predict)")
+        check_whole("num_workers", self.num_workers, 0)
+        check_whole("skip", self.skip, 0)
+        check_whole("world_size", self.world_size, 1)
+        check_whole("rank", self.rank, 0, most=self.world_size - 1)
+        check_split(self.split)
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         """Start at the first window; each call returns its own iterator."""
@@ -99,6 +88,7 @@ class _Batches:
         return f"{self.split}, rank {self.rank} of {self.world_size}"
 
 
+@dataclass(eq=False, repr=False)
 class TinyStories(_Batches):
     """Short stories for children, as batches of token ids.
 
@@ -129,31 +119,17 @@ class TinyStories(_Batches):
         ImportError, ConnectionError: source="hub" without the package, or without the hub.
     """
 
-    def __init__(
-        self,
-        tokenizer,
-        streaming: bool = True,
-        batch_size: int = 8,
-        seq_l: int = 2048,
-        split: str = "train",
-        num_workers: int = 0,
-        skip: int = 0,
-        rank: int = 0,
-        world_size: int = 1,
-        seed: int = 0,
-        source: str = "stories",
-        quiet: bool = False,
-        world: str = "large",
-    ):
-        super().__init__(
-            tokenizer, batch_size, seq_l, split, num_workers, skip, rank, world_size, quiet
-        )
-        check_whole("seed", seed, 0)
-        if world not in WORLDS:
-            raise ValueError(f"world is {world!r}, and must be one of {', '.join(WORLDS)}.")
-        if source not in ("stories", "hub"):
-            raise ValueError(f'source is {source!r}, and must be "stories" or "hub".')
-        self.seed, self.source, self.world = seed, source, world
+    seed: int = 0
+    source: str = "stories"
+    world: str = "large"
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_whole("seed", self.seed, 0)
+        if self.world not in WORLDS:
+            raise ValueError(f"world is {self.world!r}, and must be one of {', '.join(WORLDS)}.")
+        if self.source not in ("stories", "hub"):
+            raise ValueError(f'source is {self.source!r}, and must be "stories" or "hub".')
 
     def documents(self) -> Iterator[str]:
         if self.source == "stories":
@@ -179,15 +155,11 @@ class _Finite(_Batches):
         self.read = read  # gives every document once, held out or not
         held_out = count // HELD_OUT
         self.count = held_out if self.split == "validation" else count - held_out
-        if self.count == 0:
-            raise ValueError(
-                f"{what} has {_documents(count)}, and every {HELD_OUT}th is held out for "
-                f'split="validation", so that split is empty: it takes {HELD_OUT} or more.'
-            )
         if self.world_size > self.count:
             raise ValueError(
-                f"{self.world_size} ranks cannot share the {_documents(self.count)} of {what} "
-                f'(split="{self.split}"): use fewer ranks or more text.'
+                f"{self.world_size} ranks cannot share {_documents(self.count)} of {what}: every "
+                f'{HELD_OUT}th is held out for split="validation" and the others are for "train", '
+                f"and this is {self.split}; use fewer ranks or more text."
             )
 
     def documents(self) -> Iterator[str]:

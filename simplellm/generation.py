@@ -49,10 +49,7 @@ def generate(
     texts, is_batch = _read_prompts(prompt_ids)
     _check_settings(max_new_tokens, temperature, top_k, top_p)
     generator = torch.Generator()  # on the CPU, so that a seed means the same on every device
-    if seed is None:
-        generator.seed()
-    else:
-        generator.manual_seed(seed)
+    generator.seed() if seed is None else generator.manual_seed(seed)
     was_training = model.training
     model.eval()
     try:

@@ -11,9 +11,8 @@ import torch
 from torch import nn
 
 from simplellm import generation
-from simplellm.blocks import Layers, RMSNorm, draw, embedding
-from simplellm.checks import check_ids
-from simplellm.config import Config, arguments, signature
+from simplellm.blocks import Stage, draw
+from simplellm.config import arguments, signature
 from simplellm.devices import pick
 from simplellm.slicing import slice_stage, slice_stages, whole_name
 from simplellm.stages import LLamaFirstStage, LLamaLastStage, LLamaStage
@@ -35,7 +34,7 @@ SIZES = (
 )
 
 
-class CausalLLama(Layers):
+class CausalLLama(Stage):
     """The body of a model: embedding, blocks and final norm, ids (B, S) -> (B, S, dmodel).
 
     Args:
@@ -53,12 +52,8 @@ class CausalLLama(Layers):
             sequence longer than ctx_size.
     """
 
+    begins, ends = "embed_tokens", ("norm",)
     takes = signature(f"{SIZES} theta rope_parameters", "vocab_size")
-
-    def build(self, config: Config) -> None:
-        self.embed_tokens = embedding(config)
-        super().build(config)
-        self.norm = RMSNorm(config.dmodel, config.norm_eps)
 
     def forward(
         self,
@@ -66,8 +61,7 @@ class CausalLLama(Layers):
         past: list[list] | None = None,
         positions: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        check_ids(ids, self.config.vocab_size, self.config.ctx_size)
-        return self.norm(self.run_layers(self.embed_tokens(ids), past, positions))
+        return self.norm(self.read(ids, past, positions))
 
 
 class LLama(nn.Module):

@@ -264,80 +264,69 @@ def check_memory(options: argparse.Namespace, vocabulary: int) -> None:
     room = memory_of_this_machine()
     width, layers = options.dmodel, options.layers
     weights = 8 * (2 * vocabulary * width + layers * 16 * width * width)
-    if weights > room:
-        raise ValueError(
-            f"a model of {layers} layers of width {width} needs more than {weights / 1e9:,.0f} GB, "
-            f"and this machine has {room / 1e9:,.0f} GB: choose a smaller --dmodel or --layers"
-        )
-    window = 4 * options.seq_l * vocabulary
-    most = (room - weights) // window
     windows = options.batch_size // getattr(options, "micro_batches", 1)
-    if windows > most:
-        raise ValueError(
-            f"{windows:,} windows of {options.seq_l:,} tokens at one time need more than "
-            f"{windows * window / 1e9:,.0f} GB, and this machine has {room / 1e9:,.0f} GB: at most "
-            f"{most:,} fit, so choose a smaller --batch-size or --seq-l"
-        )
+    logits = 4 * windows * options.seq_l * vocabulary
+    for needed, what, cure in (
+        (weights, f"a model of {layers} layers of width {width} needs", "--dmodel or --layers"),
+        (
+            weights + logits,
+            f"{windows:,} windows of {options.seq_l:,} tokens at one time need",
+            "--batch-size or --seq-l",
+        ),
+    ):
+        if needed > room:
+            raise ValueError(
+                f"{what} more than {needed / 1e9:,.0f} GB, and this machine has "
+                f"{room / 1e9:,.0f} GB: choose a smaller {cure}"
+            )
 
 
 def memory_of_this_machine() -> int:
     """Return the bytes of the largest memory here, of the processor or of a GPU."""
-    gpus = [torch.cuda.get_device_properties(n).total_memory for n in range(_gpus())]
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    gpus = [torch.cuda.get_device_properties(n).total_memory for n in range(count)]
     try:
         return max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *gpus, 0)
     except (AttributeError, ValueError, OSError):  # Windows doesn't tell: more than a laptop has
         return max(1 << 40, *gpus, 0)
 
 
-def _gpus() -> int:
-    return torch.cuda.device_count() if torch.cuda.is_available() else 0
-
-
 def positive(text: str) -> int:
     """Parse a flag's whole number, 1 or more."""
-    return _between(text, 1)
+    return _number(text, int, 1)
 
 
 def above_zero(text: str) -> float:
     """Parse a flag's number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
-    return number
+    return _number(text, float, 0, above=True)
 
 
 def threads(text: str) -> int:
     """Parse a flag's number of threads, at most as many as any machine can run."""
-    return _between(text, 1, 1024)
+    return _number(text, int, 1, 1024)
 
 
 def _count(text: str) -> int:
-    return _between(text, 0)
+    return _number(text, int, 0)
 
 
 def _seed(text: str) -> int:
-    return _between(text, 0, 2**64 - 1)  # what torch takes
-
-
-def _between(text: str, least: int, most: int | None = None) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number < least or (most is not None and number > most):
-        bounds = f"{least} or more" if most is None else f"from {least} to {most:,}"
-        raise argparse.ArgumentTypeError(f"must be a whole number, {bounds}, not {text[:40]!r}")
-    return number
+    return _number(text, int, 0, 2**64 - 1)  # what torch takes
 
 
 def _rate(text: str) -> float:
+    return _number(text, float, 0)
+
+
+def _number(text: str, kind: type, least: int, most: int | None = None, above: bool = False):
     try:
-        rate = float(text)
+        number = kind(text)
     except ValueError:
-        rate = -1.0
-    if not 0 <= rate < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a number, 0 or more, not {text!r}")
-    return rate
+        number = least - 1
+    outside = number < least or not number < float("inf") or (most is not None and number > most)
+    if outside or (above and number == least):
+        bounds = f", {least} or more" if most is None else f", from {least} to {most:,}"
+        bounds = f" above {least}" if above else bounds
+        words = "whole number" if kind is int else "number"
+        raise argparse.ArgumentTypeError(f"must be a {words}{bounds}, not {text[:40]!r}")
+    return number

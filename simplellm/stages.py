@@ -6,15 +6,13 @@ random numbers in another order. To compare layouts, draw one whole model and cu
 """
 
 import torch
-from torch import nn
 
-from simplellm.blocks import Layers, RMSNorm, draw, embedding
-from simplellm.checks import check_ids
-from simplellm.config import Config, signature
+from simplellm.blocks import Stage, draw
+from simplellm.config import signature
 from simplellm.devices import say_once
 
 
-class LLamaFirstStage(Layers):
+class LLamaFirstStage(Stage):
     """The first stage of a pipeline, embedding and blocks: `embed(ids)`, (B, S) -> (B, S, dmodel).
 
     Some layouts bring the hidden states back to this stage, which then also ends the model:
@@ -29,6 +27,7 @@ class LLamaFirstStage(Layers):
     Other arguments: see `CausalLLama`.
     """
 
+    begins = "_embedding"
     takes = signature(
         "vocab_size dmodel num_heads n_layers hidden_dim norm_eps dropout_prob ctx_size "
         "num_kv_heads head_dim padding_idx device linear_implementation share_weights theta "
@@ -43,18 +42,13 @@ class LLamaFirstStage(Layers):
         if self.de_embed and (self.config.n_layers == 0 or self.config.shared):
             self.make_head()
 
-    def build(self, config: Config) -> None:
-        self._embedding = embedding(config)
-        super().build(config)
-
     def make_head(self) -> None:
         """Build the final norm and head that `forward_end` runs, unless they exist."""
         if self.lm_head is not None:
             return
         table = self._embedding.weight
         with torch.device("meta"):
-            self.norm = RMSNorm(self.config.dmodel, self.config.norm_eps)
-            self.lm_head = nn.Linear(self.config.dmodel, self.config.vocab_size, bias=False)
+            self.add_ends("norm", "lm_head")
         draw(self.norm, table.device)
         if self.config.shared:
             self.lm_head.weight = table
@@ -63,8 +57,7 @@ class LLamaFirstStage(Layers):
         self.to(table.dtype)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        check_ids(ids, self.config.vocab_size, self.config.ctx_size)
-        return self.run_layers(self._embedding(ids))
+        return self.read(ids)
 
     forward = embed
 
@@ -84,7 +77,7 @@ class LLamaFirstStage(Layers):
         return self.lm_head(self.norm(x))
 
 
-class LLamaStage(Layers):
+class LLamaStage(Stage):
     """A stage in the middle of a pipeline: blocks alone, (B, S, dmodel) -> (B, S, dmodel).
 
     Arguments: see `CausalLLama`. There is no embedding here, so padding_idx does nothing.
@@ -100,24 +93,20 @@ class LLamaStage(Layers):
         return self.run_layers(x)
 
 
-class LLamaLastStage(Layers):
+class LLamaLastStage(Stage):
     """The last stage of a pipeline: blocks, final norm and head.
 
     (B, S, dmodel) -> logits (B, S, vocab_size).
     Arguments: see `CausalLLama`. There is no embedding here, so padding_idx does nothing.
     """
 
+    ends = "norm", "lm_head"
     takes = signature(
         "vocab_size dmodel num_heads hidden_dim norm_eps dropout_prob head_dim ctx_size n_layers "
         "num_kv_heads padding_idx device linear_implementation theta rope_parameters",
         "vocab_size",
         n_layers=4,
     )
-
-    def build(self, config: Config) -> None:
-        super().build(config)
-        self.norm = RMSNorm(config.dmodel, config.norm_eps)
-        self.lm_head = nn.Linear(config.dmodel, config.vocab_size, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.lm_head(self.norm(self.run_layers(x)))

@@ -72,13 +72,8 @@ class SPTokenizer:
         """
         if not isinstance(text, str):
             raise TypeError(f"encode needs a text (str), and got {type(text).__name__}.")
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"The text cannot be encoded: character {error.start} is half of a surrogate pair "
-                f"({text[error.start]!r}), which no UTF-8 text can hold."
-            ) from error
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise ValueError("The text holds half of a surrogate pair, which is no UTF-8 text.")
         return self._encode_space_sign(text) if _SPACE in text else self._sp.encode(text)
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -91,13 +86,9 @@ class SPTokenizer:
         """
         ids = ids.tolist() if hasattr(ids, "tolist") else list(ids)
         for token in ids:
-            if not isinstance(token, int):
-                kind = type(token).__name__
-                raise TypeError(f"decode needs one list of token ids, and found a {kind} in it.")
-            if not 0 <= token < self.vocab_size:
+            if not isinstance(token, int) or not 0 <= token < self.vocab_size:
                 raise ValueError(
-                    f"The token {token} is outside of the vocabulary: {self.name} has the ids "
-                    f"0 to {self.vocab_size - 1}."
+                    f"{token!r} is no token: {self.name} has the ids 0 to {self.vocab_size - 1}."
                 )
         return self._sp.decode(ids)
 
@@ -128,10 +119,8 @@ def _read(name: str) -> bytes:
     if name in SHIPPED:
         return (files("simplellm") / "assets" / f"{name}.model").read_bytes()
     path = Path(name)
-    if path.is_dir():
-        raise ValueError(f'"{path}" is a folder: give the path of the tokenizer file in it.')
     if path.exists() and not path.is_file():
-        raise ValueError(f'"{path}" is a device or a pipe: give the path of a tokenizer file.')
+        raise ValueError(f'"{path}" is a folder or a device: give the path of a tokenizer file.')
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:

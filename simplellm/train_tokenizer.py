@@ -15,7 +15,7 @@ from pathlib import Path
 
 from simplellm.options import positive
 from simplellm.stories import stories
-from simplellm.tokenizers import SPTokenizer, import_sentencepiece
+from simplellm.tokenizers import import_sentencepiece
 
 SIZES = (1024, 4096)
 SMALL = 1200  # pieces for the small world: nearly all of its words are one piece
@@ -54,18 +54,12 @@ def train(pieces: int, characters: int = 4_000_000, world: str = "large") -> byt
     return model.getvalue()
 
 
-def _texts(characters: int, world: str, split: str = "train") -> Iterator[str]:
-    for text in stories(split=split, world=world):
+def _texts(characters: int, world: str) -> Iterator[str]:
+    for text in stories(world=world):
         yield text
         characters -= len(text)
         if characters <= 0:
             return
-
-
-def used_pieces(tokenizer: SPTokenizer, characters: int = 2_000_000, world: str = "large") -> int:
-    """Return how many pieces occur in stories that the model was not trained on."""
-    texts = _texts(characters, world, "validation")
-    return len({piece for text in texts for piece in tokenizer.encode(text)})
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -83,8 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
         for pieces, world, name in wanted:
             path = options.folder / f"stories-{name}.model"
             path.write_bytes(train(pieces, options.characters, world))
-            used = used_pieces(SPTokenizer(path), world=world)
-            print(f"{path}: {pieces} pieces, of which 2 MB of new stories use {used}")
+            print(f"{path}: {pieces} pieces")
     except (ValueError, OSError) as error:
         parser.error(str(error))
 

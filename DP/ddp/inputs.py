@@ -111,31 +111,21 @@ def open_input(kind, path, shapes):
     data = KINDS[kind](path, shapes.src[0])
     try:
         file = data.open_file()
-        found = {name: facts_of(file[name]) for name in file.keys()}  # noqa: SIM118
+        found = {name: data.tensor(file[name][shapes.src[0] - 1]) for name in NAMES}
+    except FileNotFoundError:
+        raise
     except Exception as error:  # each library has errors of its own for a file that is not its
-        if isinstance(error, FileNotFoundError):
-            raise
         raise ValueError(
-            f"{path} is no {kind} file, or is damaged ({type(error).__name__}): give another one "
-            "with --data, or delete it, and it is made anew"
+            f"{path} is no {kind} file, or is damaged, or has no {shapes.src[0]} items of src and "
+            f"tgt ({type(error).__name__}): give another one with --data, or delete it, and it is "
+            "made anew"
         ) from error
     for name, shape in zip(NAMES, (shapes.src, shapes.tgt), strict=True):
-        if name not in found:
-            has = ", ".join(found) or "nothing"
-            raise ValueError(f"{path} has no data set {name!r}; what it has is: {has}")
-        if found[name] != (shape, shapes.dtype):
+        is_there = tuple(found[name].shape), str(found[name].dtype).removeprefix("torch.")
+        if is_there != (shape[1:], shapes.dtype):
             raise ValueError(
-                f"{path} holds {name} as {found[name][0]} {found[name][1]}, and {shape} "
+                f"an item of {name} in {path} is {is_there[0]} {is_there[1]}, and {shape[1:]} "
                 f"{shapes.dtype} was asked for: change --src-shape, --tgt-shape and --dtype, or "
                 "give another file with --data"
             )
     return data
-
-
-def facts_of(array):
-    """Shape and type of what is under a name in a file."""
-    if hasattr(array, "get_shape"):  # safetensors: only an item has a type that torch knows
-        return tuple(array.get_shape()), str(array[:0].dtype).removeprefix("torch.")
-    if not hasattr(array, "dtype"):
-        return (), type(array).__name__
-    return tuple(array.shape), str(array.dtype).removeprefix("torch.")

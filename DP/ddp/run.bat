@@ -1,6 +1,5 @@
 @echo off
-rem Starts rank 0, 1 and 2 on this machine; leaves out0.txt, out1.txt and out2.txt here.
-rem Flags go on to the script:  run.bat --average ddp
+rem Starts ranks 0 to 2 here; leaves out0.txt to out2.txt. Flags go on to the script.
 cd /d "%~dp0"
-python -c "import helpers.ranks" 2>nul || (echo error: this Python has no lab in it: first type  .venv\Scripts\activate  at the top of the lab & exit /b 1)
+python -c "import helpers" 2>nul || (echo error: activate .venv first & exit /b 1)
 python -m helpers.ranks -n 3 --logs . intro_DDP.py %*

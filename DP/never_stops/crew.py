@@ -9,18 +9,14 @@ import traceback
 from pathlib import Path
 
 FREEZE, THAW = getattr(signal, "SIGSTOP", None), getattr(signal, "SIGCONT", None)
-PRELOADED = ["numpy", "torch", "simplellm.options", "simplellm.losses"]
 
 
 def context():
-    """Return where processes come from: a server that has imported torch, where there is one.
-
-    A process that is forked from it starts in milliseconds; a fresh one takes seconds.
-    """
+    """Return where processes come from: forked in milliseconds from a server that has torch."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(PRELOADED)
+    found.set_forkserver_preload(["numpy", "torch", "simplellm.options", "simplellm.losses"])
     return found
 
 
@@ -37,17 +33,13 @@ class Crew:
 
     def __init__(self, program, *arguments):
         self.program, self.arguments = program, arguments
-        self.context, self.processes, self.frozen = context(), {}, set()
+        self.context, self.processes = context(), {}
         self.errors = tempfile.TemporaryDirectory()
 
     def start(self, number, **more):
         """Start a process, also in the place of one that has ended. more: further arguments."""
-        process = self.context.Process(
-            target=tell,
-            args=(self.errors.name, self.program, number, *self.arguments),
-            kwargs=more,
-            daemon=True,
-        )
+        arguments = self.errors.name, self.program, number, *self.arguments
+        process = self.context.Process(target=tell, args=arguments, kwargs=more, daemon=True)
         process.start()
         self.processes[number] = process
 
@@ -57,18 +49,14 @@ class Crew:
 
     def kill(self, number):
         """End a process without a warning, and wait until it's gone."""
-        self.frozen.discard(number)
         self.processes[number].kill()
         self.processes[number].join()
 
     def freeze(self, number):
         """Stop a process where it is: its memory and its connections stay."""
-        self.frozen.add(number)
         os.kill(self.processes[number].pid, FREEZE)
 
     def thaw(self, number):
-        """Let a frozen process go on as if nothing had happened."""
-        self.frozen.discard(number)
         os.kill(self.processes[number].pid, THAW)
 
     def alive(self):
@@ -76,12 +64,7 @@ class Crew:
         return [number for number, process in self.processes.items() if process.is_alive()]
 
     def wait_for(self, happened, what, server=None, longest=120.0):
-        """Wait until something has happened, and no longer than it still can.
-
-        Args:
-            happened: a function that says whether it has.
-            what: its name, for the error.
-            server: whom the processes ask; what fails in it is raised.
+        """Wait until `happened()`; `what` names it, and `server` is whom the processes ask.
 
         Raises:
             RuntimeError: a process has failed, or all have ended and nothing happens any more.
@@ -108,8 +91,6 @@ class Crew:
         return self
 
     def __exit__(self, *_):
-        for process in self.processes.values():
-            process.kill()
-        for process in self.processes.values():
-            process.join()
+        for number in self.processes:
+            self.kill(number)
         self.errors.cleanup()

@@ -26,7 +26,7 @@ class Lighthouse:
         counted: for each closed step {replica: place}, the batches whose gradients are in its mean.
     """
 
-    def __init__(self, replicas, quorum=1, silence=5.0, host="127.0.0.1"):
+    def __init__(self, replicas, quorum=1, silence=5.0):
         """Listen. replicas: how many step 0 waits for. quorum: how many every step waits for.
 
         silence: seconds after which a replica that says nothing is taken for frozen.
@@ -38,7 +38,7 @@ class Lighthouse:
         self.present = {}  # replica: ticket, address, and whether it takes part in the open step
         self.tickets, self.ended = 0, False
         self.changed = threading.Condition()
-        self.server = Server(self.answer, host)
+        self.server = Server(self.answer)
         self.address = self.server.address
 
     def answer(self, message, file):
@@ -121,14 +121,12 @@ class Lighthouse:
 
     def close(self):
         """Close the open step: the mean of all gradients, weighted by their tokens."""
-        sent = [self.open[replica] for replica in sorted(self.open)]
-        mean = mean_over_present({replica: self.open[replica] for replica in sorted(self.open)})
-        places = {replica: self.open[replica]["place"] for replica in sorted(self.open)}
-        self.past.append((mean, places))
+        sent = {replica: self.open[replica] for replica in sorted(self.open)}
+        places = {replica: one["place"] for replica, one in sent.items()}
+        self.past.append((mean_over_present(sent), places))
         self.counted.append(places)
-        self.losses.append(
-            np.average([o["loss"] for o in sent], weights=[o["tokens"] for o in sent])
-        )
+        losses, tokens = zip(*((one["loss"], one["tokens"]) for one in sent.values()), strict=True)
+        self.losses.append(np.average(losses, weights=tokens))
         self.closed, self.open = self.closed + 1, {}
         self.changed.notify_all()
 

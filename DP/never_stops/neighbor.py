@@ -81,16 +81,13 @@ class Rank:
 
     def exchange(self, sending=None, receiving=None, step=1):
         """Send to the rank `step` further, and receive from the one `step` before."""
+        to, source = (self.number + step) % self.ranks, (self.number - step) % self.ranks
         try:
-            waiting = []
-            if sending is not None:
-                to = (self.number + step) % self.ranks
-                waiting.append(dist.isend(torch.from_numpy(sending), to))
+            out = sending is not None and dist.isend(torch.from_numpy(sending), to)
             if receiving is not None:
-                source = (self.number - step) % self.ranks
-                waiting.append(dist.irecv(torch.from_numpy(receiving), source))
-            for one in waiting:
-                one.wait()
+                dist.recv(torch.from_numpy(receiving), source)
+            if out:
+                out.wait()
         except RuntimeError as error:
             raise Lost from error
 
@@ -107,13 +104,11 @@ class Rank:
             return
         step = int(latest[latest > 0].min()) - 1
         new = [rank for rank in range(self.ranks) if not latest[rank]]
-        for rank in new:
-            keeper = (rank + 1) % self.ranks
-            if keeper in new:
-                raise Refused(
-                    f"ranks {rank} and {keeper} have ended, and with them both copies of rank "
-                    f"{rank}'s part. Start again from the last checkpoint on a disk"
-                )
+        if both := [rank for rank in new if (rank + 1) % self.ranks in new]:
+            raise Refused(
+                f"ranks {both[0]} and {(both[0] + 1) % self.ranks} have ended, and with them both "
+                f"copies of rank {both[0]}'s part. Start again from the last checkpoint on a disk"
+            )
         if (self.number - 1) % self.ranks in new:
             self.exchange(sending=self.memory[step][1], step=-1)
         if self.number in new:
@@ -210,9 +205,7 @@ def distance(ends, steps):
 
 
 def main():
-    flags = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    flags = argparse.ArgumentParser(description="Four ranks, 20 steps, kills in step 12.")
     flags.add_argument("--kill", type=int, nargs="+", default=[2], help="ranks, in step 12 (2)")
     ends, step = survive(killed=flags.parse_args().kill)
     if step is None:

@@ -36,9 +36,7 @@ class Outcome:
     said: dict
 
 
-def survive(
-    replicas, steps, faults=(), silence=5.0, pace=0.0, holds=None, host="127.0.0.1", elsewhere=None
-):
+def survive(replicas, steps, faults=(), silence=5.0, pace=0.0, holds=None):
     """Train while faults happen, for so many steps or until the last fault is over.
 
     Args:
@@ -49,28 +47,22 @@ def survive(
         silence: seconds after which a frozen replica is no longer waited for.
         pace: seconds that a gradient takes at least.
         holds: {replica: where one of the first processes stays for good}, in a list.
-        host: the address at which the lighthouse listens.
-        elsewhere: what starts the last replica on another host, from the lighthouse's address and
-            the folder for its end, and returns a function that can do more actions to it.
     """
     work, holds = functools.partial(Work, replicas), holds or {}
-    lighthouse = Lighthouse(replicas, silence=silence, host=host)
+    lighthouse = Lighthouse(replicas, silence=silence)
     with tempfile.TemporaryDirectory() as folder:
         with Crew(run, lighthouse.address, work, folder, pace) as crew:
             wait_for = functools.partial(crew.wait_for, server=lighthouse.server)
-            for replica in range(replicas - bool(elsewhere)):
+            for replica in range(replicas):
                 crew.start(replica, hold=holds.get(replica, ()))
-            other = elsewhere(lighthouse.address, folder) if elsewhere else None
             for step, action, replica, *hold in faults:
                 wait_for(lambda step=step: lighthouse.closed >= step, f"step {step}")
                 if action == "start":
                     crew.start(replica, hold=hold)
                 elif action in ("kill", "freeze", "thaw"):
                     getattr(crew, action)(replica)
-                elif action in ("cut", "mend"):
-                    other(action)
                 elif action == "back":
-                    wait_for(lambda r=replica: back(lighthouse, r), "its return")
+                    wait_for(lambda r=replica: r in lighthouse.counted[-1], "its return")
                 else:
                     wait_for(lambda a=action, r=replica: doing(lighthouse, r) == a, action)
             lighthouse.last = max(steps, lighthouse.closed + 2)
@@ -86,14 +78,9 @@ def doing(lighthouse, replica):
     return lighthouse.present.get(replica, {}).get("doing")
 
 
-def back(lighthouse, replica):
-    """Return whether a replica's gradient is in the last mean."""
-    return replica in lighthouse.counted[-1]
-
-
 def finished(lighthouse, crew):
     """Return whether every process that is left has all steps or has been refused."""
-    alive = {*crew.alive(), *(lighthouse.present.keys() - crew.processes.keys())}
+    alive = crew.alive()
     return all(doing(lighthouse, r) == "done" for r in alive) and (
         lighthouse.closed >= lighthouse.last or not alive
     )
@@ -121,9 +108,7 @@ def distance(outcome, replicas):
 
 
 def main():
-    flags = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    flags = argparse.ArgumentParser(description="Replicas that are killed and frozen, and go on.")
     flags.add_argument("--replicas", type=int, default=4)
     flags.add_argument("--steps", type=int, default=40)
     flags.add_argument("--seed", type=int, default=0)

@@ -45,20 +45,18 @@ def receive(file):
 
 
 def ask(address, patience=None, **message):
-    """Send a question and return the answer.
+    """Send a question to (host, port) and return the answer.
 
-    Args:
-        address: (host, port).
-        patience: seconds of silence after which to give up; None waits for as long as it takes.
+    patience: seconds of silence after which to give up; None waits for as long as it takes.
 
     Raises:
         OSError: nobody is there, or the other side ended before it had answered.
         Refused: the answer is an error.
     """
     with socket.create_connection(address, timeout=patience) as connection:
-        with connection.makefile("rwb") as file:
-            send(file, **message)
-            answer = receive(file)
+        file = connection.makefile("rwb")
+        send(file, **message)
+        answer = receive(file)
     if "error" in answer:
         raise Refused(answer["error"])
     return answer
@@ -68,11 +66,7 @@ class Server:
     """Answer questions in threads, one for each connection.
 
     answer(message, file): returns the answer as a dictionary, or None if it has written to `file`
-    itself. What it raises as `Refused` becomes the answer.
-
-    Attributes:
-        address: (host, port).
-        failed: an error in `answer` that isn't `Refused`; None as long as there is none.
+    itself. What it raises as `Refused` becomes the answer; another error is kept for `check`.
     """
 
     def __init__(self, answer, host="127.0.0.1"):

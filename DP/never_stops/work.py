@@ -18,7 +18,11 @@ class Work:
         options = TrainingFlags("", batch_size=replicas).parse_args([*flags, "--seed", str(seed)])
         self.tokenizer, net = prepare(options, "cpu")
         self.net = net.to(dtype)
-        self.text = draw_text(options, self.tokenizer, replicas, STORIES)
+        streams = (
+            make_stories(options, self.tokenizer, r, replicas, STORIES, quiet=True)
+            for r in range(replicas)
+        )
+        self.text = torch.stack([next(iter(stream)) for stream in streams])
 
     def start(self):
         """Return the weights that everybody begins with."""
@@ -49,15 +53,6 @@ class Work:
         """Return the loss of these weights on sequences."""
         load(self.net, weights)
         return self.loss_of(ids).item()
-
-
-def draw_text(options, tokenizer, replicas, sequences):
-    """Return so many sequences for each replica: int64 (replicas, sequences, seq_l)."""
-    streams = (
-        iter(make_stories(options, tokenizer, r, replicas, sequences, quiet=True))
-        for r in range(replicas)
-    )
-    return torch.stack([next(stream) for stream in streams])
 
 
 def vector(tensors):

@@ -1,9 +1,5 @@
 #!/bin/sh
-# Starts rank 0, 1 and 2 on this machine; leaves out0.txt, out1.txt and out2.txt here.
-# Flags go on to the script:  ./run.sh --schedule ZB-H1
+# Starts ranks 0 to 2 here; leaves out0.txt to out2.txt. Flags go on to the script.
 cd "$(dirname "$0")" || exit 1
-"${PYTHON:-python}" -c "import helpers.ranks" 2>/dev/null || {
-    echo "error: this Python has no lab in it: first type  source .venv/bin/activate  at the top of the lab" >&2
-    exit 1
-}
+"${PYTHON:-python}" -c "import helpers" 2>&- || { echo "error: activate .venv first" >&2; exit 1; }
 exec "${PYTHON:-python}" -m helpers.ranks -n 3 --logs . intro_PP_schedule.py "$@"

@@ -79,10 +79,7 @@ class Grid:
         if not isinstance(rank, Integral):
             raise TypeError(f"a rank is a whole number, not {rank!r}")
         if not 0 <= rank < self.size:
-            raise ValueError(
-                f"there is no rank {rank}: this grid has {many(self.size, 'rank')}, "
-                f"0 to {self.size - 1}"
-            )
+            raise ValueError(f"there is no rank {rank}: this grid has ranks 0 to {self.size - 1}")
         above, t = divmod(rank, self.tp)
         above, c = divmod(above, self.cp)
         return Coordinates(*divmod(above, self.pp), t, c)
@@ -93,8 +90,7 @@ class Grid:
         for name, at in zip(DIMENSIONS, (dp, pp, cp, tp), strict=True):
             length = getattr(self, name)
             if not 0 <= at < length:
-                last = f"0 to {length - 1}" if length > 1 else "0 only"
-                raise ValueError(f"there is no place {name}={at}: {name} goes from {last}")
+                raise ValueError(f"there is no place {name}={at}: {name} is 0 to {length - 1}")
             found = found * length + at
         return found
 
@@ -106,14 +102,15 @@ class Grid:
         "cp": the parts of the same sequences.
         """
         place = self.coordinates(rank)._asdict()
-        length = getattr(self, _checked(dimension))
+        if dimension not in DIMENSIONS:
+            raise ValueError(f"there is no dimension {dimension!r}: choose from {DIMENSIONS}")
+        length = getattr(self, dimension)
         return tuple(self.rank(**place | {dimension: at}) for at in range(length))
 
     def groups(self, dimension: str) -> list[tuple[int, ...]]:
         """Return all groups of a dimension; each rank is in exactly one."""
-        _checked(dimension)
-        firsts = [r for r in range(self.size) if getattr(self.coordinates(r), dimension) == 0]
-        return [self.group(rank, dimension) for rank in firsts]
+        found = {self.group(rank, dimension): None for rank in range(self.size)}
+        return list(found)
 
     def __str__(self) -> str:
         """Return one line per replica; ranks in the same cell share a stage's layers (TP, CP).
@@ -133,9 +130,3 @@ class Grid:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["   ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
         return "\n".join(line.rstrip() for line in lines)
-
-
-def _checked(dimension: str) -> str:
-    if dimension not in DIMENSIONS:
-        raise ValueError(f"there is no dimension {dimension!r}: choose 'dp', 'pp', 'cp' or 'tp'")
-    return dimension

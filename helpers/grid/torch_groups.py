@@ -1,13 +1,11 @@
 """The groups of a grid as torch process groups. torch is imported only when they are created."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from helpers.grid.grid import DIMENSIONS, Grid
 
 
-@dataclass(frozen=True)
-class Groups:
+class Groups(NamedTuple):
     """The process groups of this rank: pass them to `all_reduce` and other collectives."""
 
     dp: Any
@@ -26,18 +24,6 @@ def make_groups(grid: Grid) -> Groups:
         ValueError: if the number of connected ranks differs from the grid's.
         RuntimeError: if the ranks are not connected yet.
     """
-    dist = _connected(grid)
-    mine = {}
-    for dimension in DIMENSIONS:
-        for ranks in grid.groups(dimension):
-            group = dist.new_group(list(ranks))
-            if dist.get_rank() in ranks:
-                mine[dimension] = group
-    return Groups(**mine)
-
-
-def _connected(grid: Grid):
-    """Return torch.distributed, after checking that the grid's ranks are connected."""
     import torch.distributed as dist
 
     if not dist.is_available() or not dist.is_initialized():
@@ -46,4 +32,10 @@ def _connected(grid: Grid):
             "launch, or after helpers.ranks.connect(place)"
         )
     grid.require(dist.get_world_size())
-    return dist
+    mine = {}
+    for dimension in DIMENSIONS:
+        for ranks in grid.groups(dimension):
+            group = dist.new_group(list(ranks))
+            if dist.get_rank() in ranks:
+                mine[dimension] = group
+    return Groups(**mine)

@@ -15,13 +15,4 @@ from helpers.network.hosts import NoHosts, TwoHosts, why_not
 from helpers.network.link import Link
 from helpers.network.throttle import slow_link
 
-__all__ = [
-    "Link",
-    "NoHosts",
-    "TwoHosts",
-    "fit",
-    "measured",
-    "remember",
-    "slow_link",
-    "why_not",
-]
+__all__ = ["Link", "NoHosts", "TwoHosts", "fit", "measured", "remember", "slow_link", "why_not"]

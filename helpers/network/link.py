@@ -18,14 +18,11 @@ class Link:
     milliseconds: float = 0.0
 
     def __post_init__(self):
-        if not 0 < self.megabits < math.inf:
+        if not (0 < self.megabits < math.inf and 0 <= self.milliseconds < math.inf):
             raise ValueError(
-                f"a link cannot have {self.megabits:g} megabits per second: give a number above 0, "
-                "such as 1000 for gigabit Ethernet"
-            )
-        if not 0 <= self.milliseconds < math.inf:
-            raise ValueError(
-                f"a link cannot have a delay of {self.milliseconds:g} milliseconds: give 0 or more"
+                f"a link cannot have {self.megabits:g} megabits per second and a delay of "
+                f"{self.milliseconds:g} milliseconds: give a bandwidth above 0, such as 1000 for "
+                "gigabit Ethernet, and a delay of 0 or more"
             )
 
     @classmethod

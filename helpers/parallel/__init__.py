@@ -10,16 +10,22 @@ column followed by a row needs one all-reduce (Shoeybi et al. 2019, arXiv 1909.0
 `sequence=True`, the activations between them are cut along the sequence (Korthikanti et al. 2022,
 arXiv 2205.05198).
 
-Files, from the ground up: `collectives` moves tensors, `operators` does so inside autograd;
-`linear` and `vocabulary` are the layers, `sequence` handles what lies between them; `plan` names
-the parts, `cut` creates them. For the scripts in DP/: `overlap`, an all-reduce that runs while the
-rank computes.
+Files: `operators` moves tensors, inside autograd or not; `layers` are cut; `plan` names the parts,
+`cut` creates them; `context` cuts sequences; `overlap` is an all-reduce that runs while a rank
+computes, for the scripts in DP/.
 
 Every function takes the process group as an argument; None means all ranks.
 """
 
 from helpers.parallel.cut import cut, require_heads
-from helpers.parallel.linear import ColumnParallelLinear, RowParallelLinear
+from helpers.parallel.layers import (
+    ColumnParallelLinear,
+    RowParallelLinear,
+    VocabularyParallelEmbedding,
+    add_up_shared,
+    parallel_cross_entropy,
+    sequence_parallel,
+)
 from helpers.parallel.operators import (
     all_gather,
     copy_to_group,
@@ -29,25 +35,8 @@ from helpers.parallel.operators import (
     split_to_group,
 )
 from helpers.parallel.plan import LLAMA, PlanError, join
-from helpers.parallel.sequence import add_up_shared, sequence_parallel
-from helpers.parallel.vocabulary import VocabularyParallelEmbedding, parallel_cross_entropy
 
-__all__ = [
-    "LLAMA",
-    "ColumnParallelLinear",
-    "PlanError",
-    "RowParallelLinear",
-    "VocabularyParallelEmbedding",
-    "add_up_shared",
-    "all_gather",
-    "copy_to_group",
-    "cut",
-    "gather_from_group",
-    "join",
-    "parallel_cross_entropy",
-    "reduce_from_group",
-    "reduce_scatter",
-    "require_heads",
-    "sequence_parallel",
-    "split_to_group",
-]
+__all__ = ["LLAMA", "ColumnParallelLinear", "PlanError", "RowParallelLinear"]
+__all__ += ["VocabularyParallelEmbedding", "add_up_shared", "all_gather", "copy_to_group", "cut"]
+__all__ += ["gather_from_group", "join", "parallel_cross_entropy", "reduce_from_group"]
+__all__ += ["reduce_scatter", "require_heads", "sequence_parallel", "split_to_group"]

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.parallel.collectives import add_up
+from helpers.parallel.operators import add_up
 
 IGNORED = -100
 

@@ -1,14 +1,17 @@
 """Turn a model, identical on every rank, into this rank's part of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
 
-from helpers.parallel.collectives import size_of
-from helpers.parallel.linear import ColumnParallelLinear, RowParallelLinear
+from helpers.parallel.layers import (
+    ColumnParallelLinear,
+    RowParallelLinear,
+    VocabularyParallelEmbedding,
+)
+from helpers.parallel.operators import size_of
 from helpers.parallel.plan import Plan, PlanError, way_of
-from helpers.parallel.vocabulary import VocabularyParallelEmbedding
 
 KINDS = {
     "column": (nn.Linear, ColumnParallelLinear),
@@ -50,8 +53,13 @@ def cut(
     chosen = {name: way for name, way in ways.items() if way}
     if not chosen:
         raise PlanError(f"the plan names {', '.join(plan)}, and no module of this model fits")
-    if ranks > 1:
-        require_no_dropout(model, chosen)
+    for name in chosen if ranks > 1 else ():
+        owner = name.rpartition(".")[0]
+        if dropped := getattr(model.get_submodule(owner), "dropout_prob", 0):
+            raise ValueError(
+                f"{owner} has dropout_prob={dropped}, and ranks of one seed would draw the same "
+                "mask for different heads: cut a model with dropout_prob=0"
+            )
     made: dict[int, nn.Parameter] = {}
     for name, way in chosen.items():
         whole, (kind, part) = model.get_submodule(name), KINDS[way]
@@ -72,20 +80,6 @@ def cut(
         parent, _, last = name.rpartition(".")
         setattr(model.get_submodule(parent), last, module)
     return model
-
-
-def require_no_dropout(model: nn.Module, names: Iterable[str]) -> None:
-    """Raise ValueError if something between the named parts is dropped, as attention weights are.
-
-    Every rank would draw the same mask for other heads.
-    """
-    for owner in dict.fromkeys(name.rpartition(".")[0] for name in names):
-        dropped = getattr(model.get_submodule(owner), "dropout_prob", 0)
-        if dropped:
-            raise ValueError(
-                f"{owner} has dropout_prob={dropped}, and ranks of one seed would draw the same "
-                "mask for different heads: cut a model with dropout_prob=0"
-            )
 
 
 def require_heads(heads: Sequence[int], ranks: int) -> None:

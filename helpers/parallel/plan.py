@@ -48,24 +48,17 @@ def cut_dimension(name: str, plan: Plan) -> int | None:
     return DIMENSIONS[way][kind == "bias"]
 
 
-def join(
-    parts: Sequence[Mapping[str, torch.Tensor | None]], plan: Plan
-) -> dict[str, torch.Tensor | None]:
+def join(parts: Sequence[Mapping[str, torch.Tensor | None]], plan: Plan) -> dict:
     """Return the whole model's tensors, joined from those of all ranks of a group.
 
     parts: each rank's tensors by name (a state dict, or gradients), in the order of the ranks. A
-    tensor that is not cut is taken from rank 0.
-
-    Raises:
-        ValueError: if the ranks hold different names.
+    tensor that is not cut is taken from rank 0. Raises ValueError for ranks with different names.
     """
     if len({frozenset(part) for part in parts}) != 1:
         raise ValueError("the ranks hold different names: give the parts of one model")
     whole = {}
     for name, first in parts[0].items():
         dim = cut_dimension(name, plan)
-        if dim is None or first is None:
-            whole[name] = first
-        else:
-            whole[name] = torch.cat([part[name] for part in parts], dim)
+        cut = dim is not None and first is not None
+        whole[name] = torch.cat([part[name] for part in parts], dim) if cut else first
     return whole

@@ -336,21 +336,10 @@ claim.same("no batch is left out or read twice", all(p == [*range(len(p))] for p
 
 # %% [markdown]
 # A frozen replica at least stands still. One that is **cut off** keeps running: it finishes its
-# gradient, sends it, and waits, and the others don't hear it. Where Linux lets us make two hosts
-# (lesson 20), replica 2 gets a host of its own, and in step 4 we pull the cable. Neither side sees
-# an error for a quarter of an hour, because to TCP a pulled cable is only silence:
-
-
-# %% tags=["time"]
-import cut_off
-
-CABLE = [(4, "cut", 2), (8, "mend", 2), (8, "back", 2)]
-print(quick(cut_off.told(CABLE), "two hosts take a while"))
-
-# %% [markdown]
-# The cable was back from step 8 on. Replica 2 needs a moment longer, until TCP tries again what it
-# couldn't deliver. Then its gradient for step 4 arrives, isn't counted, and is answered with the
-# mean of step 4. Replica 2 asks for one missed step after another until it has caught up.
+# gradient, sends it, and waits, and nobody hears it; to TCP a pulled cable is only silence, for a
+# quarter of an hour. The lighthouse can't tell the two apart, and doesn't need to. When the cable
+# is back, the late gradient isn't counted, and is answered with the mean of its step; the replica
+# asks for one missed step after another until it has caught up, as the thawed one did above.
 #
 # Can it get worse? The tests of this folder kill a replica *while* it heals (it heals the next
 # time), the peer that heals it (another one does), and all but one (the last one keeps training,

@@ -9,7 +9,6 @@
 """
 
 import json
-from functools import cache
 from pathlib import Path
 
 from simplellm.checkpoint import load_model
@@ -53,8 +52,18 @@ def facts(name: str) -> dict:
     token and `bits_per_byte` of stories that it hasn't read; of the complete `sentences` of ten
     stories it writes, how many are `right`: sentences that the stories' grammar can write.
     """
-    _check(name)
-    both = _table()
+    if name not in NAMES:
+        raise ValueError(
+            f'there is no model "{name}": choose "early", "middle" or "best"; a file of your own '
+            "needs a name that ends in .safetensors"
+        )
+    path = FOLDER / "models.json"
+    try:
+        both = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{path} is missing: check it out again, or run `python primer/train_models.py`"
+        ) from None
     return both["model"] | both[name]
 
 
@@ -65,25 +74,7 @@ def weights_file(name: str | Path) -> Path:
         ValueError: neither the name of a shipped model nor a path of a file.
     """
     path = Path(name)
-    if str(name) not in NAMES and not path.exists() and path.suffix != ".safetensors":
-        _check(str(name))
-    return FOLDER / f"{name}.safetensors" if str(name) in NAMES else path
-
-
-def _check(name: str) -> None:
-    if name not in NAMES:
-        raise ValueError(
-            f'there is no model "{name}": choose "early", "middle" or "best"; a file of your own '
-            "needs a name that ends in .safetensors"
-        )
-
-
-@cache
-def _table() -> dict:
-    path = FOLDER / "models.json"
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{path} is missing: check it out again, or run `python primer/train_models.py`"
-        ) from None
+    if str(name) not in NAMES and (path.exists() or path.suffix == ".safetensors"):
+        return path
+    facts(str(name))
+    return FOLDER / f"{name}.safetensors"

@@ -3,57 +3,83 @@
 >>> from simplellm.stories import story
 >>> print(story(0))  # doctest: +SKIP
 
-| name | what it returns |
-|---|---|
-| `story(index)` | one story, by its number |
-| `stories()` | endless stories, divided among ranks |
-| `derivation(index)` | the choices that wrote a story |
-| `sentences(text)` | the complete sentences of a text |
-| `can_write(sentence)` | whether some story holds a sentence |
-| `right_sentences(texts)` | how many sentences of some texts it can write, of how many |
-| `surprisal(derivation)` | its -log probability in nats |
-| `entropy()` | the expected surprisal of a story, exactly |
-| `floor(tokenizer)` | the least mean loss per token that any model can have on the stories |
-
-All of them take `world`: "large", or "small" for stories of fewer words, which a small model learns
-in half a minute.
-
-The grammar is in `assets/`: `words_*.txt` hold the words, `plot_*.txt` the stories; `grammar.py`
-says how to read them. Everything is plain Python, without a download and without torch.
+`story(index)` is one story, `stories()` an endless series divided among ranks, `right_sentences`
+counts how many sentences of a text the grammar can write, and `floor(tokenizer)` is the least mean
+loss per token that any model can have. All take `world`: "large", or "small" for stories of fewer
+words, which a small model learns in half a minute. Everything is plain Python, without torch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count, islice
+from math import exp
+from random import Random
 
-from . import information
-from .grammar import WORLDS, story_grammar
-from .information import surprisal
-from .loss_floor import Floor, floor
-from .sentences import can_write as _can_write
-from .sentences import sentences
-from .stream import SPLITS, derivation, stories, story
-from .writing import Derivation, Pick
+from .grammar import WORLDS, story_grammar, write
+from .sentences import can_write, sentences
 
-__all__ = [
-    "SPLITS",
-    "WORLDS",
-    "Derivation",
-    "Floor",
-    "Pick",
-    "can_write",
-    "derivation",
-    "entropy",
-    "floor",
-    "right_sentences",
-    "sentences",
-    "stories",
-    "story",
-    "surprisal",
-]
+__all__ = ["SPLITS", "WORLDS", "Floor", "can_write", "floor", "right_sentences"]
+__all__ += ["sentences", "stories", "story"]
+
+SPLITS = ("train", "validation")
+# The entropy of a story in nats. Every choice of the grammar is a prefix code, so a text has one
+# derivation, and the entropy is that of its choices: computed exactly, by recursion over the parts.
+ENTROPY = {"large": 103.87979039574098, "small": 53.956245980290156}
 
 
-def can_write(sentence: str, world: str = "large") -> bool:
-    """Return whether some story holds this sentence: a measure of what a model has learned."""
-    return _can_write(story_grammar(world), sentence)
+def story(index: int, seed: int = 0, split: str = "train", world: str = "large") -> str:
+    """Return story number `index` of the endless series that `seed` and `split` name.
+
+    A pure function: any story can be had without those before it. All chance comes from
+    `random.Random(key).random()` with a whole number as key; Python promises that this sequence
+    stays the same in later versions. The splits "train" and "validation" are two series with
+    different keys; so are two seeds. Wrong arguments raise `ValueError`.
+    """
+    return write(story_grammar(world), Random(_key(index, seed, split)).random)
+
+
+def stories(
+    seed: int = 0,
+    split: str = "train",
+    rank: int = 0,
+    world_size: int = 1,
+    skip: int = 0,
+    world: str = "large",
+) -> Iterator[str]:
+    """Yield the endless stories whose number leaves `rank` when divided by `world_size`.
+
+    No two ranks read the same story, and together they read all of them. `skip` leaves out the
+    first stories of this rank's part: rank r starts at story number skip * world_size + r.
+    """
+    check_whole("world_size", world_size, 1)
+    check_whole("rank", rank, 0, most=world_size - 1)
+    check_whole("skip", skip, 0)
+    start, key = story_grammar(world), _key(0, seed, split)
+    numbers = count(rank + skip * world_size, world_size)
+    return (write(start, Random((number << 65) | key).random) for number in numbers)
+
+
+def _key(index: int, seed: int, split: str) -> int:
+    """Return a number of its own for each (index, seed, split)."""
+    check_whole("the story number", index, 0)
+    check_whole("seed", seed, 0, most=2**64 - 1)
+    check_split(split)
+    return (index << 65) | (SPLITS.index(split) << 64) | seed
+
+
+def check_split(split: str) -> None:
+    """Raise ValueError unless `split` is one of the two."""
+    if split not in SPLITS:
+        raise ValueError(f'split is {split!r}, and must be "train" or "validation".')
+
+
+def check_whole(name: str, value: int, least: int, why: str = "", most: int | None = None) -> None:
+    """Raise ValueError unless the argument called `name` is a whole number within its bounds."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        bounds = f", {least} or more" if most is None else f" from {least} to {most}"
+        raise ValueError(f"{name} is {value!r}, and must be a whole number{bounds}{why}.")
 
 
 def right_sentences(texts: Iterable[str], world: str = "large") -> tuple[int, int]:
@@ -62,6 +88,31 @@ def right_sentences(texts: Iterable[str], world: str = "large") -> tuple[int, in
     return sum(can_write(sentence, world) for sentence in found), len(found)
 
 
-def entropy(world: str = "large") -> float:
-    """Return the entropy of a story in nats: its expected surprisal, computed exactly."""
-    return information.entropy(story_grammar(world))
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The least mean cross-entropy on endless stories for one tokenizer, to compare a loss with."""
+
+    nats_per_token: float
+
+    @property
+    def perplexity(self) -> float:
+        """exp(nats_per_token): among how many equally likely tokens the best model hesitates."""
+        return exp(self.nats_per_token)
+
+
+@lru_cache(maxsize=16)
+def floor(tokenizer, sample: int = 500, world: str = "large") -> Floor:
+    """Return the floor for a tokenizer (anything with `encode`); known ones are remembered.
+
+    An endless stream of stories, each followed by one end-of-text token, holds entropy(story) /
+    E[tokens of a story] nats per token: no model, whatever its size, has a smaller mean loss on it
+    (Shannon 1948, theorem 3). Training doesn't quite reach it: most windows begin in the middle of
+    a story, where the model must guess what it could have read. A loss that stays *below* it means
+    that something is wrong: the model sees its own target, or the same stories again and again.
+
+    sample: of how many stories the tokens are counted; none that a model trains on (they are from
+        the validation split).
+    """
+    texts = islice(stories(split="validation", world=world), sample)
+    tokens = sum(len(tokenizer.encode(text)) + 1 for text in texts)
+    return Floor(ENTROPY[world] / (tokens / sample))

@@ -3,8 +3,7 @@
 import argparse
 from itertools import islice
 
-from simplellm.stories import stories
-from simplellm.stories.stream import check_whole
+from simplellm.stories import check_whole, stories
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from .grammar import Choice, Draw, Grammar, Part, Recall, inside
+from .grammar import Choice, Part, inside, parts, story_grammar
 
+_END = re.compile(r'[.!?]"?$')
 _BEGIN = re.compile(r'[.!?]"?[ \n]+|\n')  # in a text
 _BEGIN_AFTER = re.compile(rf"{_BEGIN.pattern}|^ +")  # behind a part that can end one
 
@@ -43,16 +44,18 @@ def sentences(text: str) -> list[str]:
     and a capital letter follow: `"Oh no!" she cried.` is one sentence.
     """
     found = _BETWEEN.split(text.strip())
-    return [one.strip() for one in found if re.search(r'[.!?]"?$', one.strip())]
+    return [one.strip() for one in found if _END.search(one.strip())]
 
 
-def can_write(grammar: Grammar, sentence: str) -> bool:
+def can_write(sentence: str, world: str = "large") -> bool:
     """Return whether `sentence` stands in some story, from one sentence's end to the next.
 
     A search over all alternatives, deepest first, from every place where a sentence can begin. A
     word that the story has chosen before that may be any word of its class.
     """
-    places, seen = _places(grammar), set()
+    if not _END.search(sentence):
+        return False
+    places, seen = _places(story_grammar(world)), set()
     states = [(rest, 0, ()) for rest in places.starts.get(sentence[:1], ())]
     while states:
         (part, after), at, memory = states.pop()
@@ -80,25 +83,25 @@ def can_write(grammar: Grammar, sentence: str) -> bool:
             for item in reversed(part):
                 after = item, after
             states.append((after, at, memory))
-        elif type(part) is Choice:
-            states += [((one, after), at, memory) for one in part.alternatives]
+        elif part.variable is None:
+            states += [((one, after), at, memory) for one in part.shown]
         else:
             states += _words(part, after, sentence, at, memory)
     return False
 
 
-def _words(part: Draw | Recall, after: Rest, sentence: str, at: int, memory: tuple) -> list:
-    """The states after one word: the remembered one, or any of its class."""
+def _words(part: Choice, after: Rest, sentence: str, at: int, memory: tuple) -> list:
+    """The states after a word that has a name: the remembered one, or any of its class."""
     known = dict(memory)
-    if type(part) is Recall and part.variable in known:
+    if not part.wheel and part.variable in known:
         return [((part.shown[known[part.variable]], after), at, memory)]
-    taken = {known.get(rival) for rival in getattr(part, "rivals", ())}
+    taken = {known.get(rival) for rival in part.rivals}
     states = []
     for number, shown in enumerate(part.shown):
         fits = type(shown) is not str or sentence.startswith(shown, at)
         if fits and number not in taken:
-            more = {part.variable: number} if part.variable else {}
-            states.append(((shown, after), at, tuple(sorted((known | more).items()))))
+            more = known | {part.variable: number}
+            states.append(((shown, after), at, tuple(sorted(more.items()))))
     return states
 
 
@@ -106,7 +109,7 @@ def _words(part: Draw | Recall, after: Rest, sentence: str, at: int, memory: tup
 def _can_end(part: Part) -> bool:
     """Whether a sentence can end where a part does."""
     if type(part) is str:
-        return bool(re.search(r'[.!?]"?$', part))
+        return bool(_END.search(part))
     inner = inside(part)
     return any(map(_can_end, inner[-1:] if type(part) is tuple else inner))
 
@@ -121,10 +124,10 @@ def edge(part: Part, side: int) -> frozenset[str]:
 
 
 @cache
-def _places(grammar: Grammar) -> _Places:
-    starts: list[Rest] = [(grammar.start, (Up(grammar.start), None))]
-    follows: dict[int, list[Rest]] = {id(part): [] for part in grammar.parts()}
-    for part in grammar.parts():
+def _places(start: Choice) -> _Places:
+    starts: list[Rest] = [(start, (Up(start), None))]
+    follows: dict[int, list[Rest]] = {id(part): [] for part in parts(start)}
+    for part in parts(start):
         end = Up(part), None
         inner = inside(part)
         if type(part) is not tuple:  # one of several: whatever follows them all

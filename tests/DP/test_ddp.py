@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import intro_DDP
 import pytest
 import torch
 from buckets import Buckets
@@ -12,7 +11,6 @@ from torch import nn
 
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
-from tests.scripts import on_rank
 
 pytestmark = pytest.mark.ranks
 
@@ -137,26 +135,3 @@ def test_gradients_add_up_where_it_is_told_to_wait_and_tied_weights_come_last():
         assert_same(gradients, right)
         # head.weight is parameter 0; reversed it came last, and so it does in the graph.
         assert sum(order, [])[-1] == 0
-
-
-def train(flags):
-    script = "DP/ddp/intro_DDP.py"
-    return {way: on_rank(script, [*flags, "--average", way]) for way in intro_DDP.WAYS}
-
-
-@pytest.mark.slow
-def test_the_script_trains_alike_in_all_four_ways_and_shows_its_buckets():
-    sizes = ["--dmodel", "48", "--heads", "2", "--layers", "2", "--seq-l", "16", "--steps", "3"]
-    flags = [*sizes, "--optimizer", "sgd", "--lr", "0.5", "--bucket-mb", "0.5"]
-    flags += ["--tokenizer", "stories-4096"]  # DDP's first bucket holds 1 MiB, whatever the flag
-    for rank in launch(train, 2, (flags,), quiet=True):
-        losses, weights, trace = rank["flat"]
-        for way in ("hooks", "buckets", "ddp"):
-            assert rank[way][0] == pytest.approx(losses, abs=1e-6)
-            assert_same(rank[way][1], weights, atol=1e-6)
-        assert sum(e.kind == "all-reduce" for e in trace.events) == 3
-        for way in ("buckets", "ddp"):
-            events = [e for e in rank[way][2].events if e.kind == "all-reduce"]
-            assert {"bucket 0", "bucket 1"} <= {e.name for e in events}
-            backward = [e for e in rank[way][2].events if e.kind == "B"][-1]
-            assert any(backward.start < e.start < backward.end for e in events), way

@@ -100,7 +100,7 @@ def test_padding_is_zero_and_is_not_trained():
         ({"num_heads": 8}, "head_dim must be even.* is 3"),
         ({"num_kv_heads": 3}, "num_kv_heads = 3 does not divide num_heads = 4"),
         ({"num_heads": 0}, "num_heads must be at least 1, not 0"),
-        ({"n_layers": -1}, "n_layers cannot be negative, and is -1"),
+        ({"n_layers": -1}, "n_layers must be at least 0, not -1"),
         ({"dropout_prob": 1.5}, r"dropout_prob must be in \[0, 1\), not 1.5"),
         ({"padding_idx": 50}, r"padding_idx = 50 is outside the vocabulary of 50 tokens \(0 to 49"),
         (

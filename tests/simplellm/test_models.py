@@ -67,7 +67,6 @@ def test_files_that_are_missing(tmp_path, monkeypatch):
         prepare(flags("--from", str(tmp_path / "mine.safetensors")), "cpu")
     known = (models.FOLDER / "models.json").read_text(encoding="utf-8")
     monkeypatch.setattr(models, "FOLDER", tmp_path)
-    models._table.cache_clear()
     with pytest.raises(FileNotFoundError, match="models.json is missing: check it out again"):
         pretrained("best")
     (tmp_path / "models.json").write_text(known, encoding="utf-8")
@@ -93,13 +92,6 @@ def test_the_command_that_trained_them(tmp_path, monkeypatch, capsys):
     )
     runpy.run_path(str(PRIMER / "train_models.py"), run_name="__main__")
     monkeypatch.setattr(models, "FOLDER", tmp_path)
-    models._table.cache_clear()
     assert [facts(name)["steps"] for name in NAMES] == [1, 2, 3]
     assert pretrained("best")[1].max_seq == 16
     assert facts("early")["loss"] == pytest.approx(7.09, abs=0.1)
-
-
-@pytest.fixture(autouse=True)
-def forget():
-    yield
-    models._table.cache_clear()

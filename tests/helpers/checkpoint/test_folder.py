@@ -1,6 +1,5 @@
-"""One process: what stands on the disk, what is whole, and a save that ends at every moment."""
+"""One process: what stands on the disk, what is damaged, and a save that ends at every moment."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -9,213 +8,155 @@ import pytest
 import torch
 from torch import nn
 
-from helpers.checkpoint import CheckpointError, Training, latest, load, loading, resume, save, steps
+from helpers.checkpoint import CheckpointError, Training, latest, load, resume, save, saving, steps
 
 
-def make(seed=0):
+def make(seed=0, groups=False, optimizer=torch.optim.Adam):
     torch.manual_seed(seed)
     model = nn.Linear(3, 2)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    parameters = [{"params": [p]} for p in model.parameters()] if groups else model.parameters()
+    optimizer = optimizer(parameters, lr=0.1)
     model(torch.ones(4, 3)).sum().backward()
     optimizer.step()
     return Training(model, optimizer)
 
 
+def of_another_run(*args, **kwargs):
+    """Save as a process would that has neither saved nor loaded here."""
+    known, saving.LAST = saving.LAST, {}
+    try:
+        return save(*args, **kwargs)
+    finally:
+        saving.LAST = known
+
+
 def names(folder):
-    return sorted(path.name for path in folder.iterdir() if path.name != ".lock")
+    return sorted(path.name for path in folder.iterdir())
+
+
+def said(work, *args, **kwargs):
+    with pytest.raises(CheckpointError) as caught:
+        work(*args, **kwargs)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
 def test_the_last_ones_stay(tmp_path):
     folder = tmp_path / "not" / "there"
     assert (latest(folder), steps(folder)) == (None, [])
+    assert resume(folder, make()).step == 0
     for step in (1, 2, 5, 7):
         path = save(folder, make(), step, keep=3)
-        assert path.name == f"step-{step:08d}" and latest(folder) == step
+        assert path == folder / f"step-{step:08}" and latest(folder) == step
     assert steps(folder) == [2, 5, 7]
-    assert names(path) == [".metadata", "__0_0.distcp", "checkpoint.json"]
+    assert names(folder) == ["step-00000002", "step-00000005", "step-00000007"]
+    assert names(path) == [".metadata", "SHA256SUMS", "__0_0.distcp"]
+    save(folder, make(), 8)
+    assert steps(folder) == [7, 8]  # by default two
 
 
-def test_weights_momenta_settings_position_and_random_numbers_come_back(tmp_path):
-    training = make()
-    training.optimizer.param_groups[0]["lr"] = 0.025
+def test_weights_momenta_settings_and_position_come_back(tmp_path):
+    training = make(groups=True)
+    training.optimizer.param_groups[1].update(lr=0.025, betas=(0.5, 0.75))
     save(tmp_path, training, 4, position={"story": 17})
-    drawn = torch.rand(3)
-    other = make(seed=1)
+    other = make(seed=1, groups=True)
     done = load(tmp_path, other)
-    assert (done.step, done.position, done.random) == (4, {"story": 17}, True)
-    assert torch.equal(torch.rand(3), drawn)
-    assert other.optimizer.param_groups[0]["lr"] == 0.025
+    assert (done.step, done.position, done.path.name) == (4, {"story": 17}, "step-00000004")
+    assert [group["lr"] for group in other.optimizer.param_groups] == [0.1, 0.025]
+    assert other.optimizer.param_groups[1]["betas"] == (0.5, 0.75)
     for mine, theirs in zip(training.model.parameters(), other.model.parameters(), strict=True):
         assert torch.equal(mine, theirs)
-        (buffer,) = other.optimizer.state[theirs].values()
-        assert torch.equal(training.optimizer.state[mine]["momentum_buffer"], buffer)
+        before, after = training.optimizer.state[mine], other.optimizer.state[theirs]
+        assert before.keys() == after.keys() == {"step", "exp_avg", "exp_avg_sq"}
+        assert all(torch.equal(before[key], after[key]) for key in before)
+    assert "were in different groups" in said(load, tmp_path, make())
 
 
-def test_groups_of_parameters_keep_their_own_settings(tmp_path):
-    def grouped(rates):
-        model = nn.Linear(3, 2)
-        groups = [{"params": [p], "lr": r} for p, r in zip(model.parameters(), rates, strict=True)]
-        return Training(model, torch.optim.Adam(groups, betas=(0.5, 0.75)))
-
-    save(tmp_path, grouped((0.1, 0.2)), 1)
-    other = grouped((0.3, 0.3))
-    load(tmp_path, other)
-    assert [group["lr"] for group in other.optimizer.param_groups] == [0.1, 0.2]
-    assert other.optimizer.param_groups[0]["betas"] == (0.5, 0.75)
-    model = nn.Linear(3, 2)
-    with pytest.raises(CheckpointError, match="were in different groups"):
-        load(tmp_path, Training(model, torch.optim.Adam(model.parameters())))
-
-
-def test_nothing_there_is_a_beginning_and_a_draft_is_nothing(tmp_path):
-    assert resume(tmp_path / "none", make()).step == 0
-    (tmp_path / ".step-00000005.0123456789abcdef.draft").mkdir()
-    assert resume(tmp_path, make()).path is None
-    save(tmp_path, make(), 6)
-    assert names(tmp_path) == ["step-00000006"]  # the draft of a run that was killed is gone
+def test_tied_weights_are_there_under_each_of_their_names(tmp_path):
+    model = nn.Sequential(nn.Embedding(3, 2), nn.Linear(2, 3, bias=False))
+    model[1].weight = model[0].weight
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    model(torch.arange(3)).square().sum().backward()
+    optimizer.step()
+    save(tmp_path, Training(model, optimizer), 1)
+    for number in (0, 1):  # two stages, each with one of the names
+        stage = nn.ModuleDict({str(number): nn.Linear(2, 3, bias=False)})
+        other = nn.ModuleDict({str(1 - number): nn.Linear(2, 3, bias=False)})
+        both = nn.ModuleList([stage, other])
+        mine = torch.optim.SGD(both.parameters(), lr=0.1, momentum=0.9)
+        load(tmp_path, Training(both, mine, name=lambda name: name.partition(".")[2]))
+        (kept,) = optimizer.state.values()
+        for found in mine.state.values():
+            assert torch.equal(found["momentum_buffer"], kept["momentum_buffer"])
 
 
-def damage(path, how):
-    file = path / "__0_0.distcp"
-    if how == "facts":
-        (path / "checkpoint.json").unlink()
-    elif how == "file":
-        file.unlink()
-    elif how == "cut":
-        file.write_bytes(file.read_bytes()[:-100])
-    elif how == "renamed":
-        path.rename(path.with_name("elsewhere"))
-        shutil.copytree(save(path.parent, make(), 9), path)
-        shutil.rmtree(path.with_name("step-00000009"))
-    elif isinstance(how, str):
-        (path / "checkpoint.json").write_text(how)
-    else:
-        facts = json.loads((path / "checkpoint.json").read_text())
-        (path / "checkpoint.json").write_text(json.dumps(facts | how, indent=1))
-
-
-OTHER_BYTES = "checkpoint.json holds other bytes than were written"
-
-
-@pytest.mark.parametrize(
-    ("how", "says"),
-    [
-        ("facts", "checkpoint.json, which is written last, is missing"),
-        ("file", "__0_0.distcp, what rank 0 wrote, is missing"),
-        ("cut", "__0_0.distcp, what rank 0 wrote, has"),
-        ("renamed", "checkpoint.json is that of step 9; rename the folder step-00000009"),
-        ({"format": 1}, "has format 1 and this version reads format 2"),
-        ({"format": None}, OTHER_BYTES),
-        ({"step": "abc"}, OTHER_BYTES),
-        ({"files": None}, OTHER_BYTES),
-        ({"sum": None}, OTHER_BYTES),
-        ("", OTHER_BYTES),
-        ('{"format": 2}', OTHER_BYTES),
-        ('{"format": 1}', "has format 1 and this version reads format 2"),
-        ("[" * 100_000, OTHER_BYTES),
-        ('{"format":' * 800 + "1" + "}" * 800, OTHER_BYTES),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_what_is_not_whole_is_not_taken_for_whole(how, says, tmp_path, capsys):
+@pytest.mark.parametrize("name", ["__0_0.distcp", ".metadata", "SHA256SUMS"])
+def test_a_turned_bit_or_a_missing_file_is_found(name, tmp_path):
     save(tmp_path, make(), 1)
-    damage(save(tmp_path, make(), 2), how)
-    assert steps(tmp_path) == [1]
-    with pytest.raises(CheckpointError, match=says):
-        load(tmp_path, make(), step=2)
-    assert resume(tmp_path, make()).step == 1
-    assert says in capsys.readouterr().out  # it is said that one was passed over
-    save(tmp_path, make(), 2)  # and its place can be taken
-    assert steps(tmp_path) == [1, 2]
-    (aside,) = tmp_path.glob("step-00000002.set-aside-*")
-    assert "is in the way and cannot be loaded" in capsys.readouterr().out and names(aside)
-    for step in (1, 2):
-        (tmp_path / f"step-{step:08d}" / "checkpoint.json").write_text("[]")
-    with pytest.raises(CheckpointError, match=OTHER_BYTES):  # no beginning in silence
-        resume(tmp_path, make())
-
-
-def test_only_drafts_and_whole_checkpoints_are_ever_removed(tmp_path):
-    for step in (1, 2, 3):
-        damage(save(tmp_path, make(), step, keep=9), {1: {"format": 1}, 2: "[]"}.get(step, {}))
-    for step in (4, 5):
-        save(tmp_path, make(), step, keep=1)
-    assert names(tmp_path) == [f"step-{step:08d}" for step in (1, 2, 5)]
-
-
-@pytest.mark.parametrize("kind", ["a file", "a folder", "a link to nothing"])
-def test_a_stranger_with_the_name_of_a_checkpoint(kind, tmp_path):
-    stray = tmp_path / "step-00000009"
-    if kind == "a file":
-        stray.write_text("mine")
-    elif kind == "a folder":
-        stray.mkdir()
-        (stray / "notes.txt").write_text("mine")
-    else:
-        stray.symlink_to("nothing")
-    assert latest(tmp_path) is None and resume(tmp_path, make()).step == 0
-    save(tmp_path, make(), 5, keep=1)
-    with pytest.raises(CheckpointError, match="step-00000009 is in the way and is no checkpoint"):
-        save(tmp_path, make(), 9)
-    with pytest.raises(CheckpointError, match="no checkpoint of step 9 .* it has those of step 5"):
-        load(tmp_path, make(), step=9)
-    save(tmp_path, make(), 10, keep=1)
-    assert names(tmp_path) == ["step-00000009", "step-00000010"]
-    assert os.path.lexists(stray) and (kind == "a link to nothing" or "mine" in content(stray))
-
-
-def test_a_checkpoint_that_goes_while_somebody_looks(tmp_path, monkeypatch):
-    """Reading takes no lock. That one has gone doesn't mean that there are none."""
-    for step in (1, 2):
-        save(tmp_path, make(), step)
-    listed = Path.iterdir
-
-    def removed_first(path):
-        if path.name == "step-00000001":
-            shutil.rmtree(path)
-        return listed(path)
-
-    monkeypatch.setattr(Path, "iterdir", removed_first)
-    assert steps(tmp_path) == [2] and resume(tmp_path, make()).step == 2
-
-
-def test_a_checkpoint_that_is_replaced_while_it_is_read(tmp_path, monkeypatch):
-    save(tmp_path, make(), 1)
-    monkeypatch.setattr(loading, "read_facts", lambda path: {"token": "another"})
-    with pytest.raises(CheckpointError, match="was replaced while it was read: load it again"):
-        load(tmp_path, make())
-
-
-def content(path):
-    return path.read_text() if path.is_file() else (path / "notes.txt").read_text()
-
-
-def test_a_position_comes_back_as_json_has_it_or_is_refused(tmp_path):
-    deep = []
-    for _ in range(100_000):
-        deep = [deep]
-    for position, kind in ((deep, "list"), (torch.ones(1), "Tensor")):
-        with pytest.raises(CheckpointError, match=f"position is a {kind}, which JSON cannot hold"):
-            save(tmp_path, make(), 1, position=position)
-    save(tmp_path, make(), 1, position={1: (2, float("inf")), "ä\ud800": None})
-    assert load(tmp_path, make()).position == {"1": [2, float("inf")], "ä\ud800": None}
-
-
-@pytest.mark.parametrize("name", ["__0_0.distcp", ".metadata", "checkpoint.json"])
-def test_one_bit_that_has_turned_is_found(name, tmp_path):
-    file = save(tmp_path, make(), 1, position={"rate": 1e-7}) / name
+    file = save(tmp_path, make(), 2) / name
     good = file.read_bytes()
-    for bit in range(0, 8 * len(good), len(good) // 5 | 1):  # some forty, at each place of a byte
+    for bit in range(0, 8 * len(good), len(good) // 3 | 1):  # some 25, at each place of a byte
         data = bytearray(good)
         data[bit // 8] ^= 1 << bit % 8
         file.write_bytes(data)
-        with pytest.raises(CheckpointError, match=name):
-            load(tmp_path, make())
+        assert "copy it again, or remove it" in said(load, tmp_path, make())
+    file.write_bytes(b"")
+    assert "is not as it was written" in said(resume, tmp_path, make())
+    file.unlink()
+    assert f"{file} is missing on this machine" in said(resume, tmp_path, make())  # not in silence
+    assert load(tmp_path, make(), step=1).step == 1  # and an earlier one can be read
+
+
+def test_another_model_or_optimizer_or_no_sense(tmp_path):
+    save(tmp_path / "one", make(), 3)
+    more = nn.Linear(3, 2)
+    more.more = nn.Linear(1, 1)
+    for model, words in (
+        (nn.Linear(4, 2), "Size mismatch"),
+        (more, "Missing key in checkpoint state_dict: model/more"),
+        (nn.Linear(3, 2, bias=False), "no rank here holds its model/bias"),
+    ):
+        before = [p.clone() for p in model.parameters()]
+        assert words in said(load, tmp_path / "one", Training(model))
+        assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    sgd = make(optimizer=torch.optim.SGD)
+    assert "with the optimizer Adam and this one is SGD" in said(load, tmp_path / "one", sgd)
+    assert "has no checkpoint of step 9" in said(load, tmp_path / "one", make(), 9)
+    two = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    alike = Training(two, name=lambda name: name.partition(".")[2])
+    assert "4 tensors of this rank have only 2 names" in said(save, tmp_path, alike, 1)
+    strange = Training(nn.Linear(2, 2), make().optimizer)
+    assert "that is not in the model" in said(save, tmp_path, strange, 2)
+    for step, keep in ((-1, 2), (1, 0), (True, 2)):
+        assert "are whole numbers" in said(save, tmp_path, make(), step, keep=keep)
+    (tmp_path / "file").write_text("")
+    assert str(tmp_path / "file") in said(save, tmp_path / "file", make(), 1)
+    (tmp_path / "step-00000007").write_text("mine")
+    assert "step-00000007" in said(save, tmp_path, make(), 7)
+    assert names(tmp_path) == ["file", "one", "step-00000007"]  # no draft is left
+
+
+def test_two_runs_in_one_folder(tmp_path):
+    save(tmp_path, make(), 3)
+    for step, run in ((2, save), (3, save), (4, of_another_run)):
+        assert "holds the checkpoint of step 3 already" in said(run, tmp_path, make(), step)
+    write = saving.dcp.save
+    with pytest.MonkeyPatch.context() as patch:  # it begins and ends while the first one writes
+
+        def overtaken(*args, **kwargs):
+            patch.setattr(saving.dcp, "save", write)
+            write(*args, **kwargs)
+            of_another_run(tmp_path / "new", make(), 5)
+
+        patch.setattr(saving.dcp, "save", overtaken)
+        assert "does another run save to" in said(save, tmp_path / "new", make(), 7)
+    assert names(tmp_path / "new") == ["step-00000005"]
+    load(tmp_path / "new", make())
+    save(tmp_path / "new", make(), 7)  # who loads it goes on from there
 
 
 # Every call by which a save changes the disk.
-CALLS = [(os, "fsync"), (os, "rename"), (os, "replace"), (os, "mkdir"), (os, "rmdir")]
-CALLS += [(os, "unlink"), (shutil, "rmtree")]
+CALLS = [(os, "fsync"), (os, "replace"), (os, "mkdir"), (os, "rename"), (shutil, "rmtree")]
 
 
 def save_until(number, folder, step):
@@ -236,8 +177,12 @@ def save_until(number, folder, step):
 
         for module, name in CALLS:
             setattr(module, name, ending(getattr(module, name)))
-        save(folder, make(step), step)
-        os._exit(0)
+        try:
+            resume(folder, make())
+            save(folder, make(step), step)
+            os._exit(0)
+        finally:
+            os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
@@ -245,19 +190,17 @@ def save_until(number, folder, step):
 def test_a_save_that_ends_at_any_moment_leaves_a_whole_checkpoint(tmp_path):
     for step in (1, 2):
         save(tmp_path, make(step), step)
-    last, number, ended = 2, 0, 9
-    seen = set()
-    while ended == 9:
+    last, number, seen = 2, 0, []
+    while (9, 0) not in seen[-1:] or number < 20:
         ended = save_until(number, tmp_path, last + 1)
         assert latest(tmp_path) in (last, last + 1)
-        named = [name for name in names(tmp_path) if not name.startswith(".")]
-        assert named == [f"step-{step:08d}" for step in steps(tmp_path)]  # all of them are whole
-        seen.add((ended, latest(tmp_path) - last))
+        seen.append((ended, latest(tmp_path) - last))
         last = latest(tmp_path)
-        right, found = make(last), make()
+        found = make()
         assert load(tmp_path, found).step == last
-        assert torch.equal(found.model.weight, right.model.weight)
+        assert torch.equal(found.model.weight, make(last).model.weight)
+        if ended == 0:
+            break
         number += 1
-    assert ended == 0 and number > 8
-    assert seen == {(9, 0), (9, 1), (0, 1)}  # before its name, after it, and to the end
-    assert len(names(tmp_path)) == len(steps(tmp_path)) == 2
+    assert seen[-1] == (0, 1) and {(9, 0), (9, 1)} < set(seen)  # before its name, after it, at last
+    assert len(list(Path(tmp_path).iterdir())) == 2  # and no draft is left

@@ -49,9 +49,9 @@ def test_a_ring_sends_twice_all_but_one_part():
 
 @pytest.mark.parametrize("link", [(0,), (-1,), (float("inf"),), (float("nan"),)])
 def test_a_link_through_which_nothing_comes(link):
-    with pytest.raises(ValueError, match="give a number above 0"):
+    with pytest.raises(ValueError, match="give a bandwidth above 0"):
         Link(*link)
-    with pytest.raises(ValueError, match="give 0 or more"):
+    with pytest.raises(ValueError, match="a delay of 0 or more"):
         Link(1, -1)
 
 
