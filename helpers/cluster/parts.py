@@ -98,19 +98,26 @@ def walked_seconds(
 ) -> float:
     """Return the seconds of 1F1B with stages of any length, action by action.
 
-    After `ROUNDS` rounds each further micro-batch takes what the slowest rank computes for it.
+    After `ROUNDS` rounds each further one takes as long as the last.
     """
-    schedule = few_rounds(ranks, micro_batches, len(forward) // ranks)
+    chunks = len(forward) // ranks
+    schedule = few_rounds(ranks, micro_batches, chunks)
+    ends = [_end(schedule, forward, backward)]
+    if further := micro_batches - schedule.micro_batches:
+        fewer = few_rounds(ranks, (ROUNDS - 1) * ranks, chunks)
+        ends.append(_end(fewer, forward, backward))
+        return ends[0] + further / ranks * (ends[0] - ends[1])
+    return ends[0]
+
+
+def _end(schedule: Schedule, forward: Sequence[float], backward: Sequence[float]) -> float:
     seconds = {"F": forward, "B": backward, "I": backward, "W": backward}
     starts = walk(schedule, seconds).starts
-    end = max(
+    return max(
         start + seconds[action.kind][action.stage]
         for rank, row in enumerate(schedule.ranks)
         for start, action in zip(starts[rank], row, strict=True)
     )
-    both = [f + b for f, b in zip(forward, backward, strict=True)]
-    slowest = max(sum(both[rank::ranks]) for rank in range(ranks))
-    return end + (micro_batches - schedule.micro_batches) * slowest
 
 
 def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:

@@ -14,7 +14,6 @@ CELLS = [
     "timeline(Trace(sends))",
     "timeline(Trace())",
     "compare(pipeline(4, 6), data_parallel())",
-    "from helpers.cluster import design\ndesign()",
     "from helpers.play import play\nplay('one')",
     "# A heading below would be folded by a key that the notebook takes for itself.",
 ]
