@@ -86,6 +86,7 @@ def test_every_measured_run_on_a100s_fits_into_its_memory():
         assert memory(row.model, row.layout).total < 80e9, row.layout
 
 
+@pytest.mark.long
 def test_the_code_has_the_constants_that_the_140_rows_give():
     rows = validate.vtrain()
     found, coded = constants(fit(A100_HALF, rows)), constants(A100)
@@ -95,6 +96,7 @@ def test_the_code_has_the_constants_that_the_140_rows_give():
     assert len(rows) == 140 and fmean(errors) < 0.07
 
 
+@pytest.mark.long
 def test_a_row_is_not_judged_by_itself():
     """A row that is wrong must not pull its own judgment: ten times as long, -90 %."""
     rows = validate.vtrain()[:60:2]
