@@ -344,6 +344,21 @@ def test_a_layout_that_is_none(fields, words):
         Layout(**fields)
 
 
+def test_a_layout_says_what_it_is():
+    assert str(Layout(8)) == "dp 1 x pp 1 x tp 1, micro-batch 1, recompute full"
+    both = replace(LLAMA, cp=2, ep=4, expert_tp=4, fp8=True, recompute="none")
+    assert str(both) == (
+        "dp 128 x pp 16 x cp 2 x tp 8, micro-batch 1, 8 chunks, ep 4, ZeRO 2, sequence parallel, "
+        "expert tp 4, FP8, recompute none"
+    )
+
+
+def test_zero_2_holds_a_whole_gradient_for_a_moment():
+    one, two = (estimate(MODEL, Layout(64, dp=8, zero=zero), A100).memory for zero in (1, 2))
+    assert two.working - one.working == 2 * parameters(MODEL).layer
+    assert two.gradients == one.gradients / 8
+
+
 def test_what_does_not_fit_says_how_much_and_what_to_do():
     done = estimate(gpt(12288, 96, 96), Layout(8, tp=8), A100)
     assert not done.fits

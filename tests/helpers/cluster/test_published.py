@@ -1,5 +1,6 @@
 """The promises on published runs, each with constants that were set elsewhere."""
 
+import runpy
 from dataclasses import replace
 from statistics import fmean
 
@@ -124,13 +125,15 @@ def test_lesson_19_counts_the_runs_on_newer_machines():
     assert sum(error < -0.5 for error in found) == 1
 
 
-def test_rows_of_your_own(tmp_path, capsys):
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of running what is imported
+def test_rows_of_your_own(tmp_path, capsys, monkeypatch):
     row = "64,512,4,3072,32,30,2048,2,32,1,4078.2"
     path = tmp_path / "rows.csv"
     path.write_text(
         f"# a comment\ngpus,global_batch,...\n{row}\n8 2 1 2048 16 12 1024 2 1 4 63.1\n"
     )
-    validate.main([str(path)])
+    monkeypatch.setattr("sys.argv", ["validate", str(path)])
+    runpy.run_module("helpers.cluster.validate", run_name="__main__")
     said = capsys.readouterr().out
     assert "64 GPUs" in said and "2 rows, mean" in said
     with pytest.raises(ValueError, match="'12 x' is not a row: write batch"):

@@ -25,7 +25,7 @@ KINDS = {  # what each has beside SMALL
     "qwen3_moe": ROUTED | dict(num_experts=8, head_dim=16, mlp_only_layers=[0]),
     "gpt_oss": dict(num_experts_per_tok=2, num_local_experts=4, head_dim=16),
     "gemma2": dict(head_dim=32),
-    "mistral": {},
+    "mistral": dict(num_key_value_heads=1),
     "olmo2": {},
     "gpt_neox": {},
     "mixtral": dict(num_local_experts=4, num_experts_per_tok=2),
