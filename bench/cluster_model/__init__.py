@@ -1,5 +1,4 @@
-"""Judge `helpers.cluster` against measured clusters, and fit its constants.
+"""What judges `helpers.cluster`: published rows, and the fit of its constants.
 
-`published` holds the measured rows, `fit` sets the constants, `validate` judges the rows, and
-`page` writes docs/cluster_model.md. The command: `python -m helpers.cluster.validate`.
+`python -m helpers.cluster.validate` prints them; docs/cluster_model.md says what they mean.
 """

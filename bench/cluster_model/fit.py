@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from bench.cluster_model.validate import Measurement
 from helpers.cluster.machine import Machine
-from helpers.cluster.validate import Measurement
 
 # What is expected before any row is seen, and how well it is known: 0.1 is about 10 %.
 EXPECTED = {

@@ -1,99 +1,227 @@
-"""Judge the cluster model by measured clusters, row by row.
+"""Judge the cluster model by published iterations, row by row.
 
-    python -m helpers.cluster.validate                writes docs/cluster_model.md
-    python -m helpers.cluster.validate rows.csv       prints the errors of your own rows
+    python -m helpers.cluster.validate                every published row, and what comes of it
+    python -m helpers.cluster.validate rows.csv       the errors of your own rows
+    judged, factor = judged_recomputation()           arXiv 2205.05198, table 5
 
 A row of a file: batch, micro-batch, hidden, heads, layers, sequence, tensor, data and pipeline
-parallel, milliseconds; on A100s with half the network cards, 1F1B and full recomputation.
+parallel, milliseconds; on A100s with half the network cards, 1F1B and full recomputation. The
+published rows are in bench/cluster_model; no row is judged by a constant that it has set.
 """
 
 import argparse
-import sys
-from collections.abc import Sequence
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from statistics import mean
+from statistics import fmean
 
-from bench.cluster_model.experts import Published, eight_bits, experts, long_context
-from bench.cluster_model.fit import EXPECTED, constants, fit, held_out
-from bench.cluster_model.h100 import judged_apart, judged_llama3, newer_constants
-from bench.cluster_model.newer import (
-    EIGHT,
-    FSDP,
-    assumptions,
-    experts_text,
-    long_context_text,
-    section,
-)
-from bench.cluster_model.page import Table, page
-from bench.cluster_model.published import megatron, read_rows, vtrain
-from bench.cluster_model.torchtitan import torchtitan
-from helpers.cluster.machine import Machine
-from helpers.cluster.presets import A100, A100_HALF
-from helpers.cluster.validate import Judged, Measurement, judged_recomputation
-from helpers.files import read_whole, write_whole
-from helpers.plain_errors import plain_errors
+from helpers.clone import ROOT
+from helpers.cluster.layer import layer_seconds
+from helpers.cluster.layout import Layout
+from helpers.cluster.machine import A100, A100_HALF, H100, PRESETS, Machine
+from helpers.cluster.parts import parts
+from helpers.cost import MODELS, ModelConfig, MoE, flops, gpt, read_config
+from helpers.files import read_whole
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cluster_model.md"
-SET_ON = ("1.7B", "7.5B", "39.1B", "145.6B", "529.6B")  # rows whose factor the other rows take
+ROWS = Path(__file__).parent
+NEWER, OLDER = "arXiv 2205.05198, table 5", "arXiv 2104.04473, table 1"
+LAYERS = "arXiv 2205.05198, table 4"
+SET_ON = ("1.7B", "7.5B", "39.1B", "145.6B", "529.6B")  # rows whose factor the older others take
+MACHINES = PRESETS | {"H100 of 500 W": replace(H100, memory=96e9, memory_bandwidth=2.4e12)}
 
 
-def factor_of(rows: Sequence[Measurement], machine: Machine) -> float:
-    """Return how much longer a source's software takes than predicted, averaged over these rows."""
-    return mean([row.seconds / row.predicted(machine) for row in rows])
+@cache
+def models() -> dict[str, ModelConfig]:
+    """Return the models of the published rows by name."""
+
+    def mixture(hidden, layers, heads, kv_heads, head, words, experts, chosen, width):
+        sizes = hidden, layers, heads, kv_heads, head, width, words, 4096
+        return ModelConfig("llama", *sizes, moe=MoE(experts, chosen, width))
+
+    deepseek = read_config(ROOT / "EP/configs/deepseek_v3.json")
+    return MODELS | {
+        "Mixtral 8x7B": read_config(ROOT / "EP/configs/mixtral_8x7b.json"),
+        "Mixtral 8x22B": mixture(6144, 56, 48, 8, 128, 32768, 8, 2, 16384),
+        "Qwen3 30B-A3B": mixture(2048, 48, 32, 4, 128, 151936, 128, 8, 768),
+        "Qwen3 235B-A22B": mixture(4096, 94, 64, 4, 128, 151936, 128, 8, 1536),
+        "GPT-OSS 120B": mixture(2880, 36, 64, 8, 64, 201088, 128, 4, 2880),
+        # With the prediction module, which is a layer more, and a second head: twice the logits.
+        "DeepSeek-V3": replace(deepseek, layers=62, vocabulary=2 * 129280),
+    }
 
 
-def judged_vtrain() -> tuple[list[Judged], list[Judged]]:
-    """Judge the calibration rows by constants fitted without them: one node, several nodes."""
-    rows = vtrain()
-    errors = held_out(A100_HALF, rows)
-    both = [Judged(row, error) for row, error in zip(rows, errors, strict=True)]
-    one = [j for j in both if j.row.layout.gpus <= A100_HALF.node]
-    return one, [j for j in both if j not in one]
+@dataclass(frozen=True)
+class Measurement:
+    """One measured iteration. name: what the source calls it. seconds: of one step.
 
-
-def judged_megatron() -> tuple[list[Judged], float]:
-    """Judge 2104.04473, table 1, by a factor of five rows; each of the five by the other four."""
-    rows = megatron()
-    given = [row for row in rows if row.name in SET_ON]
-    factor = factor_of(given, A100)
-    judged = []
-    for row in rows:
-        others = [other for other in given if other.name != row.name]
-        mine = factor_of(others, A100) if row.name in SET_ON else factor
-        judged.append(Judged(row, row.error(A100.slower(mine))))
-    return judged, factor
-
-
-def tables() -> tuple[list[Table], float, float]:
-    """Return the page's tables, and the factors of the two older sources.
-
-    Rows of another source are one entry more: a name, what judges them, and the rows.
+    source, machine, figure, unit, sets, assumed, missed: as in bench/cluster_model/published.csv.
     """
-    one, several = judged_vtrain()
-    newer, newer_factor = judged_recomputation()
-    older, older_factor = judged_megatron()
-    folds, held = (
-        "constants set on the other four fifths of the 140 rows",
-        "constants of other rows",
+
+    name: str
+    model: ModelConfig
+    layout: Layout
+    seconds: float
+    source: str = ""
+    machine: Machine = A100_HALF
+    figure: str = ""
+    unit: str = "s"
+    sets: str = ""
+    assumed: str = ""
+    missed: str = ""
+
+    def predicted(self, machine: Machine) -> float:
+        """Return the seconds of the step by the closed form."""
+        return parts(self.model, self.layout, machine).seconds(self.layout)
+
+    def error(self, machine: Machine) -> float:
+        """Return predicted over measured, minus 1."""
+        return self.predicted(machine) / self.seconds - 1
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row and its error."""
+
+    row: Measurement
+    error: float
+
+    @property
+    def predicted(self) -> float:
+        """Seconds."""
+        return self.row.seconds * (1 + self.error)
+
+
+@cache
+def published() -> list[Measurement]:
+    """Return the published rows, in the order of the file."""
+    with (ROWS / "published.csv").open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(line for line in file if not line.startswith("#"))
+        return [_measurement(row) for row in rows]
+
+
+def _measurement(row: dict[str, str]) -> Measurement:
+    name = row["model"]
+    model = gpt(*map(int, name.split()[1:])) if name.startswith("gpt ") else models()[name]
+    fields = {}
+    for word in row["layout"].split():
+        field, _, value = word.partition("=")
+        fields[field] = (int(value) if value.isdigit() else value) if value else True
+    layout = Layout(**fields)
+    tokens, figures = layout.batch * layout.sequence, [float(f) for f in row["figure"].split("+")]
+    if row["unit"] == "TFLOP/s":
+        scores, _, again = row["scores"].partition(", ")
+        work = flops(model, layout.batch, layout.sequence, scores)
+        work = work.hardware("full") if again else work.model
+    seconds = {
+        "s": figures[0],
+        "ms": sum(figures) / 1e3,
+        "tokens/s": tokens / layout.gpus / figures[0],
+        "TFLOP/s": work / (layout.gpus * figures[0] * 1e12) if row["unit"] == "TFLOP/s" else 0,
+    }[row["unit"]]
+    facts = {key: row[key] for key in ("source", "figure", "unit", "sets", "assumed", "missed")}
+    return Measurement(
+        row["run"], model, layout, seconds, machine=MACHINES[row["machine"]], **facts
     )
 
-    def out(rows: Sequence[Published]) -> list[Judged]:
-        return [Judged(each.row, each.error) for each in rows if each.sets in ("", "matmul")]
 
-    titan, eight, long = torchtitan(), eight_bits(), long_context()
-    mixtures = judged_apart(experts())
-    entries = [
-        Table("vTrain, one node", folds, one),
-        Table("vTrain, 64 to 512 GPUs", folds, several),
-        Table("arXiv 2205.05198, table 5", "those constants, and the factor of table 4", newer),
-        Table("arXiv 2104.04473, table 1", "those constants, and the factor of other rows", older),
-        Table("Llama 3 405B on H100", "H100, without the row judged", judged_llama3()[:2]),
-        Table("torchtitan, FSDP on H100", held, out(titan), section(FSDP, titan)),
-        Table("Experts", held, out(mixtures), experts_text(mixtures)),
-        Table("Dense models in 8 bits", held, out(eight), section(EIGHT, eight)),
-        Table("Long context", held, out(long), long_context_text(long)),
-    ]
-    return entries, newer_factor, older_factor
+def rows_of(source: str) -> list[Measurement]:
+    return [row for row in published() if row.source == source]
+
+
+def read_rows(lines: Iterable[str]) -> list[Measurement]:
+    """Read rows of ten numbers, as in `measured_a100.csv`, separated by spaces or commas.
+
+    A leading column with the number of GPUs, as in the published table, is allowed; lines that do
+    not begin with a digit are skipped.
+
+    Raises:
+        ValueError: if a line cannot be read; the message quotes it.
+    """
+    rows = []
+    for line in lines:
+        if not line[:1].isdigit():
+            continue
+        try:
+            *sizes, milliseconds = map(float, line.replace(",", " ").split())
+            b, mb, h, a, layers, s, t, d, p = map(int, sizes[-9:])
+        except ValueError:
+            raise ValueError(
+                f"{line.strip()!r} is not a row: write batch, micro-batch, hidden, heads, layers, "
+                "sequence, tensor, data and pipeline parallel, milliseconds"
+            ) from None
+        layout = Layout(b, s, d, p, t, micro_batch=mb, fp32_gradients=True)
+        rows.append(Measurement("", gpt(h, layers, a, s), layout, milliseconds / 1e3))
+    return rows
+
+
+def vtrain() -> list[Measurement]:
+    """Return the 140 rows on which the constants of the A100 are set."""
+    return read_rows((ROWS / "measured_a100.csv").read_text(encoding="utf-8").splitlines())
+
+
+# --- judging -------------------------------------------------------------------------------------
+
+
+def layer_factor(machine: Machine = A100) -> float:
+    """Return how much longer than predicted the single layers of table 4 took, on average."""
+    ratios = []
+    for row in rows_of(LAYERS):
+        both = layer_seconds(row.model, row.layout, machine)
+        ratios.append(row.seconds / sum(one.total for one in both))
+    return fmean(ratios)
+
+
+def judged_recomputation() -> tuple[list[Judged], float]:
+    """Judge table 5 by the fitted constants and the factor of table 4; return both."""
+    factor = layer_factor()
+    machine = A100.slower(factor)
+    return [Judged(row, row.error(machine)) for row in rows_of(NEWER)], factor
+
+
+def judged_megatron() -> list[Judged]:
+    """Judge 2104.04473, table 1, by a factor of five rows; each of the five by the other four."""
+    judged, given = [], [row for row in rows_of(OLDER) if row.name in SET_ON]
+    for row in rows_of(OLDER):
+        others = [other for other in given if other.name != row.name]
+        factor = fmean(other.seconds / other.predicted(A100) for other in others)
+        judged.append(Judged(row, row.error(A100.slower(factor))))
+    return judged
+
+
+def judged_h100(source: str) -> list[Judged]:
+    """Judge rows on H100s and H800s by the constants of the machine, which other rows have set."""
+    return [Judged(row, row.error(row.machine)) for row in rows_of(source) if not row.sets]
+
+
+def tables(folds: bool = False) -> dict[str, list[Judged]]:
+    """Return {source: rows} of all that judges the model.
+
+    folds: also the 140 rows that set the constants, each judged by those of the other four fifths.
+    """
+    found = {}
+    if folds:
+        from bench.cluster_model.fit import held_out
+
+        rows = vtrain()
+        both = [Judged(row, e) for row, e in zip(rows, held_out(A100_HALF, rows), strict=True)]
+        found["vTrain, one node"] = [j for j in both if j.row.layout.gpus <= 8]
+        found["vTrain, 64 to 512 GPUs"] = [j for j in both if j.row.layout.gpus > 8]
+    found |= {NEWER: judged_recomputation()[0], OLDER: judged_megatron()}
+    sources = dict.fromkeys(row.source for row in published() if row.source not in found)
+    return found | {source: judged_h100(source) for source in sources if source != LAYERS}
+
+
+def summary(found: dict[str, list[Judged]]) -> str:
+    """Return the table that docs/cluster_model.md shows."""
+    text = "| source | rows | mean error | largest | within 15 % |\n|---|---|---|---|---|\n"
+    for name, rows in found.items():
+        errors = [abs(j.error) for j in rows]
+        near = sum(error <= 0.15 for error in errors)
+        cells = f"{len(errors)} | {fmean(errors):.1%} | {max(errors):.1%} | {near}"
+        text += f"| {name} | {cells} |\n"
+    return text
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -104,30 +232,22 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("rows", nargs="?", help="a file with rows of your own")
     file = parser.parse_args(arguments).rows
-    if file:
-        rows = read_rows(read_whole(file).decode(errors="replace").splitlines())
-        if not rows:
-            raise ValueError(f"{file} holds no row: a row begins with a digit")
-        errors = [row.error(A100_HALF) for row in rows]
-        for row, error in zip(rows, errors, strict=True):
-            print(f"{row.layout.gpus:5} GPUs  {row.seconds:9.3f} s  {error:+7.1%}  {row.layout}")
-        for name, here in (("one node", True), ("several nodes", False)):
-            some = [
-                abs(error)
-                for row, error in zip(rows, errors, strict=True)
-                if (row.layout.gpus <= A100_HALF.node) is here
-            ]
-            if some:
-                print(f"{name}: {len(some)} rows, mean {mean(some):.1%}, largest {max(some):.1%}")
+    if not file:
+        found = tables(folds=True)
+        for name, rows in found.items():
+            print(f"\n{name}")
+            for j in rows:
+                said = f"{j.row.seconds:10.4g} s {j.error:+7.1%}  {j.row.name}  {j.row.layout}"
+                print(
+                    f"{j.row.layout.gpus:6} GPUs {said}" + f"; {j.row.missed}" * bool(j.row.missed)
+                )
+        print("\n" + summary(found), end="")
         return
-    now = constants(fit(A100_HALF, vtrain()))
-    table = [(name, *EXPECTED[name], now[name], constants(A100_HALF)[name]) for name in EXPECTED]
-    entries, newer_factor, older_factor = tables()
-    words = newer_constants(), assumptions()
-    write_whole(PAGE, page(table, entries, newer_factor, older_factor, SET_ON, *words))
-    print(f"{PAGE.name}: {sum(len(entry.rows) for entry in entries)} rows")
-
-
-if __name__ == "__main__":
-    with plain_errors():
-        main(sys.argv[1:])
+    rows = read_rows(read_whole(Path(file)).decode(errors="replace").splitlines())
+    if not rows:
+        raise ValueError(f"{file} holds no row: a row begins with a digit")
+    errors = [row.error(A100_HALF) for row in rows]
+    for row, error in zip(rows, errors, strict=True):
+        print(f"{row.layout.gpus:5} GPUs  {row.seconds:9.3f} s  {error:+7.1%}  {row.layout}")
+    sizes = [abs(error) for error in errors]
+    print(f"{len(rows)} rows, mean {fmean(sizes):.1%}, largest {max(sizes):.1%}")

@@ -7,21 +7,12 @@
     search(model, machine, gpus=64, batch=64)[0]
 
 The model of the machine has ten constants with a meaning, and newer machines three more. They were
-set on measured iterations, and what it says about others stands, row by row, in
-docs/cluster_model.md.
+set on measured iterations; docs/cluster_model.md says how far off it is on others.
 """
 
 from helpers.cluster.bars import memory_bars, time_bars
 from helpers.cluster.estimate import Estimate, estimate
 from helpers.cluster.layout import Layout
-from helpers.cluster.machine import Interconnect, Machine
+from helpers.cluster.machine import PRESETS, Interconnect, Machine, preset
 from helpers.cluster.memory import Memory, memory
-from helpers.cluster.presets import PRESETS, preset
 from helpers.cluster.search import layouts, search
-
-
-def design(**settings):
-    """Sliders for a layout, with its memory and its time; see `helpers.cluster.sliders.design`."""
-    from helpers.cluster.sliders import design as made  # ipywidgets, where it is needed
-
-    return made(**settings)

@@ -15,10 +15,7 @@ from helpers.words import bytes_text, percent, time_text
 
 @dataclass(frozen=True, repr=False)
 class Estimate:
-    """One training step of a model on a machine. seconds: by the closed form of 1F1B.
-
-    What takes longer to work out (`simulated`) is worked out when it is asked for.
-    """
+    """One training step of a model on a machine. seconds: by the closed form of 1F1B."""
 
     model: ModelConfig
     layout: Layout
@@ -136,7 +133,7 @@ def estimate(
     gpus: int | None = None,
     held: Memory | None = None,
 ) -> Estimate:
-    """One step in closed form, in well below a millisecond; uneven stages with chunks take ten.
+    """One step in closed form, in well below a millisecond; uneven stages take some ten.
 
     gpus: how many there are; left out, as many as the layout takes. held: `memory`, if it is known.
     Raises ValueError, one sentence, for a layout that the model or the devices cannot be cut into.

@@ -2,24 +2,19 @@
 what lies outside of the layers, the word embedding in front and the loss behind.
 
 Matrix products take operations; everything else reads and writes memory, and its bytes are counted
-by Megatron-LM's kernels.
+by Megatron-LM's kernels. Experts are taken to be equally busy.
 """
 
 from dataclasses import dataclass
+from math import comb
 
-from helpers.cluster.experts import experts_seconds
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine, all_gather_seconds, all_reduce_seconds
-from helpers.cluster.products import (
-    every_second_seconds,
-    head_widths,
-    products_seconds,
-    weight_products,
-)
 from helpers.cost import ModelConfig, context_parallel_bytes
+from helpers.cost.config import MoE
 
 # Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
-KERNELS, KERNELS_BACK, KERNELS_SCORES = 18, 36, 5
+KERNELS, KERNELS_SCORES = (18, 36), 5
 KERNELS_EMBEDDING, KERNELS_LOSS = 6, 12
 # Of experts: router, top-k, order, permutation, dispatch, and back; and the products of each one,
 # which the host starts one by one.
@@ -34,6 +29,10 @@ QUANTIZED = 3  # ... of a factor of a product in 8 bits: read in 16, written in 
 EMBEDDED = 12  # ... of (tokens, hidden) in front: words, positions, dropout
 LOGITS = 30, 20  # ... of the logits, in 32 bits: maximum, exponentials, sum; and back
 STARVE = 4  # how sharply the slower of device and host decides: 1 would add them up
+# Of the network cards, with kernels that send a token once to a node: 58 and 51 GB/s on 32 and 64
+# H800 with cards of 50 GB/s, where a quarter and an eighth of that stays on the node (DeepEP,
+# docs/legacy.md at 0297fc8). No run has set it.
+DEDUP_SHARE = 0.88
 
 
 @dataclass(frozen=True)
@@ -77,36 +76,85 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
     """Forward and backward of one layer and one micro-batch; what is recomputed counts as
     backward."""
     weights, attention, back = products_seconds(model, layout, machine)
-    scores = _score_bytes(model, layout)
-    moved, moved_back = (_other_bytes(model, layout, i) + scores * SCORED[i] for i in (0, 1))
-    away = experts_seconds(model, layout, machine)
-    talk = _collectives(model, layout, machine)
-    wait = 2 * machine.straggle * (layout.tp - 1)
-    forward = Seconds(
-        weights + attention,
-        machine.memory_seconds(moved),
-        talk + away,
-        machine.launch * (KERNELS + _expert_kernels(model, layout, 0)) + wait,
-    )
-    backward = Seconds(
-        back,
-        machine.memory_seconds(moved_back),
-        talk * _exposed(layout) + away,
-        machine.launch * (KERNELS_BACK + _expert_kernels(model, layout, 1)) + wait,
-    )
+    scores = 0.0 if layout.flash else layout.tokens * layout.sequence * model.heads / layout.tp
+    moved = [_other_bytes(model, layout, i) + scores * SCORED[i] for i in (0, 1)]
+    away, talk = experts_seconds(model, layout, machine), _collectives(model, layout, machine)
+    host = [
+        machine.launch * (KERNELS[i] + _expert_kernels(model, layout, i))
+        + 2 * machine.straggle * (layout.tp - 1)
+        for i in (0, 1)
+    ]
     ahead, behind = _context(model, layout, machine, attention, back)
-    forward += Seconds(0.0, 0.0, ahead, 0.0)
-    backward += Seconds(0.0, 0.0, behind, 0.0)
-    if layout.overlap_ep:
-        forward, backward = (_beside(one, away, machine.hidden) for one in (forward, backward))
+    forward = Seconds(
+        weights + attention, machine.memory_seconds(moved[0]), talk + away + ahead, host[0]
+    )
+    sent = talk * _exposed(layout) + away + behind
+    backward = Seconds(back, machine.memory_seconds(moved[1]), sent, host[1])
+    if layout.overlap_ep:  # behind what another micro-batch computes in the same time
+        forward, backward = (
+            one + Seconds(network=-machine.hidden * min(away, one.matmul + one.memory))
+            for one in (forward, backward)
+        )
     if layout.recompute == "full":
         backward += forward
     elif layout.recompute == "op":
-        backward += _every_second(model, layout, machine, moved, talk)
+        backward += _every_second(model, layout, machine, moved[0], talk)
     elif layout.recompute == "selective" and not layout.flash:
         again = machine.memory_seconds(scores * SCORED[0])
         backward += Seconds(attention, again, 0.0, machine.launch * KERNELS_SCORES)
     return forward, backward
+
+
+# --- matrix products -----------------------------------------------------------------------------
+
+Product = tuple[float, float, float, float]  # rows, columns, inner dimension, how many
+
+
+def weight_products(model: ModelConfig, layout: Layout) -> list[Product]:
+    """Return the products with weights of one layer, forward, that are on this device.
+
+    The ep x per_expert ranks that share the experts have ep x per_expert / tp batches of n tokens
+    between them, each token in k of the E experts.
+    """
+    found = []
+    for matrix in [*model.attention(), *model.mlp()]:
+        rows, count, cut = layout.tokens, 1, layout.tp
+        if matrix.name == "experts":
+            cut, count = layout.per_expert, matrix.held / layout.ep
+            rows = layout.tokens * matrix.used * cut / layout.tp / count
+        outer = matrix.outer / (cut if matrix.cut == "outer" else 1)
+        inner = matrix.inner / (cut if matrix.cut == "inner" else 1)
+        found.append((rows, outer, inner, count))
+    return found
+
+
+def products_seconds(
+    model: ModelConfig, layout: Layout, machine: Machine
+) -> tuple[float, float, float]:
+    """Return the seconds of one micro-batch: forward by weights, forward of attention, backward.
+
+    Each product needs two in the backward pass, of the same three dimensions: the gradients of
+    its two factors. Fused attention leaves out what the mask hides, half, and computes the scores
+    again from Q and K in the backward pass.
+
+    FP8 takes the products with weights `machine.eight` times as fast; attention and the logits
+    stay in 16 bits (DeepSeek-V3, arXiv 2412.19437, section 3.3.1).
+    """
+    weights = _seconds(weight_products(model, layout), layout, machine)
+    own = layout.sequence // layout.cp  # queries of a sequence that are here; all keys pass by
+    heads = layout.micro_batch * model.heads / layout.tp
+    scores = machine.attention_seconds if layout.flash else machine.matmul_seconds
+    keys, values = (
+        scores(own, layout.sequence, width, heads) for width in (model.key_size, model.value_size)
+    )
+    backward = 2 * (weights + keys + values) + (keys if layout.flash else 0.0)
+    return weights, keys + values, backward
+
+
+def _seconds(products: list[Product], layout: Layout, machine: Machine) -> float:
+    """Of products with weights, which may be in 8 bits."""
+    times = machine.eight if layout.fp8 else 1.0
+    return sum(machine.matmul_seconds(*one, times) for one in products)
 
 
 def _every_second(
@@ -114,12 +162,20 @@ def _every_second(
 ) -> Seconds:
     """What recompute="op" does again: see `helpers.cost.activations.kept_products`.
 
-    moved: bytes of the other kernels; talk: seconds of the collectives forward. The gathers in
-    front of products run again, reduce-scatters don't.
+    The output projection, and of a LLaMA the keys and the matrix beside the gate; the gathers in
+    front of products, not reduce-scatters. moved: bytes of the other kernels; talk: seconds of the
+    collectives forward.
     """
-    again = every_second_seconds(model, layout, machine)
+    n, h, t = layout.tokens, model.hidden, layout.tp
+    again = [(n, h, model.query_width / t, 1)]
+    if model.gated:
+        again += [(n, model.kv_width / t, h, 1), (n, model.intermediate / t, h, 1)]
     away = talk / 2 if layout.sequence_parallel else talk
-    return Seconds(again, machine.memory_seconds(moved), away, machine.launch * KERNELS)
+    seconds = _seconds(again, layout, machine)
+    return Seconds(seconds, machine.memory_seconds(moved), away, machine.launch * KERNELS[0])
+
+
+# --- other kernels -------------------------------------------------------------------------------
 
 
 def _expert_kernels(model: ModelConfig, layout: Layout, way: int) -> float:
@@ -129,73 +185,49 @@ def _expert_kernels(model: ModelConfig, layout: Layout, way: int) -> float:
     return KERNELS_ROUTED[way] + KERNELS_EXPERT[way] * model.moe.experts / layout.ep
 
 
-def _beside(work: Seconds, away: float, share: float) -> Seconds:
-    """The work with its all-to-alls behind what another micro-batch computes in the same time.
-
-    share: of what can hide, by which the work gets shorter (see `Machine.hidden`).
-    """
-    hidden = share * min(away, work.matmul + work.memory)
-    return work + Seconds(network=-hidden)
-
-
-def _score_bytes(model: ModelConfig, layout: Layout) -> float:
-    """How many attention scores the device writes to memory."""
-    if layout.flash:
-        return 0.0
-    return layout.tokens * layout.sequence * model.heads / layout.tp
-
-
 def _other_bytes(model: ModelConfig, layout: Layout, way: int) -> float:
-    """Bytes of all kernels but products and attention scores; way: 0 forward, 1 backward."""
-    n, t = layout.tokens, layout.tp
-    norms = NORMS[way] * n * model.hidden / (t if layout.sequence_parallel else 1)
-    activated = ACTIVATED[way] * n * model.active_intermediate * (1.5 if model.gated else 1) / t
-    copied = COPIED[way] * n * _copied(model) / t
-    return norms + activated + copied + _expert_bytes(model, layout, way)
+    """Bytes of all kernels but products and attention scores; way: 0 forward, 1 backward.
 
-
-def _expert_bytes(model: ModelConfig, layout: Layout, way: int) -> float:
-    """Bytes of what experts and products in 8 bits add.
-
-    A token is read once and written k times, by expert; k results are read, and one is written.
-    Of a product in 8 bits the input is quantized by rows for the forward pass, and by columns for
-    the gradient of the weights; the gradient of its result both ways (arXiv 2412.19437, section
-    3.5.2). So 3 bytes forward, and backward 3 and twice 3.
+    Of experts: a token is read once and written k times, by expert; k results are read, and one is
+    written. Of a product in 8 bits the input is quantized by rows for the forward pass, and by
+    columns for the gradient of the weights; the gradient of its result both ways (arXiv 2412.19437,
+    section 3.5.2). So 3 bytes forward, and backward 3 and twice 3.
     """
-    moved = 0.0
+    n, t = layout.tokens, layout.tp
+    heads = 2 * (model.query_width + model.kv_width)
+    if model.latent:  # it shares no keys
+        heads = 2 * model.heads * (model.key_size + model.value_size)
+    moved = NORMS[way] * n * model.hidden / (t if layout.sequence_parallel else 1)
+    moved += ACTIVATED[way] * n * model.active_intermediate * (1.5 if model.gated else 1) / t
+    moved += COPIED[way] * n * heads / t
     if model.moe:
-        here = layout.tokens * (layout.expert_tp or layout.tp) / layout.tp
-        moved = PERMUTED * here * (1 + model.moe.chosen) * model.hidden
+        moved += PERMUTED * n * layout.per_expert / t * (1 + model.moe.chosen) * model.hidden
     if layout.fp8:
         for rows, columns, inner, count in weight_products(model, layout):
             moved += QUANTIZED * count * rows * (inner + 2 * way * columns)
     return moved
 
 
-def _copied(model: ModelConfig) -> int:
-    """The widths of Q, K, V and the attention's result; latent attention shares no keys."""
-    if model.latent is None:
-        return 2 * (model.query_width + model.kv_width)
-    return 2 * model.heads * sum(head_widths(model))
+# --- collectives ---------------------------------------------------------------------------------
 
 
 def _collectives(model: ModelConfig, layout: Layout, machine: Machine) -> float:
     """Two all-reduces, or two all-gathers and two reduce-scatters: one way through a layer.
 
-    Experts are cut over `expert_tp` ranks. With sequence parallelism each rank sends its own
-    tokens, and what arrives is gathered among them: k rows for a token. Shared experts are cut as
-    attention is, and gather one row.
+    With sequence parallelism each rank sends its own tokens to the experts, and what arrives is
+    gathered among the ranks that share one: k rows for a token. Shared experts are cut as attention
+    is, and gather one row.
     """
     size, near = 2 * layout.tokens * model.hidden, layout.on_a_node("tp", machine.node)
-    if layout.sequence_parallel:
-        two, moe = 2 * all_gather_seconds(machine, size, layout.tp, near), model.moe
-        if moe is None:
-            return 2 * two
-        etp = layout.expert_tp or layout.tp
-        rows = moe.chosen * etp / layout.tp * size
-        own = 2 * all_gather_seconds(machine, rows, etp, min(near, etp))
-        return two + own + (two if moe.shared else 0.0)
-    return 2 * all_reduce_seconds(machine, size, layout.tp, near)
+    if not layout.sequence_parallel:
+        return 2 * all_reduce_seconds(machine, size, layout.tp, near)
+    two, moe = 2 * all_gather_seconds(machine, size, layout.tp, near), model.moe
+    if moe is None:
+        return 2 * two
+    etp = layout.per_expert
+    rows = moe.chosen * etp / layout.tp * size
+    own = 2 * all_gather_seconds(machine, rows, etp, min(near, etp))
+    return two + own + (two if moe.shared else 0.0)
 
 
 def _context(
@@ -208,10 +240,14 @@ def _context(
     ahead, back: seconds of the products of attention, and of the whole backward pass.
     """
     p = layout.cp
+    if p == 1:
+        return 0.0, 0.0
     sizes = layout.micro_batch, layout.sequence, p, layout.context, layout.tp
-    both = context_parallel_bytes(model, *sizes)
     near = layout.on_a_node("cp", machine.node)
-    sent = [all_gather_seconds(machine, size * p / max(1, p - 1), p, near) for size in both]
+    sent = [
+        all_gather_seconds(machine, size * p / (p - 1), p, near)
+        for size in context_parallel_bytes(model, *sizes)
+    ]
     if layout.context != "ring":
         return sent[0], sent[1]
     beside = (p - 1) / p
@@ -230,6 +266,73 @@ def _exposed(layout: Layout) -> float:
     return 0.5 if layout.sequence_parallel else 0.0
 
 
+# --- tokens on their way to experts, and back ----------------------------------------------------
+
+
+def nodes_reached(moe: MoE, nodes: int) -> float:
+    """Return how many of `nodes` nodes have experts of one token, on average.
+
+    The experts are spread evenly, and a token's choice is any k of them, as likely as any other;
+    with node-limited routing (arXiv 2412.19437, section 2.1.2) any k of those on `moe.nodes` nodes.
+    A node has none of them in C(E - E/n, k) of C(E, k) cases.
+    """
+    tried = min(nodes, moe.nodes or nodes)
+    here = moe.experts // nodes
+    among = here * tried
+    return tried * (1 - comb(among - here, moe.chosen) / comb(among, moe.chosen))
+
+
+def experts_messages(
+    model: ModelConfig, layout: Layout, machine: Machine
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the bytes of one way through a layer: the dispatch, and the results that come back.
+
+    Each as (bytes that stay inside the node, bytes that leave it), of one device. A device sends
+    each of its own tokens to k experts. Plain: k (n-1)/R of R ranks are others of the n on its
+    node, k (R-n)/R are elsewhere. Once to a node: `nodes_reached`, of which (N-1)/N are others of N
+    nodes, and what arrives is passed on, k (n-1)/n times a token, whatever node it comes from.
+    """
+    moe, ranks = model.moe, layout.ep
+    near = layout.on_a_node("ep", machine.node)
+    nodes = ranks // near
+    tokens = layout.tokens / (layout.tp if layout.sequence_parallel else 1)
+    away = moe.chosen * (ranks - near) / ranks
+    if layout.dedup and nodes > 1:
+        away = nodes_reached(moe, nodes) * (nodes - 1) / nodes
+    inside = moe.chosen * (near - 1) / (near if layout.dedup else ranks)
+    one = tokens * model.hidden
+    return tuple((size * one * inside, size * one * away) for size in (layout.dispatch_bytes, 2))
+
+
+def experts_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> float:
+    """Return the seconds of one way through a layer, to the experts and back; backward is alike.
+
+    The networks inside a node and between nodes work side by side.
+    """
+    if model.moe is None or layout.ep == 1:
+        return 0.0
+    share = DEDUP_SHARE if layout.dedup else machine.between.share
+    ways = experts_messages(model, layout, machine)
+    return sum(one_way_seconds(machine, stays, leaves, share) for stays, leaves in ways)
+
+
+def one_way_seconds(
+    machine: Machine, stays: float, leaves: float, share: float = DEDUP_SHARE
+) -> float:
+    """Return the seconds of a dispatch, or of its results.
+
+    stays, leaves: bytes of one device inside the node, and between nodes. share: of the cards'
+    bandwidth; by default that of a dispatch that sends a token once to a node.
+    """
+    near = stays / machine.inside.speed + machine.inside.latency
+    if not leaves:
+        return near
+    return max(near, leaves / (machine.between.bandwidth * share) + machine.between.latency)
+
+
+# --- outside of the layers -----------------------------------------------------------------------
+
+
 def embedding_seconds(
     model: ModelConfig, layout: Layout, machine: Machine
 ) -> tuple[Seconds, Seconds]:
@@ -245,11 +348,10 @@ def loss_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[
     n, h, part = layout.tokens, model.hidden, layout.words(model.vocabulary)
     host, product = machine.launch * KERNELS_LOSS, machine.matmul_seconds
     forward, backward = (machine.memory_seconds(each * n * part) for each in LOGITS)
+    back = product(n, h, part) + product(h, part, n)
     return (
         Seconds(product(n, part, h), forward, 0.0, host),
-        Seconds(
-            product(n, h, part) + product(h, part, n), backward, _talk(model, layout, machine), host
-        ),
+        Seconds(back, backward, _talk(model, layout, machine), host),
     )
 
 

@@ -7,7 +7,7 @@ from helpers.cost.flops import checked_recompute
 from helpers.cost.states import checked_zero
 from helpers.cost.wire import CONTEXT
 
-SIZES = ("batch", "sequence", "dp", "pp", "tp", "cp", "chunks", "micro_batch", "ep", "replicate")
+SIZES = ("batch", "sequence", "dp", "pp", "tp", "cp", "chunks", "micro_batch", "ep")
 
 
 @dataclass(frozen=True)
@@ -15,14 +15,10 @@ class Layout:
     """One way to train: dp x pp x cp x tp devices, and what each does.
 
     batch: sequences of one step, over all replicas. sequence: tokens of each.
-    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer. ep: ranks that
-        share the experts of a layer; it divides dp x cp x tp / expert_tp, since what is sent are
-        single tokens. expert_tp: devices that share an expert; 0 is tp. Fewer need sequence
-        parallelism, by which each rank has tokens of its own (arXiv 2504.14960).
-    chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B. With any number of
-        micro-batches, as in `helpers.schedules.interleaved`; with fewer than pp, a chunk more saves
-        less.
-    micro_batch: sequences that go through a stage together.
+    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer. cp: devices that share
+        a sequence, by a zigzag; context: how: "ring", "gather" or "ulysses".
+    chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B. micro_batch: sequences that go
+        through a stage together.
     recompute: "none", "selective" (attention scores), "op" (torchtitan's: every second product and
         all that is none; see `helpers.cost.activations.kept_products`) or "full" (each layer goes
         forward twice).
@@ -30,29 +26,28 @@ class Layout:
     flash: fused attention, which never writes the scores to memory, and a fused SwiGLU, which
         doesn't keep its SiLU.
     zero: stage of ZeRO over the replicas; 3 is FSDP, which gathers and reduces layer by layer.
-        replicate: groups of replicas that each share one copy of the state (HSDP); 1: all share it.
-        fp32_gradients: 4 bytes for each in place of 2.
+    fp32_gradients: 4 bytes for each in place of 2. fp8: products with weights multiply values of 8
+        bits.
+    overlap_tp, overlap_dp: collectives of the backward pass run beside the products that give the
+        gradients of weights; gradients are averaged, and weights gathered, beside computing. What
+        is older than 2022 mostly does neither.
+    ep: ranks that share the experts of a layer; it divides dp x cp x tp / expert_tp, since what is
+        sent are single tokens. expert_tp: devices that share an expert; 0 is tp. Fewer need
+        sequence parallelism, by which each rank has tokens of its own (arXiv 2504.14960).
+    dedup: a token goes once to each node that has experts for it, and is passed on there; without,
+        once to each expert. dispatch_bytes: of a value on its way to an expert: 1 is FP8; results
+        come back with 2. overlap_ep: both ways run beside what another micro-batch computes, see
+        `Machine.hidden`.
     uneven: whether stages that do not divide the layers go. One layer is then left out of the last
         stage, the first, the last but one ..., as Llama 3 left one out of each end, where the
         embedding and the loss are (arXiv 2407.21783, section 3.3.2).
-    cp: devices that share a sequence, by a zigzag. context: how: "ring", "gather" or "ulysses".
-    overlap_tp: collectives of the backward pass run beside the products that give the gradients
-        of weights. dedup: a token goes once to each node that has experts for it, and is passed on
-        there; without, once to each expert. dispatch_bytes: of a value on its way to an expert: 1
-        is FP8; results come back with 2. overlap_ep: both ways run beside what another
-        micro-batch computes, see `Machine.hidden`. overlap_dp: gradients are averaged, and weights
-        gathered, while the device computes. What is older than 2022 mostly does neither.
-
-    fp8: products with weights multiply values of 8 bits.
     dualpipe: rank r holds the stages r and pp-1-r, so twice the weights, each of them on twice as
         many ranks. Micro-batches come from both ends (arXiv 2412.19437, section 3.2.1), with
         messages beside computing. It has a closed form only: no schedule, so no simulation.
 
     Neighbors first: ranks that share a layer stand side by side, then those that share a sequence,
-    then replicas, then stages. This is Megatron-LM's default, tp-cp-ep-dp-pp, by which the runs
-    were placed that set the constants, and the order of torchtitan's mesh. `helpers.grid.Grid` has
-    stages inside replicas, tp-cp-pp-dp, as Llama 3 (2407.21783, section 3.3.2). The two place ranks
-    alike where dp or pp is 1, and cost the same where tp x cp fills a node.
+    then replicas, then stages: Megatron-LM's default, tp-cp-ep-dp-pp. `helpers.grid.Grid` has
+    stages inside replicas, as Llama 3; both cost the same where tp x cp fills a node.
     Raises ValueError, one sentence, for sizes that make no layout.
     """
 
@@ -76,7 +71,6 @@ class Layout:
     dedup: bool = False
     dispatch_bytes: int = 2
     overlap_ep: bool = False
-    replicate: int = 1
     uneven: bool = False
     expert_tp: int = 0
     fp8: bool = False
@@ -99,7 +93,7 @@ class Layout:
                 f"Layout(expert_tp={self.expert_tp!r}): give a divisor of tp {self.tp}, with "
                 "sequence_parallel=True, which leaves each rank tokens of its own"
             )
-        shares = self.replicas * self.tp // (self.expert_tp or self.tp)
+        shares = self.replicas * self.tp // self.per_expert
         if shares % self.ep:
             raise ValueError(
                 f"ep {self.ep} does not divide {shares} replicas, among which the experts are "
@@ -110,17 +104,6 @@ class Layout:
             raise ValueError(
                 f"a DualPipe of pp {self.pp}, {self.chunks} chunks, {self.micro_batches} micro-"
                 f"batches, ZeRO {self.zero}: choose an even pp, 1 chunk, 2 pp or more, and 0 to 2"
-            )
-        if self.replicas % self.replicate:
-            raise ValueError(
-                f"replicate {self.replicate} does not divide {self.replicas} replicas into groups "
-                "that share a state: choose a divisor"
-            )
-        if self.replicate > 1 and (self.zero == 0 or self.ep > 1):
-            why = "experts are not shared by such groups here" if self.ep > 1 else "ZeRO is off"
-            raise ValueError(
-                f"replicate {self.replicate} makes groups that share a state, but {why}: choose "
-                f"{'ep=1' if self.ep > 1 else 'zero=1, 2 or 3'}, or replicate=1"
             )
         if self.dispatch_bytes not in (1, 2):
             raise ValueError(
@@ -159,6 +142,36 @@ class Layout:
         """Of one micro-batch, on one device: its part of each sequence."""
         return self.micro_batch * self.sequence // self.cp
 
+    @property
+    def replicas(self) -> int:
+        """How many ranks hold the same weights: those of all replicas that share a sequence too."""
+        return self.dp * self.cp
+
+    @property
+    def per_expert(self) -> int:
+        """How many devices share an expert."""
+        return self.expert_tp or self.tp
+
+    @property
+    def expert_copies(self) -> int:
+        """How many ranks hold the same expert, or the same part of it."""
+        return self.replicas * self.tp // (self.ep * self.per_expert)
+
+    @property
+    def sharding(self) -> int:
+        """How many ranks share the state that ZeRO cuts."""
+        return (1 + self.dualpipe) * self.replicas
+
+    @property
+    def expert_sharding(self) -> int:
+        """How many share that of an expert."""
+        return (1 + self.dualpipe) * self.expert_copies
+
+    @property
+    def gradient_bytes(self) -> int:
+        """Of one gradient."""
+        return 4 if self.fp32_gradients else 2
+
     def on_a_node(self, dimension: str, node: int) -> int:
         """How many ranks of one group are on one node of `node`.
 
@@ -166,36 +179,11 @@ class Layout:
 
         Gradients are averaged over the replicas and over the ranks of a sequence: "dp" is both.
         """
-        etp = self.expert_tp or self.tp
+        etp = self.per_expert
         strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "pp": self.tp * self.replicas}
         strides |= {"ep": etp, "expert_copies": etp * self.ep}
         length = self.replicas if dimension == "dp" else getattr(self, dimension)
         return max(1, min(length, node // strides[dimension]))
-
-    @property
-    def replicas(self) -> int:
-        """How many ranks hold the same weights: those of all replicas that share a sequence too."""
-        return self.dp * self.cp
-
-    @property
-    def sharding(self) -> int:
-        """How many ranks share one copy of the state that ZeRO cuts."""
-        return (1 + self.dualpipe) * self.replicas // self.replicate
-
-    @property
-    def expert_copies(self) -> int:
-        """How many ranks hold the same expert, or the same part of it."""
-        return self.replicas * self.tp // (self.ep * (self.expert_tp or self.tp))
-
-    @property
-    def expert_sharding(self) -> int:
-        """How many of those share one copy of its state."""
-        return (1 + self.dualpipe) * self.expert_copies // self.replicate
-
-    @property
-    def gradient_bytes(self) -> int:
-        """Of one gradient."""
-        return 4 if self.fp32_gradients else 2
 
     @property
     def reductions(self) -> int:
@@ -259,7 +247,7 @@ class Layout:
                 "divisor"
             )
         if self.cp > 1:
-            model.require_alike("a cut sequence")
+            model.require_usual("a cut sequence")
         if self.recompute == "op" and model.moe:
             raise ValueError(
                 'recompute="op" counts the products of a dense layer, and this model has experts: '
@@ -283,18 +271,15 @@ class Layout:
         return f"dp {self.dp} x pp {self.pp}{cp} x tp {self.tp}"
 
     def __str__(self) -> str:
-        words = [self._product(), f"micro-batch {self.micro_batch}"]
-        if self.chunks > 1:
-            words.append(f"{self.chunks} chunks")
-        if self.ep > 1:
-            words.append(f"ep {self.ep}")
-        if self.zero:
-            words.append(f"ZeRO {self.zero}")
-        if self.replicate > 1:
-            words.append(f"{self.replicate} groups")
-        if self.sequence_parallel:
-            words.append("sequence parallel")
-        if self.expert_tp not in (0, self.tp):
-            words.append(f"expert tp {self.expert_tp}")
-        words += [word for word, on in (("FP8", self.fp8), ("DualPipe", self.dualpipe)) if on]
-        return ", ".join([*words, f"recompute {self.recompute}"])
+        words = {
+            f"{self.chunks} chunks": self.chunks > 1,
+            f"ep {self.ep}": self.ep > 1,
+            f"ZeRO {self.zero}": self.zero,
+            "sequence parallel": self.sequence_parallel,
+            f"expert tp {self.expert_tp}": self.expert_tp not in (0, self.tp),
+            "FP8": self.fp8,
+            "DualPipe": self.dualpipe,
+        }
+        said = [word for word, on in words.items() if on]
+        first = [self._product(), f"micro-batch {self.micro_batch}"]
+        return ", ".join([*first, *said, f"recompute {self.recompute}"])

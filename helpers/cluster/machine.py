@@ -1,7 +1,14 @@
-"""A cluster as a few numbers: devices, and two tiers of network; what messages take on them."""
+"""A cluster as a few numbers: devices, and two tiers of network; what messages take on them.
+
+Peaks and bandwidths are those of `helpers.cost.rates`. What a program gets out of them was set on
+measured iterations of A100s, and is carried over to newer devices but for three constants, which
+were set on runs on H100s: docs/cluster_model.md. The laptop is a guess.
+"""
 
 import math
 from dataclasses import dataclass, replace
+
+from helpers.cost.rates import RATES
 
 
 @dataclass(frozen=True)
@@ -21,14 +28,16 @@ class Interconnect:
         """Bytes a second that arrive."""
         return self.bandwidth * self.share
 
+    def slower(self, factor: float) -> "Interconnect":
+        return Interconnect(self.bandwidth / factor, self.share, self.latency * factor)
+
 
 @dataclass(frozen=True)
 class Machine:
     """Nodes of equal devices.
 
-    name: for titles. peak: matrix operations a second of one device in 16 bits, dense.
-    memory: bytes of one device. memory_bandwidth: bytes a second of that memory.
-    node: devices of one node. inside, between: the network inside a node, and between nodes.
+    peak: matrix operations a second of one device in 16 bits, dense. memory, memory_bandwidth: of
+    one device. node: devices of one node. inside, between: the network in a node, between nodes.
 
     What a program gets out of it:
     matmul: share of the peak that endless matrix products reach.
@@ -42,8 +51,6 @@ class Machine:
         is as fast as other products of its sizes.
     hidden: share of the messages to experts by which a step gets shorter when they run beside
         computing, which they slow down.
-
-    How the constants were set stands in docs/cluster_model.md.
     """
 
     name: str
@@ -69,8 +76,8 @@ class Machine:
             self,
             peak=self.peak / factor,
             memory_bandwidth=self.memory_bandwidth / factor,
-            inside=_slower(self.inside, factor),
-            between=_slower(self.between, factor),
+            inside=self.inside.slower(factor),
+            between=self.between.slower(factor),
             launch=self.launch * factor,
             straggle=self.straggle * factor,
             step=self.step * factor,
@@ -99,10 +106,6 @@ class Machine:
         return moved / (self.memory_bandwidth * self.memory_share)
 
 
-def _slower(link: Interconnect, factor: float) -> Interconnect:
-    return Interconnect(link.bandwidth / factor, link.share, link.latency * factor)
-
-
 def all_gather_seconds(machine: Machine, size: float, ranks: int, on_a_node: int) -> float:
     """Until all of `ranks` have `size` bytes; a reduce-scatter takes the same.
 
@@ -127,3 +130,55 @@ def message_seconds(machine: Machine, size: float, inside: bool) -> float:
     """Of one message between two devices on one node (`inside`), or on two."""
     link = machine.inside if inside else machine.between
     return size / link.speed + link.latency
+
+
+def _machine(name: str, **changes) -> Machine:
+    rates = RATES[name]
+    return Machine(
+        name=name,
+        peak=rates.peak,
+        memory=rates.room,
+        memory_bandwidth=rates.memory,
+        node=8,
+        inside=Interconnect(rates.inside, share=0.824, latency=9.3e-6),
+        between=Interconnect(rates.between, share=0.729, latency=17.7e-6),
+        **{"matmul": 0.894} | changes,
+        matmul_half=219,
+        memory_share=0.821,
+        launch=44e-6,
+        straggle=18.8e-6,
+        step=2.4e-3,
+        fused=0.493,
+        hidden=0.359,
+    )
+
+
+A100 = _machine("A100")
+# The A100s of the calibration: four network cards of 25 GB/s for eight devices.
+A100_HALF = replace(A100, name="A100-4NIC", between=replace(A100.between, bandwidth=12.5e9))
+H100, H800, H200, B200 = (
+    _machine(name, matmul=0.596, eight=2.0) for name in ("H100", "H800", "H200", "B200")
+)
+LAPTOP = Machine(
+    name="laptop",
+    peak=0.4e12,
+    memory=4e9,
+    memory_bandwidth=20e9,
+    node=4,
+    inside=Interconnect(3.8e9, share=1.0, latency=44e-6),
+    between=Interconnect(0.1e9, share=0.9, latency=1e-3),
+    matmul=0.8,
+    matmul_half=40,
+    memory_share=0.8,
+    launch=10e-6,
+    straggle=0.0,
+    step=1e-3,
+)
+PRESETS = {machine.name: machine for machine in (A100, A100_HALF, H100, H800, H200, B200, LAPTOP)}
+
+
+def preset(name: str) -> Machine:
+    """The machine of this name; ValueError, one sentence, if there is none."""
+    if name not in PRESETS:
+        raise ValueError(f"there is no machine {name!r}: choose one of {', '.join(PRESETS)}")
+    return PRESETS[name]

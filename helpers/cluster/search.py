@@ -11,13 +11,9 @@ from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine
 from helpers.cluster.memory import memory
 from helpers.cost import ModelConfig
-from helpers.cost.states import ZERO as ZEROS
 
 MICRO_BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-RECOMPUTE = ("none", "selective", "full")
 CHUNKS = (1, 2, 3, 4, 6, 8)
-ZERO = (0, 1)
-DRAWN = ("recompute", "zero", "cp", "ep", "replicate", "uneven")  # what `layouts` chooses
 
 
 def layouts(
@@ -26,49 +22,35 @@ def layouts(
     gpus: int,
     batch: int,
     sequence: int | None = None,
-    wide: bool = False,
     **same,
 ) -> Iterator[Layout]:
     """All layouts that the model and the devices can be cut into.
 
     Tensor parallelism stays inside a node, and chunks come with a number of micro-batches that the
     stages divide, as Megatron-LM demands (`Layout` itself takes any number). Of ZeRO: 0 and 1.
-    wide: also ZeRO 2 and 3 (FSDP); HSDP whose groups are a node each; sequences and experts cut by
-    any power of two; recompute="op"; and of uneven stages those without chunks, and chunks of one
-    layer with none at both ends, as Llama 3's. What can't differ is left out: with fused attention
-    "selective" is "none".
-    same: fields that all of them have, as ``flash=True``; `recompute`, `zero`, `cp` ... too.
+    same: fields that all of them have, as ``flash=True``, ``zero=3``, ``cp=2`` or ``ep=8``.
     """
     sequence = sequence or model.positions
-    choices = _choices(model, gpus, wide) | {n: (v,) for n, v in same.items() if n in DRAWN}
-    rest = {name: value for name, value in same.items() if name not in DRAWN}
+    hows = [same.pop("recompute")] if "recompute" in same else ["none", "selective", "full"]
+    zeros = [same.pop("zero")] if "zero" in same else [0, 1]
+    shares = [same.pop("sequence_parallel")] if "sequence_parallel" in same else [False, True]
+    cp = same.get("cp", 1)
     tps = [t for t in _divisors(gpus) if t <= machine.node and _cuts(model, t)]
-    hows, zeros, cps = (choices[name] for name in ("recompute", "zero", "cp"))
-    if wide and rest.get("flash"):  # no scores are kept that could be computed again
-        hows = [how for how in hows if how != "selective"]
-    for tp, (micro, how, zero, cp) in product(tps, product(MICRO_BATCHES, hows, zeros, cps)):
-        if gpus % (tp * cp) or (cp > 1 and sequence % (2 * cp)):
-            continue
-        if rest.get("context") == "ulysses" and model.heads // tp % cp:
-            continue
+    for tp, micro, how, zero in product(tps, MICRO_BATCHES, hows, zeros):
         for pp in _divisors(gpus // (tp * cp)):
             dp = gpus // (tp * pp * cp)
-            if batch % (dp * micro) or (zero and dp * cp == 1):
+            if dp * tp * pp * cp != gpus or batch % (dp * micro) or (zero and dp * cp == 1):
                 continue
-            pieces = batch // (dp * micro)
-            groups = list(_groups(dp * cp, tp, zero, machine, choices))
-            for chunks in CHUNKS:
-                if chunks > 1 and (pp == 1 or pieces % pp):
+            for chunks, shared in product(CHUNKS, shares):
+                if chunks > 1 and (pp == 1 or batch // (dp * micro) % pp):
                     continue
-                short, ends = -model.layers % (pp * chunks), model.layers + 2
-                goes = pp * chunks == ends if chunks > 1 else pp <= ends
-                if short and not (choices["uneven"][0] and goes):
+                if shared and tp == 1 and len(shares) > 1:
                     continue
-                both = tp > 1 and "sequence_parallel" not in rest
-                for shared, (replicate, ep) in product((False, True)[: 1 + both], groups):
-                    fields = {"sequence_parallel": shared, "zero": zero, "cp": cp, "ep": ep} | rest
-                    fields |= {"replicate": replicate, "uneven": bool(short)}
-                    yield Layout(batch, sequence, dp, pp, tp, chunks, micro, how, **fields)
+                sizes = batch, sequence, dp, pp, tp, chunks, micro, how, shared
+                try:
+                    yield Layout(*sizes, zero=zero, **same).for_model(model)
+                except ValueError:
+                    continue
 
 
 def search(
@@ -78,10 +60,9 @@ def search(
     batch: int,
     sequence: int | None = None,
     simulated: int = 0,
-    wide: bool = False,
     **same,
 ) -> list[Estimate]:
-    """All layouts that fit into memory, the fastest first; wide, same: see `layouts`.
+    """All layouts that fit into memory, the fastest first; same: see `layouts`.
 
     simulated: so many of the best are put on a clock, and ordered by what it says. What takes more
     than five seconds says how far it is, on the standard error.
@@ -89,7 +70,7 @@ def search(
     """
     if not isinstance(gpus, int) or gpus < 1:
         raise ValueError(f"search(gpus={gpus!r}): give a whole number, 1 or more")
-    tried = list(layouts(model, machine, gpus, batch, sequence, wide, **same))
+    tried = list(layouts(model, machine, gpus, batch, sequence, **same))
     if not tried:
         raise ValueError(
             f"a batch of {batch} on {gpus} devices: no layout cuts {model.layers} layers, "
@@ -115,38 +96,8 @@ def search(
     return best + found[simulated:]
 
 
-def _choices(model: ModelConfig, gpus: int, wide: bool) -> dict[str, tuple]:
-    """What each field of `DRAWN` may be, before its own rules are asked."""
-    if not wide:
-        narrow = {"recompute": RECOMPUTE, "zero": ZERO, "uneven": (False,)}
-        return narrow | {"cp": (1,), "ep": (1,), "replicate": (1,)}
-    powers = tuple(2**k for k in range(gpus.bit_length()))
-    experts = model.moe.experts if model.moe else 1
-    return {
-        "recompute": RECOMPUTE if model.moe else (*RECOMPUTE[:-1], "op", "full"),
-        "zero": tuple(ZEROS),
-        "uneven": (True,),
-        "cp": powers[: 1 + gpus.bit_length() // 2],
-        "ep": tuple(ep for ep in powers if experts % ep == 0),
-        "replicate": (1, 0),  # 0: so many that a group is a node
-    }
-
-
-def _groups(
-    replicas: int, tp: int, zero: int, machine: Machine, choices: dict[str, tuple]
-) -> Iterator[tuple[int, int]]:
-    """The (replicate, ep) that go with so many replicas; each once."""
-    node = replicas * tp // machine.node
-    copies = dict.fromkeys(copies or node for copies in choices["replicate"])
-    for replicate, ep in product(copies, choices["ep"]):
-        if replicate and replicas % replicate == 0 and replicas % ep == 0:
-            if replicate == 1 or (zero and ep == 1):
-                yield replicate, ep
-
-
 def _divisors(number: int) -> list[int]:
-    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
-    return sorted({*small, *(number // d for d in small)})
+    return [d for d in range(1, number + 1) if number % d == 0]
 
 
 def _cuts(model: ModelConfig, tp: int) -> bool:

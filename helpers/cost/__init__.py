@@ -8,24 +8,25 @@
     bill(gpus * hours)                             dollars, kWh, euros and t CO2
 
 Several conventions circulate for each number, so each result names its own: `.convention`.
-`helpers.cost.rooflines` says from how many tokens or ranks on sending takes longer than computing,
-and `python -m helpers.cost.rooflines` writes docs/rooflines.md with its bounds for known models.
-`helpers.cluster` turns these costs into seconds on a machine.
+`helpers.cost.rooflines` says at how many tokens or ranks sending takes as long as computing, and
+`helpers.cost.rates` how fast devices are. `helpers.cluster` turns costs into seconds on a machine.
 """
 
 from helpers.cost.activations import (
+    ForwardPeak,
     Kept,
+    forward_peak,
     kept_by_layer,
     layer_activations,
 )
-from helpers.cost.config import Latent, ModelConfig, MoE, gpt
+from helpers.cost.config import MODELS, Latent, ModelConfig, MoE, gpt
 from helpers.cost.energy import Bill, bill
 from helpers.cost.flops import ATTENTION, RECOMPUTE, Flops, Utilisation, flops, utilisation
-from helpers.cost.forward import ForwardPeak, forward_peak
 from helpers.cost.huggingface import read_config
 from helpers.cost.parameters import Parameters, parameters
-from helpers.cost.scaling import EXERCISE, Optimum, ScalingLaw
-from helpers.cost.states import PRECISIONS, ZERO, Precision, States, states
+from helpers.cost.rates import RATES
+from helpers.cost.scaling import EXERCISE, ScalingLaw
+from helpers.cost.states import PRECISIONS, States, states
 from helpers.cost.wire import (
     Wire,
     all_gather_bytes,

@@ -1,20 +1,18 @@
-"""The sizes of a model, on which its costs depend."""
+"""The sizes of a model, on which its costs depend, and the matrices of its layers."""
 
 from dataclasses import dataclass
 
 FAMILIES = ("llama", "gpt2")
+SIZES = "hidden layers heads kv_heads head_size intermediate vocabulary positions".split()
 
 
 @dataclass(frozen=True)
 class MoE:
     """A mixture of experts in place of the MLPs (see `simplellm.moe`).
 
-    experts: how many a layer has; chosen: how many of them a token is sent to. shared: experts that
-    see every token. intermediate: width of one expert. dense: how many layers, the first ones,
-    have a plain MLP. nodes: on how many nodes the experts of one token may be; 0 for any.
-
-    Raises:
-        ValueError: if a token chooses more experts than there are, or a number is too small.
+    chosen: how many of the experts a token is sent to. shared: experts that see every token.
+    intermediate: width of one expert. dense: how many layers, the first ones, have a plain MLP.
+    nodes: on how many nodes the experts of one token may be; 0 for any. biases: of one expert.
     """
 
     experts: int
@@ -23,6 +21,7 @@ class MoE:
     shared: int = 0
     dense: int = 0
     nodes: int = 0
+    biases: int = 0
 
     def __post_init__(self):
         if not 1 <= self.chosen <= self.experts:
@@ -39,11 +38,10 @@ class MoE:
 
 @dataclass(frozen=True)
 class Latent:
-    """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): widths, by their paper's names.
+    """Multi-head latent attention: widths, by their paper's names (arXiv 2405.04434).
 
-    q_rank, kv_rank: of the compressed queries, and of keys and values; q_rank 0 compresses no
-    queries. nope, rope: of a head's query and key, without and with positions. value: of a head's
-    value.
+    q_rank (0: none), kv_rank: of the compressed queries, and of keys and values. nope, rope: of a
+    head's query and key, without and with positions. value: of a head's value.
     """
 
     q_rank: int
@@ -52,13 +50,25 @@ class Latent:
     rope: int
     value: int
 
-    def parameters(self, hidden: int, heads: int) -> int:
-        """Return the weights of the attention of one layer, with the norms inside it."""
-        q, to = self.nope + self.rope, self.q_rank or hidden
-        queries = heads * q * to + (hidden * self.q_rank + self.q_rank if self.q_rank else 0)
-        down = hidden * (self.kv_rank + self.rope) + self.kv_rank
-        up = self.kv_rank * heads * (self.nope + self.value)
-        return queries + down + up + heads * self.value * hidden
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix of a layer: `inner` numbers of a token go in, `outer` come out.
+
+    cut: which of the two tensor parallelism cuts; "" is neither. held, used: how many of its kind
+    a layer has, and how many of them a token passes.
+    """
+
+    name: str
+    inner: int
+    outer: int
+    cut: str = ""
+    held: int = 1
+    used: int = 1
+
+    @property
+    def size(self) -> int:
+        return self.inner * self.outer
 
 
 @dataclass(frozen=True)
@@ -67,15 +77,14 @@ class ModelConfig:
 
     family: "llama" (RMSNorm, rotary positions, SwiGLU with three matrices, no biases) or "gpt2"
         (LayerNorm, a table of positions, GELU with two matrices, biases).
-    hidden: width of the residual stream, h. layers: l. heads: a. kv_heads: heads of keys and
-        values; fewer than `heads` share them (grouped-query attention). head_size: width of one
-        head. intermediate: width inside the MLP. vocabulary: V. positions: longest sequence.
+    hidden: width of the residual stream. kv_heads: heads of keys and values; fewer than `heads`
+        share them. intermediate: width inside the MLP. positions: longest sequence.
     tied: whether the last matrix is the word embedding again.
     attention_bias, mlp_bias: biases of a LLaMA; a GPT-2 always has them.
-    moe, latent: None in a dense model, and with the usual attention.
 
-    Raises:
-        ValueError: if the sizes fit no transformer.
+    What `read_config` counts of other models: rotary: a "gpt2" without a table of positions.
+    vectors, last: norms and biases of one layer, and behind the last one. counted, note:
+    parameters (in all, on a token) of a model that has no formulas, and why.
     """
 
     family: str
@@ -92,16 +101,18 @@ class ModelConfig:
     mlp_bias: bool = False
     moe: MoE | None = None
     latent: Latent | None = None
+    rotary: bool = False
+    vectors: int | None = None
+    last: int | None = None
+    counted: tuple[int, int] | None = None
+    note: str = ""
 
     def __post_init__(self):
         if self.family not in FAMILIES:
             raise ValueError(
                 f"ModelConfig(family={self.family!r}): the families are {' and '.join(FAMILIES)}"
             )
-        for name in (
-            *("hidden", "layers", "heads", "kv_heads", "head_size"),
-            *("intermediate", "vocabulary", "positions"),
-        ):
+        for name in SIZES:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"ModelConfig({name}={value!r}): give a whole number, 1 or more")
@@ -122,6 +133,14 @@ class ModelConfig:
             )
         return self
 
+    def require_usual(self, what: str) -> None:
+        """Raise ValueError if the attention is latent, for which `what` isn't worked out."""
+        if self.latent:
+            raise ValueError(
+                f"{what} of a model with latent attention isn't worked out here: its parameters, "
+                "FLOPs, memory and time are"
+            )
+
     @property
     def gated(self) -> bool:
         """Whether the MLP has three matrices (SwiGLU) instead of two."""
@@ -129,7 +148,6 @@ class ModelConfig:
 
     @property
     def expert_layers(self) -> int:
-        """How many layers have experts."""
         return self.layers - self.moe.dense if self.moe else 0
 
     @property
@@ -139,18 +157,14 @@ class ModelConfig:
             return self.intermediate
         return (self.moe.chosen + self.moe.shared) * self.moe.intermediate
 
-    def require_alike(self, what: str) -> "ModelConfig":
-        """Return the config itself if all layers are alike, with the usual attention.
+    @property
+    def key_size(self) -> int:
+        """Width of one head's query and key."""
+        return self.latent.nope + self.latent.rope if self.latent else self.head_size
 
-        Raises:
-            ValueError: if not, because `what` isn't worked out for such a model here.
-        """
-        if self.latent or (self.moe and self.moe.dense):
-            raise ValueError(
-                f"{what} of a model with latent attention, or with dense layers before those with "
-                "experts, isn't worked out here: parameters(model) and flops(model) are"
-            )
-        return self
+    @property
+    def value_size(self) -> int:
+        return self.latent.value if self.latent else self.head_size
 
     @property
     def query_width(self) -> int:
@@ -162,17 +176,62 @@ class ModelConfig:
         """Width of the keys, and of the values."""
         return self.kv_heads * self.head_size
 
+    def attention(self) -> list[Matrix]:
+        """Return the matrices of one layer's attention; latent attention projects down, on every
+        tensor-parallel rank alike, and up again to whole heads (arXiv 2405.04434, section 2.1)."""
+        if self.note:
+            raise ValueError(self.note)
+        h, q, latent = self.hidden, self.query_width, self.latent
+        if latent is None:
+            return [
+                Matrix("Q, K and V", h, q + 2 * self.kv_width, "outer"),
+                Matrix("output projection", q, h, "inner"),
+            ]
+        up = self.heads * (latent.nope + latent.value)
+        return [
+            *([Matrix("queries, down", h, latent.q_rank)] if latent.q_rank else []),
+            Matrix("keys and values, down", h, latent.kv_rank + latent.rope),
+            Matrix("queries", latent.q_rank or h, self.heads * self.key_size, "outer"),
+            Matrix("keys and values, up", latent.kv_rank, up, "outer"),
+            Matrix("output projection", self.heads * latent.value, h, "inner"),
+        ]
+
+    def mlp(self, dense: bool = False) -> list[Matrix]:
+        """Return those of its MLP, or (unless `dense`) of its router and experts."""
+        if self.moe is None or dense:
+            return self._pair("MLP", self.intermediate)
+        moe = self.moe
+        found = [Matrix("router", self.hidden, moe.experts)]
+        found += self._pair("experts", moe.intermediate, moe.experts, moe.chosen)
+        if moe.shared:
+            found += self._pair("shared experts", moe.shared * moe.intermediate)
+        return found
+
+    def _pair(self, name: str, width: int, held: int = 1, used: int = 1) -> list[Matrix]:
+        inside = (2 if self.gated else 1) * width
+        return [
+            Matrix(name, self.hidden, inside, "outer", held, used),
+            Matrix(name, width, self.hidden, "inner", held, used),
+        ]
+
 
 def gpt(
     hidden: int, layers: int, heads: int, sequence: int = 2048, vocabulary: int = 51200
 ) -> ModelConfig:
-    """Return a GPT as in the Megatron papers: an MLP of 4 x hidden, tied embeddings.
-
-    vocabulary: 50,257 words, padded to 51,200 (arXiv 2104.04473, section 5.1).
-    """
+    """Return a GPT as in the Megatron papers: an MLP of 4 x hidden, tied embeddings, 50,257 words
+    padded to 51,200 (arXiv 2104.04473, section 5.1)."""
     if not heads or hidden % heads:
         raise ValueError(f"hidden {hidden} cannot be cut into {heads} heads: choose a divisor")
-    head = hidden // heads
-    return ModelConfig(
-        *("gpt2", hidden, layers, heads, heads, head, 4 * hidden, vocabulary, sequence, True)
-    )
+    sizes = hidden, layers, heads, heads, hidden // heads, 4 * hidden
+    return ModelConfig("gpt2", *sizes, vocabulary, sequence, True)
+
+
+MODELS = {  # known by name in lessons, pages and sliders
+    "GPT-2 XL, 1.6B": gpt(1600, 48, 25, 1024, 50304),
+    "LLaMA-7B": ModelConfig("llama", 4096, 32, 32, 32, 128, 11008, 32000),
+    "Llama 3 8B": ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192),
+    "Llama 3 70B": ModelConfig("llama", 8192, 80, 64, 8, 128, 28672, 128256, 8192),
+    "Llama 3 405B": ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192),
+    "GPT-3, 175B": gpt(12288, 96, 96),
+    "a GPT of 1T": gpt(25600, 128, 160),
+}

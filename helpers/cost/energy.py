@@ -13,9 +13,9 @@ against emissions that were published, at the average intensity of the grid ("lo
 
 Sources of the table: the model cards, and for Llama 2 arXiv 2307.09288, table 2. These count the
 boards of the GPUs at full power, as `bill` does, and nothing else of the servers: eight H100 of 700
-watts sit in a machine that draws up to 10.2 kW, which is 1,275 watts for each. The idle nodes and
-the network of BLOOM's cluster added 59 % to the energy of its GPUs (arXiv 2211.02001). Experiments
-before the run, and building the machines, are left out as well.
+watts sit in a machine that draws up to 10.2 kW. The idle nodes and the network of BLOOM's cluster
+added 59 % to the energy of its GPUs (arXiv 2211.02001). Experiments before the run, and building
+the machines, are left out as well.
 """
 
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ CO2 = 0.366  # kg a kWh, United States, 2023: 1,532 million t for 4,183 TWh (EIA
 
 @dataclass(frozen=True)
 class Bill:
-    """What a run costs. dollars: rent. kwh: energy of the GPUs, with their share of cooling.
-    euros: its price. co2: its emissions in metric tons. convention: the parameters."""
+    """dollars: of rent. kwh: energy of the GPUs, with their share of cooling. euros: its price.
+    co2: its emissions in metric tons. convention: the parameters."""
 
     gpu_hours: float
     dollars: float
@@ -58,11 +58,9 @@ def bill(
 ) -> Bill:
     """Return what `gpu_hours`, GPUs times hours, cost.
 
-    dollars: rent of one GPU for an hour. watts: of one GPU's board; take the share of the whole
-        server to count that. pue: power usage effectiveness, energy of the data center over that of
-        its computers. euros: price of a kWh. co2: kg for a kWh of this grid.
-
-    Rent pays for the energy too, so don't add euros to dollars.
+    dollars: rent of one GPU for an hour, which pays for the energy too. watts: of one GPU's board.
+    pue: energy of the data center over that of its computers. euros: price of a kWh. co2: kg for a
+    kWh of this grid.
 
     Raises:
         ValueError: for a negative number, and for a PUE below 1.

@@ -4,7 +4,7 @@ Only matrix products count, 2mnk for (m, k) x (k, n). Norms, softmax and activat
 a few operations per value and are left out, as is usual in the literature.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from helpers.cost.config import ModelConfig
 
@@ -64,20 +64,8 @@ class Flops:
         the values once more, forward. The paper prints 1 + s/3h, three times this extra, and its
         HFU in table 5 is higher for it: 43.7 % for the 22B model, where this count gives 42.4 %.
         """
-        checked_recompute(recompute)
         again = {"none": 0.0, "selective": self.scores, "op": self.second, "full": self.layer}
-        again = again[recompute]
-        return self.model + self.layers * again
-
-    def __add__(self, other: "Flops") -> "Flops":
-        """Return the FLOPs of two passes of one model."""
-        return replace(
-            self,
-            weights=self.weights + other.weights,
-            scores=self.scores + other.scores,
-            logits=self.logits + other.logits,
-            second=self.second + other.second,
-        )
+        return self.model + self.layers * again[checked_recompute(recompute)]
 
 
 def flops(
@@ -86,7 +74,8 @@ def flops(
     """Return the FLOPs of a forward pass over `batch` sequences of `sequence` tokens.
 
     sequence: by default the longest that the model allows.
-    attention: "full", "causal" or "weights"; the Megatron papers count "full".
+    attention: "full", "causal" or "weights"; the Megatron papers count "full". Where layers see
+        only a window of the tokens, all scores are counted, as a mask leaves them.
 
     Raises:
         ValueError: for an unknown convention, and for sizes below 1.
@@ -96,22 +85,17 @@ def flops(
         raise ValueError(f"attention={attention!r}: choose one of {', '.join(ATTENTION)}")
     if batch < 1 or sequence < 1:
         raise ValueError(f"a batch of {batch} x {sequence} tokens: both must be 1 or more")
-    tokens = batch * sequence
-    h, q, kv = model.hidden, model.query_width, model.kv_width
-    attention_weights, scores = 2 * h * q + 2 * h * kv, 2 * q
-    if latent := model.latent:
-        attention_weights = latent.parameters(h, model.heads) - latent.q_rank - latent.kv_rank
-        scores = model.heads * (latent.nope + latent.rope + latent.value)
-    matrices = attention_weights + (3 if model.gated else 2) * h * model.intermediate
-    if model.moe:  # the mean over the layers
-        used = (
-            3 * h * model.active_intermediate + h * model.moe.experts - 3 * h * model.intermediate
-        )
-        matrices += used * model.expert_layers / model.layers
+    tokens, h, q, kv = batch * sequence, model.hidden, model.query_width, model.kv_width
+    matrices = float(sum(m.size for m in model.attention()))
+    for mlp, layers in (
+        (model.mlp(), model.expert_layers),
+        (model.mlp(dense=True), model.layers - model.expert_layers),
+    ):  # the mean over the layers
+        matrices += sum(m.size * m.used for m in mlp) * layers / model.layers
     share = {"full": 1.0, "causal": 0.5, "weights": 0.0}[attention]
     return Flops(
         weights=2.0 * tokens * matrices,
-        scores=2.0 * tokens * sequence * scores * share,
+        scores=2.0 * tokens * sequence * model.heads * (model.key_size + model.value_size) * share,
         logits=2.0 * tokens * h * model.vocabulary,
         layers=model.layers,
         second=2.0 * tokens * h * (q + kv + model.intermediate if model.gated else q),

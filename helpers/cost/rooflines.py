@@ -2,31 +2,25 @@
 
     from helpers.cost.rooflines import data_parallel_tokens
     data_parallel_tokens(model, rate=989e12, link=450e9)      2,198 tokens a replica and step
-    python -m helpers.cost.rooflines                          writes docs/rooflines.md
 
-F, `rate`: FLOP/s of one device. B, `link`: bytes/s that one device sends while it receives as many.
-Their ratio F/B is the FLOPs that a device could have computed in the time of one byte. Each bound
-sets bytes / B equal to FLOPs / F and solves for what one can choose: tokens, ranks, or a width. A
-bound says where the two are equal, so just there sending doubles the time if nothing is hidden, and
-costs nothing if all of it is.
+F, `rate`: FLOP/s of one device. B, `link`: bytes/s that one device sends while it receives as many
+(`helpers.cost.rates` has both). Each bound sets bytes / B equal to FLOPs / F and solves for what
+one can choose: tokens, ranks, or a width. Just there sending doubles the time if nothing is hidden,
+and costs nothing if all of it is.
 
 Conventions: 2 bytes a value; a matrix of W weights costs 2W FLOPs a token forward and 4W backward;
 rings, whose ranks each send (n-1)/n of the result; `ranks` is n, by default so many that this is 1.
-Left out, unless it says otherwise: attention scores and recomputation (more computing, so more time
-to hide messages in), the latency of a message, and embedding and logits, because what is bounded is
-the layers. A collective whose group has r ranks on each node sends over the network cards of all r,
-so between nodes its link is r times that of one card (up to the link inside the node).
+Left out, unless it says otherwise: attention scores and recomputation, the latency of a message,
+embedding and logits. A collective whose group has r ranks on each node sends over the network cards
+of all r, so between nodes its link is r times that of one card (up to the link inside the node).
+docs/rooflines.md has the bounds of known models.
 """
 
 import math
-import runpy
-import sys
 
-from helpers.clone import ROOT, need_clone
 from helpers.cost.activations import BYTES
 from helpers.cost.config import ModelConfig
 from helpers.cost.flops import flops
-from helpers.plain_errors import plain_errors
 
 
 def layer_weights(model: ModelConfig, ep: int | None = None) -> float:
@@ -56,11 +50,10 @@ def data_parallel_tokens(
     """Return the tokens of a replica and step at which averaging gradients hides behind backward.
 
     T tokens cost 4WT FLOPs backward. The all-reduce of gradients of b bytes sends 2bW, so
-    T = (b/2) F/B: with 2 bytes F/B, whatever the model. The same with W of a part on both sides, if
-    tensor or pipeline parallelism cuts the replica: T stays the tokens of the *replica*. Micro-
-    batches add up, since gradients are sent once a step; but then only the backward pass of the
-    last one hides them, and for the others T says what part of the step they are. A rank holds more
-    experts than a token passes, so for them T grows by the weights held over the weights passed.
+    T = (b/2) F/B: with 2 bytes F/B, whatever the model. Tensor and pipeline parallelism cut W on
+    both sides: T stays the tokens of the *replica*. Micro-batches add up, since gradients are sent
+    once a step, but only the backward pass of the last one hides them. A rank holds more experts
+    than a token passes, so for them T grows by the weights held over the weights passed.
 
     ep: ranks that share the experts; each of them counts as a replica here. gradient: b.
     sharded: ZeRO-1 or 2. Backward hides a reduce-scatter, bW bytes, T = (b/4) F/B; the next forward
@@ -85,10 +78,8 @@ def fsdp_tokens(
 
     Forward a layer is gathered, aW bytes against 2WT FLOPs: T = a/2 F/B. Backward it is gathered
     again and its gradients of b bytes are reduce-scattered, (a + b) W against 4WT:
-    T = (a + b)/4 F/B. With a = 2 and b = 2 both are F/B, with b = 4 backward is 1.5 times as much;
-    the larger one is returned. Accumulation does not help: each micro-batch gathers anew.
-
-    weight, gradient: a and b, bytes of a number.
+    T = (a + b)/4 F/B. The larger one is returned. Accumulation does not help: each micro-batch
+    gathers anew. weight, gradient: a and b, bytes of a number.
     """
     held = layer_weights(model, ep) / layer_weights(model)
     return max(weight / 2, (weight + gradient) / 4) * held * _intensity(rate, link) * _others(ranks)
@@ -100,11 +91,9 @@ def tensor_parallel_ranks(model: ModelConfig, rate: float, link: float) -> float
 
     T tokens cost 6WT FLOPs on t ranks together. Forward has two all-gathers and two
     reduce-scatters of 2Td bytes, backward as many: a rank sends 16Td (t-1)/t. So
-    6WT / (tF) = 16Td (t-1) / (tB), in which T cancels, and the length of the sequence with it:
-    t = 1 + (3/8) (W/d) B/F, where W/d = (2 + 2g/h) d + 3f. Nothing hides by itself here: each
-    product waits for its message. A rank that keeps only its part of the gathered inputs gathers
-    them once more backward: then (3/10). With experts, they too are cut, and those that a token
-    chooses count.
+    6WT / (tF) = 16Td (t-1) / (tB), in which T cancels: t = 1 + (3/8) (W/d) B/F. Nothing hides by
+    itself here: each product waits for its message. A rank that keeps only its part of the gathered
+    inputs gathers them once more backward: then (3/10). Experts too are taken to be cut.
     """
     return 1 + 3 / 8 * layer_weights(model) / model.hidden / _intensity(rate, link)
 
@@ -119,14 +108,13 @@ def ring_attention_tokens(
     gradient: int = BYTES,
     ranks: float = math.inf,
 ) -> float:
-    """Return the tokens of a rank, s/P, at which a ring's messages hide behind the scores.
+    """Return the tokens of a rank at which a ring's messages hide behind the scores.
 
     Each of n queries meets each of n keys: 4 n^2 h e FLOPs forward, for h query heads of e
     features. Meanwhile keys and values of g heads travel, 4 n g e bytes: n = (g/h) F/B. A causal
     mask leaves half of the FLOPs (zigzag shares them evenly): twice as many tokens. Backward has
     five products instead of two (the scores are computed again), and the gradients of keys and
-    values travel too: (4 + 2b) n g e bytes against 10 n^2 h e FLOPs, n = (4 + 2b)/10 (g/h) F/B,
-    with 2 bytes 0.8 of the forward pass. The batch and the number of ranks cancel.
+    values travel too: n = (4 + 2b)/10 (g/h) F/B, with 2 bytes 0.8 of the forward pass.
 
     gradient: b, of the traveling gradients. ranks: P messages carry them, P - 1 keys and values.
     """
@@ -171,8 +159,7 @@ def pipeline_layers(model: ModelConfig, rate: float, link: float) -> float:
     """Return the layers of a stage (of a chunk, if interleaved) at which sending its result takes
     as long as computing it, forward; backward half as many will do.
 
-    L layers cost 2LWT FLOPs, and the hidden states are 2Td bytes: L = (d/W) F/B, which is
-    F/B over (4d + 3f). Tensor parallelism with sequence parallelism cuts both alike. Far below 1 in
+    L layers cost 2LWT FLOPs, and the hidden states are 2Td bytes: L = (d/W) F/B. Far below 1 in
     any large model: pipelines are limited by their bubble, not by their messages.
     """
     return model.hidden / layer_weights(model) * _intensity(rate, link)
@@ -193,10 +180,3 @@ def _others(ranks: float) -> float:
     if not ranks >= 1:
         raise ValueError(f"{ranks!r} ranks: give 1 or more")
     return 1 - 1 / ranks
-
-
-if __name__ == "__main__":
-    with plain_errors():
-        need_clone()
-    sys.path.insert(0, str(ROOT))  # bench/ is in the lab's folder and is not installed
-    runpy.run_module("bench.rooflines.page", run_name="__main__")

@@ -11,6 +11,8 @@ from helpers.cost.config import ModelConfig
 from helpers.cost.flops import checked_recompute
 from helpers.cost.states import checked_zero
 
+CONTEXT = ("ring", "gather", "ulysses")
+
 
 def all_gather_bytes(size: float, ranks: int) -> float:
     """Return the bytes each rank sends to gather `size` bytes; a reduce-scatter sends the same."""
@@ -23,13 +25,12 @@ def all_reduce_bytes(size: float, ranks: int) -> float:
 
 
 def data_parallel_bytes(parameters: float, ranks: int, zero: int = 0) -> float:
-    """Return the bytes a rank sends in a step for gradients and weights of 2 bytes.
+    """Return the bytes a rank sends in a step of one micro-batch for gradients and weights.
 
     Without ZeRO: an all-reduce of the gradients. Stages 1 and 2: a reduce-scatter of the gradients
     and an all-gather of the new weights, the same volume. Stage 3 gathers the weights twice,
-    forward and backward: 1.5 times the volume. For many ranks these are ZeRO's 2P, 2P and 3P values
-    (arXiv 1910.02054, section 7). For one micro-batch: stages 2 and 3 keep gradients in parts and
-    reduce after each, and stage 3 gathers for each.
+    forward and backward. For many ranks these are ZeRO's 2P, 2P and 3P values of 2 bytes (arXiv
+    1910.02054, section 7).
     """
     passes = 3 if checked_zero(zero) == 3 else 2
     return passes * all_gather_bytes(BYTES * parameters, ranks)
@@ -55,9 +56,6 @@ def pipeline_bytes(model: ModelConfig, batch: int, sequence: int, tp: int = 1) -
     next stage gathers them (arXiv 2104.04473, section 4.1).
     """
     return BYTES * batch * sequence * model.hidden / tp
-
-
-CONTEXT = ("ring", "gather", "ulysses")
 
 
 def context_parallel_bytes(
@@ -90,13 +88,12 @@ def context_parallel_bytes(
 
 @dataclass(frozen=True)
 class Wire:
-    """Bytes that one rank sends in one step."""
+    """Bytes that one rank, in the middle of a pipeline, sends in one step; 2 bytes a value."""
 
     data: float
     tensor: float
     pipeline: float
     context: float = 0.0
-    convention: str = "rings; 2 bytes a value; a rank in the middle of the pipeline"
 
     @property
     def total(self) -> float:
@@ -121,16 +118,13 @@ def bytes_on_the_wire(
 ) -> Wire:
     """Return the bytes one rank sends in one step, for each kind of parallelism.
 
-    parameters: those on the rank. A rank in the middle of the pipeline sends the activations of
-    each of its chunks forward and the gradients backward. cp: ranks that share a sequence, way: how
-    (`CONTEXT`); gradients are summed over them too.
+    parameters: those on the rank. cp: ranks that share a sequence, way: how (`CONTEXT`); gradients
+    are summed over them too. ZeRO 2 and 3 have no room for whole gradients, so they reduce after
+    each micro-batch, and stage 3 gathers for each.
     """
     layers, here = model.layers / pp, sequence // cp
     data = data_parallel_bytes(parameters, dp * cp, zero)
-    if zero == 3:  # for each micro-batch: no rank has room for whole weights or gradients
-        data *= micro_batches
-    elif zero == 2:  # a reduce-scatter for each, and one gather of the new weights
-        data *= (micro_batches + 1) / 2
+    data *= {2: (micro_batches + 1) / 2, 3: micro_batches}.get(zero, 1)
     tensor = tensor_parallel_bytes(model, micro_batch, here, tp, recompute)
     message = pipeline_bytes(model, micro_batch, here, tp) if pp > 1 else 0.0
     ahead, back = context_parallel_bytes(model, micro_batch, sequence, cp, way, tp)

@@ -2,12 +2,35 @@
 
 from collections.abc import Callable
 
+import anywidget
 import ipywidgets
 
-from helpers.cluster.sliders import Keys
 from helpers.draw.themed import hint
 
 MOVE = "Move a slider and let it go: what is shown follows."
+
+
+class Keys(anywidget.AnyWidget):
+    """Keeps keys that are pressed in a box of class "lab-keeps-keys" from the notebook around it.
+
+    Otherwise an arrow in a list moves to the next cell, and the letter b inserts one. Keys with
+    Ctrl or Cmd go to the page: they save the notebook.
+    """
+
+    _esm = """
+    function listen(el) {
+      const box = el.closest(".lab-keeps-keys");
+      if (!box) return requestAnimationFrame(() => listen(el));  // not on the page yet
+      box.dataset.lmSuppressShortcuts = "true";
+      box.addEventListener("keydown", (event) => {
+        event.stopPropagation();  // or the notebook takes the focus back to a cell
+        if (!event.ctrlKey && !event.metaKey) return;
+        const taken = !document.body.dispatchEvent(new KeyboardEvent("keydown", event));
+        if (taken) event.preventDefault();
+      });
+    }
+    export default { render: ({ el }) => { listen(el); } };
+    """
 
 
 class Sliders(ipywidgets.VBox):

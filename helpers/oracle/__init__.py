@@ -16,27 +16,18 @@ and judge:
 
     judge(right, steps)                             # the judgment: a sentence and a table
 
-What to call:
-
-    one_step(model, loss_of, micro_batches, make_optimizer)   one device's Step
-    snapshot(model), between(before, after)                   a rank's Step
-    gather(parts, names)                                      stages of a pipeline: one Step of them
-    judge(one_device, ranks)                                  the Judgment: ok, mistake, rows, worst
-    differences, common_factor                                tensors against tensors, by name
-    recording(at=0)                                           keep a step of any training, as it is
-
-Here, a rank is any participant that holds the whole model. Two replicas of three stages are two
-ranks: gather the three steps of each.
+`gather(parts, names)` makes one Step of the stages of a pipeline; `recording(at=0)` keeps a step of
+any training, as it is; `python -m helpers.oracle SINGLE PARALLEL` compares two scripts that way. A
+rank is any participant that holds the whole model: two replicas of three stages are two ranks.
 
 Judge with SGD. Adam divides each gradient by its own size, so gradients that are all three times
 too large lead to nearly the same weights. Numbers are compared relative to the largest entry of
 their tensor: 1e-5 for float32, 1e-12 for float64 (`TOLERANCES`), which is what another order of the
 same additions may change.
 
-Files, from the ground up: `compare` does arithmetic by name, `step` holds the facts, `evidence`
-asks questions of them, `symptoms` and `mistakes` name what can go wrong, and `judge` puts it all
-together. All these are pure: the caller runs both sides. `record` watches a training that knows
-nothing of it, and `python -m helpers.oracle SINGLE PARALLEL` compares two scripts that way.
+`compare` does arithmetic by name, `step` holds the facts, `evidence` asks questions of them,
+`mistakes` is the table of what can go wrong, `judge` puts it all together, and `record` watches a
+training that knows nothing of it.
 """
 
 from helpers.oracle.compare import TOLERANCES, Difference, common_factor, differences
@@ -52,24 +43,3 @@ from helpers.oracle.step import (
     one_step,
     snapshot,
 )
-
-__all__ = [
-    "TOLERANCES",
-    "CannotRecord",
-    "Comparison",
-    "Difference",
-    "GatherError",
-    "Judgment",
-    "Part",
-    "Recording",
-    "Snapshot",
-    "Step",
-    "between",
-    "common_factor",
-    "differences",
-    "gather",
-    "judge",
-    "one_step",
-    "recording",
-    "snapshot",
-]

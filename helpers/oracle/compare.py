@@ -26,12 +26,9 @@ SMALLEST = 0.01
 class Difference:
     """How one tensor differs from what was expected.
 
-    Attributes:
-        kind: "missing", "unexpected", "shape", "dtype", "not finite" or "value".
-        text: the same in words, to follow the name.
-        error, scale: the largest distance of an entry, and the largest entry expected (kind
-            "value" only).
-        at: the index of the entry that is furthest off (kinds "value" and "not finite" only).
+    kind: "missing", "unexpected", "shape", "dtype", "not finite" or "value"; text: the same in
+    words, to follow the name. error, scale: the largest distance of an entry, and the largest entry
+    expected. at: the index of the entry that is furthest off.
     """
 
     name: str
@@ -83,12 +80,9 @@ def differences(
 ) -> list[Difference]:
     """Return the tensors that differ, in the order of `expected`; then those nobody expected.
 
-    A None stands for a tensor that doesn't exist, as `p.grad` does before the first backward.
-
-    Args:
-        tolerance: as for `compare`; by default one for each dtype (`TOLERANCES`). A tensor that is
-            nearly zero is measured by a hundredth of the largest entry of all tensors, and one of
-            zeros alone by that entry itself.
+    A None stands for a tensor that doesn't exist, as `p.grad` does before the first backward. A
+    tensor that is nearly zero is measured by a hundredth of the largest entry of all tensors, and
+    one of zeros alone by that entry itself.
     """
     return list(_differing(expected, actual, tolerance))
 
@@ -101,11 +95,8 @@ def same(expected: Tensors, actual: Tensors, tolerance: float | None = None) -> 
 def common_factor(
     expected: Tensors, actual: Tensors, tolerance: float | None = None
 ) -> float | None:
-    """Return the number c for which every tensor of `actual` is c times that of `expected`.
-
-    c is the least-squares fit over all entries; 1.0 means that nothing differs. None where there
-    is no such number.
-    """
+    """Return the number c for which every tensor of `actual` is c times that of `expected`, the
+    least-squares fit over all entries; None where there is none."""
     pairs = [(e, actual.get(name)) for name, e in expected.items() if e is not None]
     if not pairs or any(a is None or a.shape != e.shape for e, a in pairs):
         return None

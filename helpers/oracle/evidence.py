@@ -27,10 +27,8 @@ MOST_PARTS = 64  # more micro-batches than this are not told apart
 class Evidence:
     """One device's step, and the step of every rank (each with the whole model).
 
-    Attributes:
-        ranks: under one device's names (`aligned`); raw: as they came.
-        shares: for each rank the numbers of its micro-batches; None where nobody knows.
-        previous: the gradients of the step before.
+    ranks: under one device's names (`aligned`); raw: as they came. shares: for each rank the
+    numbers of its micro-batches; None where nobody knows. previous: the step before's gradients.
     """
 
     expected: Step
@@ -217,12 +215,8 @@ def aligned(expected: Step, rank: Step) -> Step:
     A tied tensor may come under any of its names. Where copies differ, the one furthest from what
     was expected counts.
     """
-    return replace(
-        rank,
-        before=_aligned(expected, expected.before, rank.before),
-        gradients=_aligned(expected, expected.gradients, rank.gradients),
-        after=_aligned(expected, expected.after, rank.after),
-    )
+    both = {kind: (getattr(expected, kind), getattr(rank, kind)) for kind in KINDS}
+    return replace(rank, **{kind: _aligned(expected, *pair) for kind, pair in both.items()})
 
 
 def copies(expected: Step, name: str, tensors: Tensors) -> list[torch.Tensor]:

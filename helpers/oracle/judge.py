@@ -21,13 +21,9 @@ MOST_ROWS = 20
 class Comparison:
     """One tensor, on the rank where it is furthest off.
 
-    Attributes:
-        kind: "gradient" or "weight" (after the step).
-        name: all of its names, as "embed.weight = head.weight".
-        error: the largest distance of an entry.
-        scale: the largest entry expected.
-        allowed: the tolerance, relative to scale.
-        text: what is wrong, in words; empty where it is right.
+    kind: "gradient" or "weight" (after the step). name: all of its names, as "embed.weight =
+    head.weight". error: the largest distance of an entry. scale: the largest entry expected.
+    allowed: the tolerance, relative to scale. text: what is wrong; empty where it is right.
     """
 
     kind: str
@@ -56,11 +52,8 @@ class Comparison:
 class Judgment:
     """What `judge` found; as the last value of a cell, a notebook shows it.
 
-    Attributes:
-        mistake: one sentence, or None for a right step.
-        also: other sentences that explain the same facts.
-        note: what the comparison can't see, or empty.
-        rows: every tensor, in the model's order.
+    mistake: one sentence, or None for a right step; also: others that explain the same facts. note:
+    what the comparison can't see, or empty. rows: every tensor, in the model's order.
     """
 
     mistake: str | None
@@ -123,17 +116,10 @@ def judge(
 ) -> Judgment:
     """Compare the step of each rank with one device's, and name the mistake.
 
-    Each tensor may be off by `TOLERANCES` of its dtype, relative to its largest entry.
-
-    Args:
-        one_device: from `one_step`.
-        ranks: one Step for each rank that holds the whole model, or the one Step that `gather`
-            made of the stages of a pipeline. All ranks have as many micro-batches, and rank 0 has
-            the first ones.
-        previous: the gradients of the step before, where a stale buffer may be found.
-
-    Raises:
-        ValueError: the facts don't fit together.
+    one_device: from `one_step`. ranks: one Step for each rank that holds the whole model, or the
+    one Step that `gather` made of the stages of a pipeline; all have as many micro-batches, and
+    rank 0 has the first ones. previous: the gradients of the step before, where a stale buffer may
+    be found.
     """
     raw = (ranks,) if isinstance(ranks, Step) else tuple(ranks)
     if not raw:

@@ -38,11 +38,9 @@ class Part:
 class Step:
     """What is known of one training step. An empty dict means that it isn't known.
 
-    Attributes:
-        before, after: the weights by name, in the model's order.
-        gradients: by name; None where a parameter has none.
-        ties: for a tensor with several names, the first one and all of them.
-        parts, optimizer, make_optimizer: known of one device (`one_step`); they explain mistakes.
+    before, after: the weights by name, in the model's order. gradients: None where a parameter has
+    none. ties: for a tensor with several names, the first one and all of them. parts, optimizer,
+    make_optimizer: known of one device (`one_step`); they explain mistakes.
     """
 
     before: Tensors
@@ -100,12 +98,9 @@ def one_step(
 ) -> Step:
     """Take one device's step on all micro-batches; `model` itself is left alone.
 
-    The gradient is that of sum(loss * tokens) / all tokens.
-
-    Args:
-        loss_of: called with the model and a micro-batch; the mean loss of that micro-batch and the
-            number of its tokens, or the loss alone, where all micro-batches count alike.
-        make_optimizer: called with the parameters; a fresh optimizer.
+    The gradient is that of sum(loss * tokens) / all tokens. loss_of: called with the model and a
+    micro-batch; its mean loss and the number of its tokens, or the loss alone, where all
+    micro-batches count alike. make_optimizer: called with the parameters; a fresh optimizer.
 
     Raises:
         ValueError: there is no micro-batch, or one without tokens or without a finite loss.

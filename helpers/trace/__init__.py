@@ -17,10 +17,11 @@ from helpers.trace.measure import (
     idle_share,
     in_lanes,
     is_pipeline,
+    last_steps,
     peak,
     shares,
+    step_seconds,
     time_by_kind,
     waiting,
 )
 from helpers.trace.recorder import Recorder
-from helpers.trace.steps import last_steps, step_seconds

@@ -16,15 +16,6 @@ COLUMNS = ("waiting", "transfer", "input", "finished", "nothing")
 CAUSES = ("wait", "communication", "input", "finished", "nothing")
 
 
-def share_table(trace: Trace) -> str:
-    """A line per rank: how long its steps took, and what had which share of that."""
-    lines = ["share of the steps:", f"{'rank':>6}{'ms':>10}" + "".join(f"{s:>15}" for s in SHARES)]
-    for rank, found in shares(trace).items():
-        parts = "".join(f"{_percent(getattr(found, name)):>15}" for name in SHARES)
-        lines.append(f"{rank:>6}{1e3 * found.seconds:>10.1f}{parts}")
-    return "\n".join(lines)
-
-
 def _percent(share: float) -> str:
     """Return "34.0%", and "0.04%" for what would be rounded to zero."""
     return f"{share:.2%}" if 0.00005 <= share < 0.0005 else f"{share:.1%}"
@@ -33,22 +24,26 @@ def _percent(share: float) -> str:
 def table(trace: Trace) -> str:
     """A line per rank: the share of the time it computed, and what it did otherwise.
 
-    A trace with marked steps (torch.profiler's) gives the table of their shares in its place.
+    Of a trace with marked steps (torch.profiler's): how long they took, and what had which share.
     """
     events = f"{len(trace.events):,} event{'' if len(trace.events) == 1 else 's'}"
     if not trace.duration:
         return f"{events}, no time between them."
     if any(e.kind == "step" for e in trace.events):
-        return share_table(trace)
+        lines = ["share of the steps:", f"{'rank':>6}{'ms':>10}"]
+        lines[1] += "".join(f"{word:>15}" for word in SHARES)
+        for rank, found in shares(trace).items():
+            parts = "".join(f"{_percent(getattr(found, name)):>15}" for name in SHARES)
+            lines.append(f"{rank:>6}{1e3 * found.seconds:>10.1f}{parts}")
+        return "\n".join(lines)
     split = with_waits(trace)
     lines = [
         f"{events} on {many(len(trace.ranks), 'rank')} in {trace.duration:.6g} s",
         f"{'rank':>6}" + "".join(f"{word:>10}" for word in ("busy", *COLUMNS)),
     ]
     for rank, causes in idle_by_cause(split).items():
-        shares = [causes[cause] / trace.duration for cause in CAUSES]
-        parts = [_percent(share) for share in (1 - sum(shares), *shares)]
-        lines.append(f"{rank:>6}" + "".join(f"{part:>9} " for part in parts))
+        each = [causes[cause] / trace.duration for cause in CAUSES]
+        lines.append(f"{rank:>6}" + "".join(f"{_percent(p):>9} " for p in (1 - sum(each), *each)))
     lines.append("seconds of all ranks together:")
     lines += [f"{s:>12.6f}  {kind}" for kind, s in list(time_by_kind(split).items())[:12]]
     return "\n".join(line.rstrip() for line in lines)

@@ -1,13 +1,10 @@
-"""Chrome trace JSON: out, and in again.
+"""Chrome trace JSON (Google's "Trace Event Format"): out, and in again.
 
-The format of chrome://tracing, which https://ui.perfetto.dev opens too: one JSON object whose
-"traceEvents" are small objects with a phase "ph": "X" something that took time, "M" a name,
-"C" a counter, "s" and "f" the two ends of an arrow. Times are microseconds.
-Described in Google's "Trace Event Format".
-
-A rank is a process, a lane is one of its threads. Perfetto's habits shape the details: process 0
-is special there, so rank r is process r + 1; two events on a thread may nest but not cross, so
-what crosses goes to a second thread of the same lane.
+One JSON object whose "traceEvents" have a phase "ph": "X" something that took time, "M" a name, "C"
+a counter, "s" and "f" the two ends of an arrow. Times are microseconds. A rank is a process, a lane
+one of its threads. https://ui.perfetto.dev shapes the details: process 0 is special there, so rank
+r is process r + 1; two events on a thread may nest but not cross, so what crosses goes to a second
+thread of the same lane.
 """
 
 import gzip
@@ -94,10 +91,8 @@ def _ns(seconds: float) -> int:
 
 
 def _threads(trace: Trace) -> tuple[list[int], dict[tuple[int, str, int], int]]:
-    """Return a thread for each event, so that no two events of a thread cross.
-
-    Gives the thread of each event, and all threads as {(rank, lane, number in the lane): thread}.
-    """
+    """Return the thread of each event, so that no two on one cross, and all threads as
+    {(rank, lane, number in the lane): thread}."""
     thread_of = [0] * len(trace.events)
     threads: dict[tuple[int, str, int], int] = {}
     tracks: dict[tuple[int, str], list[list[float]]] = {}  # of each: the ends of what is open
@@ -124,7 +119,7 @@ def _fits(ends: list[float], e: Event) -> bool:
 
 
 def _new_thread(rank: int, lane: str, taken: set[int]) -> int:
-    """Return a number that no other thread has; compute sorts before communication."""
+    """A number that no other thread has; compute sorts before communication."""
     place = LANES.index(lane) if lane in LANES else len(LANES)
     thread = 1000 * (rank + 1) + 100 * place + 1
     while thread in taken:
@@ -136,15 +131,12 @@ def _plain(value: object) -> object:
     """Numbers of numpy and torch as Python's; anything else that JSON has no form for as text."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    if isinstance(value, (set, frozenset)):
-        return sorted(value)
-    return str(value)
+    return sorted(value) if isinstance(value, (set, frozenset)) else str(value)
 
 
 def _finite(value: object) -> object:
     """Return the same with "nan" and "inf" as text."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, dict):
         return {key: _finite(v) for key, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -155,11 +147,8 @@ def _finite(value: object) -> object:
 
 
 def load(path: str | os.PathLike) -> Trace:
-    """Read a Chrome trace, ours or another program's (torch.profiler's, say).
-
-    Our own file gives back an equal trace. Of another's, each process is a rank; see `foreign`.
-    Raises OSError if the file cannot be read, ValueError (one sentence) if it is no trace.
-    """
+    """Read a Chrome trace: ours as it was, another program's as `foreign` guesses. Raises OSError
+    if the file cannot be read, ValueError (one sentence) if it is no trace."""
     try:
         data = read_whole(path)
     except OSError as error:
@@ -240,11 +229,7 @@ def _event(row: dict, lane: str) -> Event:
 
 
 def load_all(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> Trace:
-    """Read a folder of per-rank files, or the files named, into one trace in the order of time.
-
-    Raises ValueError where a folder holds no trace, or a rank is in two files: the files of two
-    runs, or a merged file beside its parts.
-    """
+    """Read a folder of per-rank files, or the files named; see `Trace.load_all`."""
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     files = [file for path in paths for file in _files(as_path(path))]

@@ -1,8 +1,4 @@
-"""The facts of a run: what happened when on which rank.
-
-A `Trace` is what every run leaves behind and what every picture is drawn from, whether the times
-come from a clock (real ranks) or were computed (a simulation). Times are seconds everywhere.
-"""
+"""The facts of a run: what happened when on which rank, measured or computed; in seconds."""
 
 import math
 import os
@@ -33,14 +29,12 @@ def lane_of(kind: str) -> str:
 class Event:
     """Something that took time on one rank.
 
-    kind: "F" forward, "B" backward, "I" and "W" its two halves (gradient of the input, gradient
-        of the weights), "update" (the optimizer), "input" (reading data), "send", "recv", a
-        collective by its name ("all-reduce", "broadcast", "barrier" ...), "wait"; any other word
-        is a kind of its own.
-    start, end: seconds; one clock for all ranks of a machine.
+    kind: "F" forward, "B" backward, "I" and "W" its two halves (gradients of the input and of the
+        weights), "update" (the optimizer), "input" (reading data), "send", "recv", a collective by
+        its name ("all-reduce" ...), "wait"; any other word is a kind of its own.
+    start, end: on one clock for all ranks of a machine.
     lane: "compute", "communication" or "input": what may go on at the same time on one rank.
         Left out, it follows from the kind.
-    name: free text.
     info: more facts, of the kinds that JSON has. The ones with a meaning here:
         stage, micro_batch (int): which part of a pipeline, which part of the batch.
         peer (int): the other rank of a send or recv.  tag (int): as given to it.
@@ -63,16 +57,12 @@ class Event:
 
     @property
     def duration(self) -> float:
-        """Seconds."""
         return self.end - self.start
 
 
 @dataclass(slots=True)
 class Counter:
-    """From `time` (seconds) on, the quantity `name` of a rank has this value.
-
-    name: "memory" is in bytes; any other word is a quantity of its own.
-    """
+    """From `time` on, the quantity `name` of a rank has this value; "memory" is in bytes."""
 
     rank: int
     name: str
@@ -82,13 +72,10 @@ class Counter:
 
 @dataclass(slots=True)
 class Trace:
-    """All events of a run.
+    """All events of a run, in any order.
 
-    events: in any order. counters: memory and the like over time, each in the order of time.
-    meta: facts of the whole run, of the kinds that JSON has ("title", "device", "schedule" ...).
-
-    Raises:
-        ValueError: for an event that ends before it starts, or has a time that isn't a number.
+    counters: each in the order of time. meta: facts of the whole run, of the kinds that JSON has.
+    Raises ValueError for an event that ends before it starts, or has a time that isn't a number.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -116,12 +103,12 @@ class Trace:
 
     @property
     def start(self) -> float:
-        """Seconds on the trace's clock when the first event starts; 0 without events."""
+        """When the first event starts; 0 without events."""
         return min((e.start for e in self.events), default=0.0)
 
     @property
     def end(self) -> float:
-        """Seconds on the trace's clock when the last event ends; 0 without events."""
+        """When the last event ends; 0 without events."""
         return max((e.end for e in self.events), default=0.0)
 
     @property
@@ -163,17 +150,12 @@ class Trace:
         )
 
     def merged(self, *others: "Trace") -> "Trace":
-        """Merge the traces of several ranks into one, in the order of time.
-
-        The traces must share a clock, as all processes of one machine do. Where their `meta`
-        disagree, the first trace is believed.
-        """
+        """Merge the traces of several ranks of one machine into one, in the order of time. Where
+        their `meta` disagree, the first trace is believed."""
         traces = (self, *others)
         events = sorted((e for t in traces for e in t.events), key=lambda e: e.start)
         counters = sorted((c for t in traces for c in t.counters), key=lambda c: c.time)
-        meta: dict = {}
-        for trace in reversed(traces):
-            meta.update(trace.meta)
+        meta = {key: value for trace in reversed(traces) for key, value in trace.meta.items()}
         return Trace(events, meta, counters)
 
     def save(self, path: str | os.PathLike) -> Path:
@@ -191,10 +173,8 @@ class Trace:
 
     @staticmethod
     def load_all(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> "Trace":
-        """Read a folder of per-rank files, or the files named, into one trace.
-
-        Raises ValueError where a folder holds no trace, or a rank is in two files.
-        """
+        """Read a folder of per-rank files, or the files named, into one trace. ValueError where a
+        folder holds no trace, or a rank is in two files."""
         from helpers.trace.chrome import load_all
 
         return load_all(paths)

@@ -6,11 +6,8 @@ MS = 1e-3
 
 
 def data_parallel(steps: int = 2) -> Trace:
-    """Three ranks that average their gradients; rank 2 is the slow one, the others wait for it.
-
-    A step on rank r: input 2 ms, forward 10 (rank 2: 14), backward 20 (rank 2: 28), an all-reduce
-    that takes 6 ms from when the last rank has come, update 3.
-    """
+    """Three ranks that average their gradients; the others wait for rank 2. A step on rank 0: input
+    2 ms, forward 10, backward 20; from when the last rank has come an all-reduce 6, update 3."""
     events = []
     clock = 0.0
     for step in range(steps):
@@ -32,11 +29,8 @@ def data_parallel(steps: int = 2) -> Trace:
 
 
 def pipeline(stages: int = 4, micro_batches: int = 6, message: float = 1 * MS) -> Trace:
-    """GPipe: all forwards, then all backwards. A forward takes 10 ms, a backward 20.
-
-    message: seconds that a message takes. A rank that has nothing to compute stands in its recv.
-    Each rank's memory grows by 100 MB with a forward and shrinks by as much with a backward.
-    """
+    """GPipe: forwards of 10 ms, then backwards of 20, `message` seconds apart. A rank that has
+    nothing to compute stands in its recv. A forward keeps 100 MB until its backward."""
     work = [("F", m) for m in range(micro_batches)] + [("B", m) for m in range(micro_batches)]
     events, counters = [], []
     free = [0.0] * stages

@@ -1,8 +1,6 @@
 """Read the Chrome traces of other programs, torch.profiler's first of all.
 
-They know nothing of ranks, lanes and kinds. What can be guessed safely is guessed: the kind from
-the event's name, the rank from the process (torch.profiler writes it down), the lane from the
-kind, from torch's category or from the thread.
+They know nothing of ranks, lanes and kinds. What can be guessed safely is guessed.
 """
 
 import re
@@ -40,12 +38,10 @@ _WORK = frozenset({"F", "B", "update"})
 def read_foreign(rows: list[dict], content: object) -> Trace:
     """Return the trace in `rows`, the "traceEvents" of a file whose whole JSON is `content`.
 
-    torch.profiler: one file is one rank (`distributedInfo`; rank 0 if it says nothing). Computing
-    is what was marked with `record_function` ("forward", "backward"), or else the kernels, or else
-    the operators. Other programs: each process is a rank, by "rank N" in its name or in the order
-    of process numbers; each thread is a lane, the only thread is "compute".
-
-    Instants, arrows and asynchronous events are left out.
+    torch.profiler: one file is one rank (`distributedInfo`). Computing is what was marked with
+    `record_function` ("forward"), or else the kernels, or else the operators. Other programs: each
+    process is a rank, by "rank N" in its name or in order; each thread is a lane, the only one is
+    "compute". Instants, arrows and asynchronous events are left out.
     """
     spans = [*(row for row in rows if row["ph"] == "X"), *_begin_and_end(rows)]
     torch_file = isinstance(content, dict) and ("schemaVersion" in content)

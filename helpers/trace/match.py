@@ -1,12 +1,9 @@
 """Which event on one rank belongs to which on another, and who waits for whom.
 
-Ranks don't number their messages. But a message channel keeps its order (the third send to a peer
-with a tag is the third receive there), and so do the collectives of a group (the third all-reduce
-of one rank is the third of all), so counting is enough.
-
-A rank that comes early to a collective, or to a receive, is inside it and does nothing. That time
-counts as communication, but no faster network would save any of it. The traces of all ranks
-together show where the waiting ended: when the last rank arrived.
+Ranks don't number their messages. But a channel keeps its order (the third send to a peer with a
+tag is the third receive there), and so do the collectives of a group, so counting is enough. A rank
+that comes early is inside a call and does nothing, which no faster network would change. The traces
+of all ranks together show where the waiting ended: when the last rank arrived.
 """
 
 from collections import defaultdict, deque
@@ -16,11 +13,8 @@ from helpers.trace.events import COLLECTIVES, Event, Trace
 
 
 def matched_messages(trace: Trace) -> list[tuple[Event, Event]]:
-    """Return each send with its receive, in the order the sends start.
-
-    Matched by sender, receiver (`info["peer"]`), `info["tag"]` and their order. What has no
-    partner in the trace is left out.
-    """
+    """Return each send with its receive, in the order the sends start: by `info["peer"]`,
+    `info["tag"]` and their order. What has no partner in the trace is left out."""
     sends: dict[tuple, deque[Event]] = defaultdict(deque)
     receives: dict[tuple, deque[Event]] = defaultdict(deque)
     for e in sorted(trace.events, key=lambda e: e.start):
@@ -37,10 +31,8 @@ def matched_messages(trace: Trace) -> list[tuple[Event, Event]]:
 
 
 def matched_collectives(trace: Trace) -> list[list[Event]]:
-    """Return the events of each collective, one for each rank in it, in the order they start.
-
-    Matched by kind, group (`info["group"]`: a list of ranks; absent: all) and their order.
-    """
+    """Return the events of each collective, one for each rank in it, in the order they start: by
+    kind, `info["group"]` (absent: all ranks) and their order."""
     calls: dict[tuple, list[Event]] = {}
     occurred: dict[tuple, int] = defaultdict(int)
     for e in sorted(trace.events, key=lambda e: e.start):
@@ -111,12 +103,9 @@ def _needing(rows: dict[int, list[Event]]) -> dict[int, dict]:
             elif (
                 event.kind == "recv" and (stage, micro_batch) in following and "peer" in event.info
             ):
-                found[id(event)] = {
-                    "stage": stage,
-                    "micro_batch": micro_batch,
-                    "for": following[stage, micro_batch],
-                    "until": event.info["peer"],
-                }
+                facts = {"stage": stage, "micro_batch": micro_batch}
+                facts |= {"for": following[stage, micro_batch], "until": event.info["peer"]}
+                found[id(event)] = facts
     return found
 
 

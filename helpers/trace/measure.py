@@ -1,13 +1,13 @@
 """Numbers of a trace: how busy, how idle, and what for.
 
-"Busy" means: an event in the compute lane (a "wait" there does not count). Times in which two
-events overlap count once. A rank's time runs from the trace's first start to its last end, the
-same for all ranks: who finishes early is idle until the end.
+A rank is busy in an event of the compute lane that is no "wait"; what overlaps counts once. Its
+time runs from the trace's first start to its last end: who finishes early is idle until the end.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from helpers.trace.events import COLLECTIVES, LANES, MESSAGES, Event, Trace
 
@@ -17,11 +17,10 @@ CONVENTIONS = ("total", "ideal", "span")
 MARKED = frozenset({"F", "B", "I", "W", "update"})  # what scripts mark with record_function
 # torch.profiler's finer events below the marks, the best first: see `read_foreign`.
 FINER = ("kernels", "operators")
-SEEN = 0.01  # of a picture's width
 
 
 def union(events: Iterable[Event]) -> list[Interval]:
-    """Return the times (start, end) in seconds in which at least one of the events goes on."""
+    """Return the times (start, end) in which at least one of the events goes on."""
     return joined((e.start, e.end) for e in events)
 
 
@@ -66,10 +65,7 @@ def is_work(event: Event) -> bool:
 
 
 def is_pipeline(trace: Trace) -> bool:
-    """Return whether ranks are stages of a pipeline: some forward or backward names its stage.
-
-    Only then does a bubble mean anything. A rank of a data-parallel run is idle for other reasons.
-    """
+    """Return whether some action names its stage; only then does a bubble mean anything."""
     return any(e.kind in ACTIONS and "stage" in e.info for e in trace.events)
 
 
@@ -104,13 +100,10 @@ def bubble(trace: Trace, over: str = "total") -> float:
 
 
 def idle_share(over: str, work: list[float], spans: list[float], room: float) -> float:
-    """Return the bubble by the definition `over`; see `bubble`.
+    """Return the bubble by the definition `over` of `bubble`; ValueError if it is unknown.
 
     work: seconds in which each rank computes. spans: from each rank's first action to its last.
     room: ranks x duration of the step.
-
-    Raises:
-        ValueError: for an unknown definition.
     """
     if over not in CONVENTIONS:
         raise ValueError(f"bubble(over={over!r}): choose 'total', 'ideal' or 'span'")
@@ -126,10 +119,8 @@ def idle_share(over: str, work: list[float], spans: list[float], room: float) ->
 
 
 def waiting(trace: Trace) -> dict[int, float]:
-    """Return the seconds in which each rank waited, by its "wait" events; see `with_waits`.
-
-    A rank that has finished waits for nothing.
-    """
+    """Return the seconds in which each rank waited, by its "wait" events; see `with_waits`. A rank
+    that has finished waits for nothing."""
     return {
         rank: length(union(e for e in row if e.kind == "wait" and not has_finished(e)))
         for rank, row in trace.by_rank().items()
@@ -139,11 +130,10 @@ def waiting(trace: Trace) -> dict[int, float]:
 def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:
     """Return what each rank did while it didn't compute: seconds under five names.
 
-    "finished" (nothing is left to do while others still work), "wait" (for another rank, a message
-    or memory), "communication" (in a collective whose members have all arrived), "input", and
-    "nothing" (no event at all). A send or a recv counts as "wait": a rank that computes nothing
-    while its message is in transit waits for it. Where several go on at once, the first of these
-    names gets the time. The five add up to `idle`.
+    "finished" (nothing is left to do while others still work), "wait" (for another rank, a message,
+    also one in transit, or memory), "communication" (in a collective whose members have all
+    arrived), "input", and "nothing" (no event at all). Where several go on at once, the first of
+    these names gets the time. The five add up to `idle`.
     """
     start, end = trace.start, trace.end
     causes: dict[int, dict[str, float]] = {}
@@ -171,10 +161,8 @@ def _cause(event: Event) -> str:
 
 
 def time_by_kind(trace: Trace) -> dict[str, float]:
-    """Return the seconds of each kind of event over all ranks, largest first.
-
-    Events that overlap each count in full.
-    """
+    """Return the seconds of each kind of event over all ranks, largest first; what overlaps counts
+    in full."""
     seconds: dict[str, float] = defaultdict(float)
     for e in trace.events:
         seconds[e.kind] += e.duration
@@ -192,11 +180,8 @@ def peak(trace: Trace, name: str = "memory") -> dict[int, float]:
 
 @dataclass(frozen=True)
 class Shares:
-    """Of the time that a rank's steps took (`seconds`), 0 to 1; the four add up to 1.
-
-    Where no time passed, they are 0. At each moment the first of these that goes on has
-    the time: so communication and input are what no computing hides.
-    """
+    """Of the time that a rank's steps took (`seconds`), 0 to 1; the four add up to 1, or are 0. At
+    each moment the first that goes on has the time: communication is what no computing hides."""
 
     seconds: float
     computing: float
@@ -252,23 +237,19 @@ def in_lanes(trace: Trace) -> Trace:
     """Return the trace to look at: its steps, and of these the three lanes that tell the story.
 
     Operators, kernels and Python functions are left out, and so is what lies inside an event of
-    its own kind ("Optimizer.step" in a marked update). Where a mark does not count as computing
-    (see `shares`), it has a hole, if that is long enough to be seen.
+    its own kind ("Optimizer.step" in a marked update).
     """
     steps = _steps(trace.events)
     if steps:
         trace = trace.between(min(e.start for e in steps), max(e.end for e in steps))
     kept: list[Event] = []
     for events in trace.by_rank().values():
-        holes = _holes(events, SEEN * trace.duration)
         ends: dict[tuple[str, str], float] = {}  # of each kind: where the last one kept ends
         for event in events:
             key = event.lane, event.kind
             if event.lane in LANES and event.end > ends.get(key, float("-inf")):
                 ends[key] = event.end
-                free = [(event.start, event.end)]
-                pieces = without(free, holes) if is_work(event) else free
-                kept += [replace(event, start=start, end=end) for start, end in pieces]
+                kept.append(event)
     return Trace(sorted(kept, key=lambda e: e.start), dict(trace.meta), list(trace.counters))
 
 
@@ -289,9 +270,20 @@ def cut_by(trace: Trace) -> Trace:
     return Trace(sorted(kept, key=lambda e: e.start), dict(trace.meta), list(trace.counters))
 
 
-def _holes(events: list[Event], shortest: float) -> list[Interval]:
-    """Where a rank communicates and does nothing else, at least for `shortest` seconds."""
-    communication = union(e for e in events if e.lane == "communication")
-    reading = union(e for e in events if e.lane == "input")
-    found = without(communication, _computing(events, communication, reading))
-    return [(start, end) for start, end in found if end - start >= shortest]
+# --- steps ---------------------------------------------------------------------------------------
+
+
+def updates(trace: Trace) -> list[float]:
+    """Return when rank 0 has ended each of its updates."""
+    return sorted(e.end for e in trace.events_of(0) if e.kind == "update")
+
+
+def last_steps(trace: Trace, count: int = 1) -> Trace:
+    """Return the last `count` steps of a training, from one update of rank 0 to the next."""
+    ends = updates(trace)
+    return trace.between(ends[-count - 1], ends[-1])
+
+
+def step_seconds(trace: Trace) -> list[float]:
+    """Return how long each step took but the first."""
+    return [end - start for start, end in pairwise(updates(trace))]

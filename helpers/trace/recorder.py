@@ -1,6 +1,7 @@
 """Record what one rank does while it does it."""
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 from helpers.trace.events import Counter, Event, Trace
@@ -14,13 +15,11 @@ class Recorder:
             loss = model(x)
         recorder.save("traces/rank0.json")
 
-    rank: whose events these are.
     enabled: False makes every span do nothing, at almost no cost.
 
-    The clock is `time.perf_counter`: on one machine all processes share it, so that the traces of
-    all ranks fit together as they are. A GPU works on after the call that started it has returned:
-    `torch.cuda.synchronize()` before a span and at its end makes its time the work's and not the
-    call's. It costs the overlap: use it to look, not to race.
+    The clock is `time.perf_counter`, which all processes of a machine share. A GPU works on after
+    the call that started it has returned: `torch.cuda.synchronize()` before a span and at its end
+    makes its time the work's, and costs the overlap: use it to look, not to race.
     """
 
     def __init__(self, rank: int, enabled: bool = True):
@@ -29,25 +28,18 @@ class Recorder:
         self._events: list[tuple] = []  # the fields of Events, which are made later
         self._counters: list[Counter] = []
 
-    def span(self, kind: str, name: str = "", **info) -> "_Span":
-        """Time the body of a `with` statement.
-
-        It is kept when the body raises too, with the error's name in `info["error"]`. Spans may
-        be nested. `as` binds the `info` dictionary, to which you can add what is known only
-        later: ``with recorder.span("input") as info: info["tokens"] = ids.numel()``.
-        """
-        return _Span(self, kind, name, info) if self.enabled else _Nothing(info)
+    def span(self, kind: str, name: str = "", **info):
+        """Time the body of a `with` statement, also when it raises (`info["error"]`). `as` binds
+        the `info` dictionary, to which you can add what is known only later."""
+        return _Span(self, kind, name, info) if self.enabled else nullcontext(info)
 
     def add(self, kind: str, start: float, end: float, name: str = "", **info) -> None:
-        """Record what did not happen inside a `with`: a message that was posted and awaited later.
-
-        start, end: seconds, as returned by `now`.
-        """
+        """Record what did not happen inside a `with`: a message that was awaited later."""
         if self.enabled:
             self._events.append((self.rank, kind, start, end, "", name, info))
 
     def count(self, name: str, value: float) -> None:
-        """Record the value that a quantity has from now on: ``recorder.count("memory", bytes)``."""
+        """Record the value that a quantity has from now on: `count("memory", bytes)`."""
         if self.enabled:
             self._counters.append(Counter(self.rank, name, self.now(), value))
 
@@ -87,18 +79,3 @@ class _Span:
         recorder._events.append(
             (recorder.rank, self._kind, self._start, end, "", self._name, self._info)
         )
-
-
-class _Nothing:
-    """A span that is not recorded."""
-
-    __slots__ = ("_info",)
-
-    def __init__(self, info):
-        self._info = info
-
-    def __enter__(self) -> dict:
-        return self._info
-
-    def __exit__(self, *_) -> None:
-        pass

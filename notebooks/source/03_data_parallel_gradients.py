@@ -23,6 +23,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.cost import gpt
+from helpers.cost.rates import H100
 from helpers.cost.rooflines import data_parallel_tokens
 from helpers.draw import curves, ring
 from helpers.grade import check
@@ -674,8 +675,9 @@ _ = claim("1,024 ranks each add a 1, in bfloat16", total.item(), 256, within=1e-
 
 # %%
 any_model = gpt(4096, 32, 32)
-for name, link_rate in {"NVLink, in the node": 450e9, "a network card": 50e9}.items():
-    peak, reached = (data_parallel_tokens(any_model, rate, link_rate) for rate in (989e12, 400e12))
+for name, link_rate in {"NVLink, in the node": H100.inside, "a network card": H100.between}.items():
+    rates = H100.peak, H100.reached
+    peak, reached = (data_parallel_tokens(any_model, rate, link_rate) for rate in rates)
     print(f"{name:20} {peak:7,.0f} tokens at the peak, {reached:6,.0f} at the rate reached")
 
 # %% jupyter={"source_hidden": true}
@@ -697,7 +699,7 @@ predict(
 # is given.
 
 # %%
-F, B = 989e12 / 50_000, 50e9 / 50_000
+F, B = H100.peak / 50_000, H100.between / 50_000
 P, LAYERS, RANKS = quick(180_000, 18_000), 4, 4
 
 

@@ -35,6 +35,7 @@ from helpers.cost import (
     read_config,
     states,
 )
+from helpers.cost.rates import H100
 from helpers.cost.rooflines import (
     data_parallel_tokens,
     expert_width,
@@ -126,7 +127,7 @@ _ = claim("FLOPs of backward", counter.get_total_flops(), 2 * ours.forward, with
 # about 400 TFLOP/s each, so how long did 16,384 of them compute?
 
 # %%
-hours = 6 * 405e9 * 15.6e12 / 400e12 / 3600
+hours = 6 * 405e9 * 15.6e12 / H100.reached / 3600
 print(f"{hours / 1e6:.1f} million GPU hours, {hours / 24 / 16_384:.0f} days on 16,384 GPUs")
 
 # %% [markdown]
@@ -417,7 +418,7 @@ predict(
 )
 
 # %%
-F, B = 989e12, 50e9  # of an H100, and of its network card
+F, B = H100.peak, H100.between  # FLOP/s, and bytes/s of its network card
 for micro_batches in (1, 4):
     tokens = 29_670 / micro_batches
     print(f"{micro_batches} x {tokens:,.0f} tokens: {F / B / tokens:.2f} s of gathering "
@@ -461,7 +462,7 @@ reveal("what_training_costs-6")
 # %%
 big = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)  # Llama 3 405B
 v3 = read_config("../EP/configs/deepseek_v3.json")
-node, card = 450e9, 50e9
+node, card = H100.inside, H100.between
 shared = partial(data_parallel_tokens, ep=64)  # 64 ranks share the experts
 sent_once = partial(expert_width, copies=4, dispatch=1)  # to 4 nodes, and there in 8 bits
 ALL = (
@@ -478,8 +479,8 @@ ALL = (
 # %%
 print(f"{'':40}{'peak':>8}{'at 400':>9}   used")
 for what, bound, model, rate, used in ALL:
-    peak = 1979e12 if model is v3 else 989e12
-    peak_bound, reached = bound(model, peak, rate), bound(model, 400e12, rate)
+    peak = H100.eight if model is v3 else H100.peak
+    peak_bound, reached = bound(model, peak, rate), bound(model, H100.reached, rate)
     digits = 0 if peak_bound > 100 else 1 if peak_bound > 1 else 2
     print(f"{what:40}{peak_bound:8,.{digits}f}{reached:9,.{digits}f}   {used}")
 
@@ -511,10 +512,10 @@ for what, bound, model, rate, used in ALL:
 #
 # Which column should you believe? A device that computes more slowly than its data sheet gives
 # messages more time, but links are slower than theirs, too. In our cluster model
-# ([docs](../docs/cluster_model.md)) an H100's products reach 0.667 of the peak and its collectives
-# 0.729 of a network card, 0.824 of NVLink. So while it computes, $F/B$ is 9 % lower than at the
-# peak over a card and 19 % inside a node: the least tokens fall by as much, and the maximum number
-# of ranks rises from 34 to 42. The second column flatters.
+# ([docs](../docs/cluster_model.md)) an H100's products reach 0.596 of the peak and its collectives
+# 0.729 of a network card, 0.824 of NVLink. So while it computes, $F/B$ is 18 % lower than at the
+# peak over a card and 28 % inside a node: the least tokens fall by as much, and the maximum number
+# of ranks rises from 34 to 47. The second column flatters.
 # [docs/rooflines.md](../docs/rooflines.md) has more models and links, and the sources.
 #
 # And if averaging is so short beside a step, why isn't data parallelism used alone? The 16 bytes

@@ -32,6 +32,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.cost import parameters, read_config
+from helpers.cost.rates import H100
 from helpers.cost.rooflines import expert_width
 from helpers.draw import curves, grid, lanes
 from helpers.grade import check
@@ -502,7 +503,8 @@ for times in (1, 2, 4):
 
 # %%
 def tell(words, **how):
-    peak, reached = (expert_width(deepseek, rate, 50e9, **how) for rate in (989e12, 400e12))
+    rates, card = (H100.peak, H100.reached), H100.between
+    peak, reached = (expert_width(deepseek, rate, card, **how) for rate in rates)
     print(f"{words}: {reached:,.0f} wide at 400 TFLOP/s, {peak:,.0f} at the peak of 989")
 
 

@@ -26,6 +26,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.cost import ModelConfig, read_config
+from helpers.cost.rates import H100
 from helpers.cost.rooflines import data_parallel_tokens, expert_width, fsdp_tokens
 from helpers.draw import cells, curves
 from helpers.draw.style import RANKS
@@ -769,11 +770,11 @@ predict(
 # %%
 llama = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)  # Llama 3 405B
 deepseek = read_config("../EP/configs/deepseek_v3.json")
-LINK = 50e9  # bytes a second, a network card of 400 Gbit/s
+LINK = H100.between  # bytes a second, a network card of 400 Gbit/s
 # Bytes of a number in a block with a float32 scale: 128 x 128 for weights, 1 x 128 for tokens.
 WEIGHT, TOKEN = 1 + 4 / 128**2, 1 + 4 / 128
 for words, F, w, b in (
-    ("16-bit products, 16-bit messages", 989e12, 2, 2),
+    ("16-bit products, 16-bit messages", H100.peak, 2, 2),
     (" 8-bit products, 16-bit messages", 1979e12, 2, 2),
     (" 8-bit products,  8-bit messages", 1979e12, WEIGHT, TOKEN),
 ):

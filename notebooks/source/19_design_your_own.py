@@ -21,7 +21,7 @@ from dataclasses import replace
 from helpers.cluster import Layout, estimate, memory_bars, preset, time_bars
 from helpers.cost import bill, gpt
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, reveal, show
+from helpers.lesson import answer, claim, predict, reveal, show, vary
 from helpers.simulate import OutOfMemory
 
 # %% [markdown]
@@ -60,7 +60,7 @@ answer("design_your_own-1", mine)
 # \frac{86\,s\,d}{M}\right) \right].$$
 #
 # Data sheets would put peaks here. These are the rates that programs reach, by the model that this
-# lesson is about to judge: $F = 563$ TFLOP/s in a layer's products that are cut into 8 parts, $B =
+# lesson is about to judge: $F = 503$ TFLOP/s in a layer's products that are cut into 8 parts, $B =
 # 371$ GB/s over NVLink, $M = 2{,}750$ GB/s of memory, and $\alpha = 56$ µs for an all-reduce among
 # eight GPUs.
 #
@@ -74,7 +74,7 @@ answer("design_your_own-8", mine)
 # %%
 P, d, s, layers = 175e9, 12288, 2048, 96
 p, n, m = 8, 8, 512 // 8
-F, B, M, alpha = 563e12, 371e9, 2750e9, 56e-6
+F, B, M, alpha = 503e12, 371e9, 2750e9, 56e-6
 products = 8 * P * m * s / (p * n * F)
 messages = m * layers / p * 4 * (alpha + 2 * (n - 1) / n * 2 * s * d / B)
 between = m * layers / p * 86 * s * d / M
@@ -143,12 +143,12 @@ print(f"one factor for this paper's software: {factor:.3f}")
 # These eight are among our best. Over 120 steps on one node the mean error is 7.7 % and the largest
 # 30 %, because the model is weak on short steps of small models.
 #
-# For newer GPUs it's less certain. The shares of peak, memory and network bandwidth that an H100
-# reaches are the A100's, except for three constants, which were set on six published runs on H100s.
-# No run is judged by a constant that it helped to set. Of 35 runs on H100s and H800s, among them
-# FSDP, mixtures of experts and FP8, the model predicts 20 to within 15 %; the worst took more than
-# twice as long as predicted. For the B200 it takes the data sheet and the H100's shares: no run on
-# B200s was compared. `docs/cluster_model.md` has every row.
+# For newer GPUs it's less certain. The shares of memory and network bandwidth that an H100 reaches
+# are the A100's. Three constants were set on four published runs on H100s, and these judge nothing.
+# Of 34 other runs on H100s and H800s, among them FSDP, mixtures of experts and FP8, the model
+# predicts 19 to within 15 %; the worst took more than twice as long as predicted. For the B200 it
+# takes the data sheet and the H100's shares: no run on B200s was compared. `python -m
+# helpers.cluster.validate` prints every row, and `docs/cluster_model.md` says what they mean.
 #
 # ## Meet the limits
 #
@@ -232,17 +232,31 @@ for change in ({"pp": 2, "dp": 32}, {"recompute": "none", "micro_batch": 4, "fla
 #
 # ## Try it
 #
-# With a running kernel this cell shows sliders. They start from the layout above, but without
-# overlap, so the step takes a little longer. Fit GPT-3 on as few H100s as you can, and then make it
-# fast. What stops you each time?
+# With a running kernel this cell shows sliders, which start from the layout above. Fit GPT-3 on as
+# few H100s as you can, and then make it fast. What stops you each time?
 
 # %%
-from helpers.cluster import design
+def designed(dp, pp, tp, chunks, micro_batches, recompute, zero):
+    """What this layout's step is for, in bars, or the sentence that says why there is none."""
+    sizes = dict(dp=dp, pp=pp, tp=tp, chunks=chunks, recompute=recompute, zero=zero)
+    try:
+        done = estimate(gpt3, Layout(batch=dp * micro_batches, **sizes, **today), h100)
+        return time_bars({"time": done}, str(done))
+    except ValueError as error:
+        return str(error)
 
-start = {"dp": 8, "pp": 8, "tp": 8, "micro_batches": 64, "recompute": "full", "flash": True}
 
 # %% jupyter={"source_hidden": true}
-show(design(model="GPT-3, 175B", machine="H100", **start))
+vary(
+    designed,
+    dp=(8, 1, 2, 4, 16, 32),
+    pp=(8, 1, 2, 4, 16, 32),
+    tp=(8, 1, 2, 4),
+    chunks=(1, 2, 3, 4),
+    micro_batches=(64, 1, 2, 4, 8, 16, 32, 128),
+    recompute=("full", "selective", "none"),
+    zero=(0, 1, 2, 3),
+)
 
 # %% [markdown]
 # ## Let the machine search
@@ -269,8 +283,8 @@ mine = None
 answer("design_your_own-9", mine)
 
 # %% [markdown]
-# The lab's own search tries interleaved chunks as well. (With `wide=True` it also tries FSDP, HSDP
-# and cut sequences, which makes many more layouts.)
+# The lab's own search tries interleaved chunks as well. (With `zero=3` it tries FSDP, and with
+# `cp=2` sequences that are cut in two.)
 
 # %% tags=["time"]
 from helpers.cluster import search

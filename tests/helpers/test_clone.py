@@ -62,7 +62,6 @@ def run(folder, *command):
         "helpers.grade.progress",
         "helpers.grade.student",
         "helpers.cluster.validate",
-        "helpers.cost.rooflines",
     ],
 )
 def test_a_program_that_needs_lessons_or_tasks_says_where_they_are(arguments, installed, tmp_path):

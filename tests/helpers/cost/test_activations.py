@@ -7,8 +7,8 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
-from helpers.cluster.settings import MODELS
 from helpers.cost import (
+    MODELS,
     forward_peak,
     gpt,
     kept_by_layer,
@@ -105,3 +105,21 @@ def test_every_second_product_and_the_attention_are_kept():
     assert layer_activations(gpt(1024, 2, 16), 1, 512, recompute="op") == 2 * 512 * 9 * 1024
     whole = layer_activations(llama, 2, 8192, recompute="none", fused=True)
     assert whole == 2 * 8192 * (8 * 4096 + 4 * 4096 + 4 * 1024 + 6 * 14336)
+
+
+def test_latent_attention_keeps_what_it_compresses():
+    """DeepSeek-V2's paper, a token of one head: its queries and keys, values, and their origins."""
+    sizes = {"model_type": "deepseek_v3", "hidden_size": 64, "num_attention_heads": 4}
+    sizes |= {"num_hidden_layers": 3, "intermediate_size": 96, "vocab_size": 50}
+    sizes |= {"n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
+    sizes |= {"n_shared_experts": 1, "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 8}
+    model = read_config(sizes | {"qk_rope_head_dim": 4, "v_head_dim": 8})
+    rows = {row.name: row for row in kept_by_layer(model, 1, 10)}
+    one = 2 * 10
+    assert rows["compressed queries, keys and values"].size == one * (24 + 16 + 4)
+    assert rows["the same behind their norms"].size == one * (24 + 16)
+    assert rows["Q and K"].size == one * 2 * 4 * 12 and rows["V"].size == one * 4 * 8
+    assert rows["input of the output projection"].size == one * 4 * 8
+    assert rows["gate and up"].size == 2 * one * 3 * 24  # two experts and the shared one
+    with pytest.raises(ValueError, match="the peak of the forward pass of a model with latent"):
+        forward_peak(model)

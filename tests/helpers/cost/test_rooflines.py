@@ -1,22 +1,23 @@
-"""At a bound, counted bytes take as long as counted FLOPs: by the formulas and on real ranks."""
+"""At a bound, counted bytes take as long as counted FLOPs."""
 
 import math
-import sys
 
 import pytest
 
-from bench.rooflines import page
+from helpers.clone import ROOT
 from helpers.cost import (
+    MODELS,
     ModelConfig,
-    MoE,
     all_gather_bytes,
     context_parallel_bytes,
     data_parallel_bytes,
     flops,
     gpt,
     pipeline_bytes,
+    read_config,
     tensor_parallel_bytes,
 )
+from helpers.cost.rates import H100
 from helpers.cost.rooflines import (
     data_parallel_tokens,
     expert_width,
@@ -26,14 +27,13 @@ from helpers.cost.rooflines import (
     ring_attention_tokens,
     tensor_parallel_ranks,
 )
-from helpers.grade.task import ROOT
-from helpers.ranks import launch
-
-pytestmark = pytest.mark.ranks
 
 RATES = {"rate": 989e12, "link": 50e9}
-MODELS = page.MODELS
-DENSE = [model for model in MODELS.values() if model.moe is None]
+MIXED = {
+    "Mixtral 8x7B": read_config(ROOT / "EP/configs/mixtral_8x7b.json"),
+    "DeepSeek-V3": read_config(ROOT / "EP/configs/deepseek_v3.json"),
+}
+DENSE = [MODELS[f"Llama 3 {size}"] for size in ("8B", "70B", "405B")]
 
 
 def equal(computed, sent):
@@ -97,7 +97,7 @@ def test_a_ring_by_the_formulas(model, causal):
 
 def test_experts_by_the_formulas():
     for name in ("Mixtral 8x7B", "DeepSeek-V3"):
-        model = MODELS[name]
+        model = MIXED[name]
         width = expert_width(model, **RATES, ep=8)
         used = 3 * model.hidden * width * model.moe.chosen
         token = 2 * model.moe.chosen * model.hidden  # bytes that go to its experts
@@ -108,7 +108,7 @@ def test_experts_by_the_formulas():
 
 def test_replicas_with_experts_hold_more_than_a_token_passes():
     """All experts of a layer with gradients to average, on one rank and on eight."""
-    model = MODELS["Mixtral 8x7B"]
+    model = MIXED["Mixtral 8x7B"]
     expert = 3 * model.hidden * model.moe.intermediate
     for ep in (1, 8):
         held = layer_weights(model) + (8 / ep - 2) * expert
@@ -134,126 +134,20 @@ def test_wrong_rates_and_ranks():
         data_parallel_tokens(DENSE[0], **RATES, ranks=0)
 
 
-def test_the_page_is_current():
-    assert page.PAGE.read_text(encoding="utf-8") == page.page(), "python -m helpers.cost.rooflines"
-
-
-# --- on ranks: real messages, and the FLOPs of every product --------------------------------------
-D, WIDE, TOKENS = 32, 48, 24
-
-
-def count(ranks=4):
-    """Return {way: (FLOPs, bytes that this rank sends)} of small layers with 4-byte numbers."""
-    import torch
-    import torch.distributed as dist
-    from torch.utils.checkpoint import checkpoint
-    from torch.utils.flop_counter import FlopCounterMode
-
-    sys.path[:0] = [str(ROOT / "CP/ring"), str(ROOT / "EP/experts")]
-    from dispatch import Dispatch
-    from ring_attention import Ring, ring_attention
-    from zigzag import zigzag
-
-    from helpers.parallel.operators import all_gather, reduce_scatter
-    from helpers.trace import Recorder
-    from simplellm.blocks import SwiGLU
-    from simplellm.config import Config
-
-    sent, me, found = [], dist.get_rank(), {}
-    sizes = {  # of what is passed to each, the bytes that a ring sends
-        "all_reduce": lambda x: 2 * x.nbytes * (ranks - 1) / ranks,
-        "all_gather": lambda parts, x: x.nbytes * (ranks - 1),
-        "reduce_scatter": lambda out, parts: out.nbytes * (ranks - 1),
-        "batch_isend_irecv": lambda ops: sum(op.tensor.nbytes for op in ops[: len(ops) // 2]),
-        "all_to_all_single": lambda out, x, *_: (
-            x.nbytes * (ranks - 1) / ranks * x.is_floating_point()
-        ),
-    }
-
-    def counting_bytes(send, size):
-        def counted(*given, **named):
-            sent.append(size(*given))
-            return send(*given, **named)
-
-        return counted
-
-    for name, size in sizes.items():
-        setattr(dist, name, counting_bytes(getattr(dist, name), size))
-
-    def counting(name, run, *parts):
-        sent.clear()
-        with FlopCounterMode(display=False) as ahead:
-            out = run(*parts)
-        found[name, "forward"] = ahead.get_total_flops(), sum(sent)
-        with FlopCounterMode(display=False) as back:
-            out.sum().backward()
-            if name == "data":
-                dist.all_reduce(parts[1].grad)
-        found[name, "backward"] = back.get_total_flops(), sum(sent) - found[name, "forward"][1]
-
-    def leaf(*shape):
-        return torch.randn(shape, requires_grad=True)
-
-    x, w = leaf(TOKENS, D), leaf(D, WIDE)
-    counting("data", lambda x, w: x @ w, x, w)
-
-    def sharded(x, shard):  # the checkpoint gathers again, and stops before the product
-        return x @ all_gather(shard, dim=0)
-
-    shard = leaf(D // ranks, WIDE)
-    counting("fsdp", lambda x, w: checkpoint(sharded, x, w, use_reentrant=False), x, shard)
-
-    def layer(x, q, k, v, o, gate, up, down):
-        whole = all_gather(x, dim=0)
-        both = (whole @ k + whole @ v).repeat(1, 2)  # half as many key heads; no scores
-        x = x + reduce_scatter((whole @ q * both) @ o, dim=0)
-        whole = all_gather(x, dim=0)
-        return reduce_scatter(((whole @ gate) * (whole @ up)) @ down, dim=0)
-
-    a, f = D // ranks, WIDE // ranks
-    shapes = [(D, a), (D, a // 2), (D, a // 2), (a, D), (D, f), (D, f), (f, D)]
-    counting("tensor", layer, leaf(TOKENS // ranks, D), *(leaf(*shape) for shape in shapes))
-
-    ring = Ring(recorder=Recorder(me, enabled=False))
-    all_seen = [torch.zeros(TOKENS, dtype=torch.long)] * ranks
-    causal = [zigzag(TOKENS * ranks, ranks, rank) for rank in range(ranks)]
-    for name, positions in (("ring", all_seen), ("causal ring", causal)):
-        parts = (leaf(2, heads, TOKENS, 8) for heads in (4, 2, 2))
-        counting(name, ring_attention(ring, positions), *parts)
-
-    sizes = Config(vocab_size=9, dmodel=D, num_heads=4, n_layers=1, hidden_dim=WIDE)
-    counts = torch.full((2 * ranks,), TOKENS // 4)
-    experts = torch.nn.ModuleDict({str(2 * me + i): SwiGLU(sizes) for i in (0, 1)})
-    counting("experts", lambda x: Dispatch().run(experts, x, counts), leaf(len(counts) * 6, D))
-    return found
-
-
-@pytest.mark.slow
-def test_bounds_on_four_ranks():
-    """Where F/B is a run's own FLOPs over its own bytes, the bound is the size of that run."""
-    found = launch(count, 4, quiet=True)[0]
-    model = ModelConfig("llama", D, 1, 4, 2, 8, WIDE, 9)
-    moe = ModelConfig("llama", D, 1, 4, 2, 8, WIDE, 9, moe=MoE(8, 2, WIDE))
-
-    def rates(name, *passes):
-        """Rates at which these passes send for as long as they compute; 2 bytes, not 4."""
-        computed, sent = zip(*(found[name, one] for one in passes), strict=True)
-        return {"rate": sum(computed), "link": sum(sent) / 2}
-
-    both = ("forward", "backward")
-    assert found["data", "forward"][1] == 0
-    assert data_parallel_tokens(model, **rates("data", "backward"), ranks=4) == pytest.approx(
-        TOKENS
-    )
-    for one in both:
-        assert fsdp_tokens(model, **rates("fsdp", one), ranks=4) == pytest.approx(TOKENS), one
-    assert tensor_parallel_ranks(model, **rates("tensor", *both)) == pytest.approx(4)
-    options = {"causal": False, "ranks": 4}
-    for one, backward in (("forward", False), ("backward", True)):
-        tokens = ring_attention_tokens(model, **rates("ring", one), backward=backward, **options)
-        assert tokens == pytest.approx(TOKENS), one
-        # Zigzag computes half of every block but its own, which the mask cuts within.
-        computed, all_of_it = found["causal ring", one][0], found["ring", one][0]
-        assert computed / all_of_it == pytest.approx((1 + 3 / 2) / 4), one
-        assert found["causal ring", one][1] == found["ring", one][1]
-    assert expert_width(moe, **rates("experts", *both), ep=4) == pytest.approx(WIDE)
+def test_the_page_has_the_bounds_of_the_code():
+    """Of docs/rooflines.md, the row of Llama 3 405B in each table, at peak and reached."""
+    page = (ROOT / "docs/rooflines.md").read_text(encoding="utf-8")
+    for bound, digits in (
+        (data_parallel_tokens, 0),
+        (fsdp_tokens, 0),
+        (tensor_parallel_ranks, 1),
+        (ring_attention_tokens, 0),
+        (pipeline_layers, 2),
+    ):
+        cells = []
+        for link in (H100.inside, H100.between):
+            both = (bound(DENSE[-1], rate, link) for rate in (H100.peak, H100.reached))
+            cells.append(" / ".join(f"{value:,.{digits}f}" for value in both))
+        assert f"| Llama 3 405B | {cells[0]} | {cells[1]} |" in page, bound.__name__
+    width = expert_width(MIXED["DeepSeek-V3"], H100.peak, H100.between, copies=4, dispatch=1)
+    assert f" {width:,.0f} / " in page

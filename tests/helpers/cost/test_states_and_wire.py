@@ -36,7 +36,7 @@ def test_zeros_table(zero):
 
 def test_zeros_formulas_and_what_is_cut_first():
     p, n = 1e9, 64
-    assert states(p).total == 16 * p
+    assert states(p).total == 16 * p and states(p).convention.endswith("bytes a parameter")
     assert states(p, zero=1, ranks=n).total == 4 * p + 12 * p / n
     assert states(p, zero=2, ranks=n).total == 2 * p + 14 * p / n
     assert states(p, zero=3, ranks=n).total == 16 * p / n

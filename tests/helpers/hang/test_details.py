@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.draw.waits import who_waits
+from helpers.draw import who_waits
 from helpers.hang import threads
 from helpers.hang.cases import whom
 from helpers.hang.monitor import METHODS, NoSuchRank, the_monitor

@@ -10,7 +10,7 @@ import copy
 import pytest
 import torch
 
-from helpers.oracle import judge
+from helpers.oracle import judge, mistakes
 
 from .simulated import (
     UNEQUAL,
@@ -479,3 +479,31 @@ def test_what_is_no_mistake():
     assert verdict.ok and "RIGHT: 17 tensors on 3 ranks" in str(verdict), "zeros for what is frozen"
     tied = Lab(1, tied=True)
     assert tied.judge(**untie(tied, add=True)).ok, "two copies that are added"
+
+
+def halved(models):
+    """Divide once more by two."""
+    mean_over_ranks(models)
+    for p in (p for model in models for p in model.parameters() if p.grad is not None):
+        p.grad /= 2
+
+
+def test_every_cause_of_a_factor_is_said_once():
+    mistake = Lab(2, (6,) * 4).judge(average=halved).mistake
+    assert "2 times too small: it was divided twice for the 2 ranks: divide by world" in mistake
+    assert "; or for the 2 micro-batches: divide the loss of each" in mistake
+    alone = Lab(1, (6,) * 2).judge(average=halved).mistake
+    assert "twice for the 2 micro-batches: divide" in alone and "rank" not in alone
+    assert "with 3 ranks and 1 micro-batch each:" in Lab(3, (6,) * 3).judge(average=halved).mistake
+
+
+def test_ranks_and_micro_batches_may_both_be_means_of_means():
+    mistake = Lab(2, (3, 3, 9, 9)).judge(weight=lambda tokens: 1 / 2).mistake
+    assert "the ranks count alike, though they have 6, 18 tokens, or the micro-" in mistake
+    assert "have 3, 3, 9, 9 tokens; weight each" in mistake
+
+
+def test_each_mistake_has_its_sentence():
+    tables = mistakes.FIRST, mistakes.FROZEN, mistakes.CAUSES, mistakes.STEPPED, mistakes.SEEN
+    assert [name for table in tables for name in table] == list(mistakes.sentences())
+    assert all(": " in sentence or "; " in sentence for sentence in mistakes.sentences().values())

@@ -66,6 +66,12 @@ def test_messages_wait_for_either_side():
     assert pieces(late_send, 0) == [("send", 3, 4)]
     late_recv = with_waits(Trace([send(0, 1, 0, 4), recv(1, 0, 3, 4)]))
     assert pieces(late_recv, 0) == [("wait", 0, 3), ("send", 3, 4)]
+    gone = with_waits(
+        Trace([send(0, 1, 0, 1), recv(1, 0, 1, 1)])
+    )  # it had left when it was awaited
+    assert pieces(gone, 0) == [("send", 0, 1)]
+    free = with_waits(Trace([send(0, 1, 2, 2), recv(1, 0, 0, 2)]))  # a message that takes no time
+    assert pieces(free, 1)[0] == ("wait", 0, 2)
 
 
 def test_splitting_changes_no_sum_and_can_be_repeated():

@@ -1,0 +1,143 @@
+"""The promises on published runs, each with constants that were set elsewhere."""
+
+import runpy
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+
+from bench.cluster_model import validate
+from bench.cluster_model.fit import EXPECTED, constants, fit, held_out, with_constants
+from helpers.clone import ROOT
+from helpers.cluster import memory
+from helpers.cluster.layer import layer_seconds
+from helpers.cluster.machine import A100, A100_HALF, H100
+from helpers.cluster.validate import judged_recomputation
+from helpers.cost import flops
+
+pytestmark = pytest.mark.slow
+
+PAGE = (ROOT / "docs/cluster_model.md").read_text(encoding="utf-8")
+LESSON = (ROOT / "notebooks/source/19_design_your_own.py").read_text(encoding="utf-8")
+PROMISED = {  # rows, and in percent: their mean error, and the largest
+    validate.NEWER: (8, 3.6, 8.8),
+    validate.OLDER: (10, 4, 8),
+    "Llama 3 405B": (2, 6, 6),
+    "torchtitan": (10, 19, 30),
+    "experts": (13, 16, 55),
+    "8 bits": (6, 16, 25),
+    "long sequences": (3, 6, 12),
+}
+
+
+@pytest.mark.parametrize("source", PROMISED)
+def test_errors_are_as_small_as_promised(source):
+    rows = validate.tables()[source]
+    errors = [100 * abs(j.error) for j in rows]
+    found = len(errors), fmean(errors), max(errors)
+    assert found[0] == PROMISED[source][0]
+    assert all(a <= b for a, b in zip(found, PROMISED[source], strict=True)), found
+    assert validate.summary({source: rows}).splitlines()[-1] in PAGE
+    for j in rows:
+        assert (abs(j.error) > 0.15) == bool(j.row.missed), (j.row.name, j.row.figure, j.error)
+
+
+def test_the_largest_runs_one_by_one():
+    llama = [row.error(row.machine) for row in validate.rows_of("Llama 3 405B")]
+    assert max(map(abs, llama)) < 0.06
+    deepseek = [j.error for j in validate.tables()["experts"] if j.row.name == "DeepSeek-V3"]
+    assert len(deepseek) == 2 and max(map(abs, deepseek)) < 0.25
+    judged, factor = judged_recomputation()
+    assert 1 < factor < 1.1 and max(abs(j.error) for j in judged) < 0.05
+    assert judged[2].predicted == pytest.approx(18.13 * (1 + judged[2].error))
+
+
+def test_the_constants_of_the_h100_are_what_their_rows_give():
+    sets = {row.sets: row for row in validate.published() if row.sets}
+    for name in ("matmul", "fused"):
+        assert abs(sets[name].error(H100)) < 0.005, name
+    (apart,) = (row for row in validate.published() if row.figure == "19.7")
+    shorter = sets["hidden"].predicted(H100) / apart.predicted(H100)
+    assert shorter == pytest.approx(17.6 / 19.7, rel=0.002)
+    for machine, pull in ((replace(H100, matmul=0.65), -1), (replace(H100, matmul=0.55), 1)):
+        assert pull * sets["matmul"].error(machine) > 0.03
+
+
+def test_a_rate_counts_the_operations_that_its_source_counts():
+    """The source prints both: 245 TFLOP/s and 19.7 s."""
+    (row,) = (row for row in validate.published() if row.figure == "19.7")
+    work = flops(row.model, 2048, 4096, "causal").model
+    assert work / 256 / 19.7 / 1e12 == pytest.approx(245, rel=0.01) and row.seconds == 19.7
+    first = validate.rows_of("torchtitan")[0]
+    assert 16384 / first.seconds == pytest.approx(5762)  # two sequences of 8,192 a GPU
+    one = validate.rows_of(validate.OLDER)[0]
+    assert flops(one.model, 512).hardware("full") / one.seconds / 32 == pytest.approx(137e12)
+
+
+def test_single_layers_within_a_tenth():
+    for row in validate.rows_of(validate.LAYERS):
+        forward, backward = (float(ms) / 1e3 for ms in row.figure.split("+"))
+        go, back = layer_seconds(row.model, row.layout, A100)
+        assert go.total == pytest.approx(forward, rel=0.1), row.name
+        assert back.total == pytest.approx(backward, rel=0.1), row.name
+
+
+def test_every_measured_run_on_a100s_fits_into_its_memory():
+    for row in [*validate.vtrain(), *validate.rows_of(validate.OLDER)]:
+        assert memory(row.model, row.layout).total < 80e9, row.layout
+
+
+@pytest.mark.long
+def test_the_code_has_the_constants_that_the_140_rows_give():
+    rows = validate.vtrain()
+    found, coded = constants(fit(A100_HALF, rows)), constants(A100)
+    for name in EXPECTED:
+        assert coded[name] == pytest.approx(found[name], rel=0.01), name
+    errors = [abs(row.error(A100_HALF)) for row in rows]
+    assert len(rows) == 140 and fmean(errors) < 0.07
+
+
+@pytest.mark.long
+def test_a_row_is_not_judged_by_itself():
+    """A row that is wrong must not pull its own judgment: ten times as long, -90 %."""
+    rows = validate.vtrain()[:60:2]
+    wrong = [*rows[:-1], replace(rows[-1], seconds=10 * rows[-1].seconds)]
+    assert held_out(A100_HALF, wrong, folds=2)[-1] < -0.85
+    values = [value * (1.1 if i % 2 else 0.95) for i, (value, _) in enumerate(EXPECTED.values())]
+    made = with_constants(A100_HALF, values)
+    known = [replace(row, seconds=row.predicted(made)) for row in validate.vtrain()]
+    found = fit(A100_HALF, known)
+    assert max(abs(row.error(found)) for row in known) < 0.02
+
+
+@pytest.mark.long
+def test_the_page_has_the_held_out_rows_of_the_140():
+    for line in validate.summary(validate.tables(folds=True)).splitlines():
+        assert line in PAGE
+
+
+def test_lesson_19_counts_the_runs_on_newer_machines():
+    found = [j.error for name in list(PROMISED)[2:] for j in validate.tables()[name]]
+    within = sum(abs(error) <= 0.15 for error in found)
+    text = LESSON.replace("\n# ", " ")
+    assert f"Of {len(found)} other runs on H100s and H800s" in text
+    assert f"predicts {within} to within 15 %; the worst took more than twice" in text
+    assert sum(error < -0.5 for error in found) == 1
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of running what is imported
+def test_rows_of_your_own(tmp_path, capsys, monkeypatch):
+    row = "64,512,4,3072,32,30,2048,2,32,1,4078.2"
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        f"# a comment\ngpus,global_batch,...\n{row}\n8 2 1 2048 16 12 1024 2 1 4 63.1\n"
+    )
+    monkeypatch.setattr("sys.argv", ["validate", str(path)])
+    runpy.run_module("helpers.cluster.validate", run_name="__main__")
+    said = capsys.readouterr().out
+    assert "64 GPUs" in said and "2 rows, mean" in said
+    with pytest.raises(ValueError, match="'12 x' is not a row: write batch"):
+        validate.read_rows(["12 x"])
+    path.write_text("nothing\n")
+    with pytest.raises(ValueError, match="holds no row"):
+        validate.main([str(path)])

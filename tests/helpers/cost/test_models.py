@@ -1,0 +1,199 @@
+"""Any config.json: parameters and FLOPs against the models that transformers builds from it."""
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from helpers.clone import ROOT
+from helpers.cost import MODELS, ModelConfig, MoE, flops, gpt, parameters, read_config
+from helpers.cost.huggingface import build_on_meta
+from simplellm.llama import CausalLLama, LLama
+from simplellm.moe import Experts, give_experts
+
+SMALL = dict(hidden_size=64, intermediate_size=96, num_attention_heads=4, num_key_value_heads=2)
+SMALL |= dict(num_hidden_layers=3, vocab_size=50, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+ROUTED = dict(num_experts_per_tok=2, moe_intermediate_size=24)
+LATENT = dict(q_lora_rank=24, kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=8)
+KINDS = {  # what each has beside SMALL
+    "llama": dict(attention_bias=True, mlp_bias=True, head_dim=24, tie_word_embeddings=True),
+    "qwen2": {},
+    "qwen3": dict(head_dim=32),
+    "qwen3_moe": ROUTED | dict(num_experts=8, head_dim=16, mlp_only_layers=[0]),
+    "gpt_oss": dict(num_experts_per_tok=2, num_local_experts=4, head_dim=16),
+    "gemma2": dict(head_dim=32),
+    "mistral": dict(num_key_value_heads=1),
+    "olmo2": {},
+    "gpt_neox": {},
+    "mixtral": dict(num_local_experts=4, num_experts_per_tok=2),
+    "deepseek_v3": ROUTED
+    | LATENT
+    | dict(num_key_value_heads=4, n_routed_experts=8, n_shared_experts=1, first_k_dense_replace=1)
+    | dict(n_group=1, topk_group=1),
+    "gemma3": {"text_config": SMALL | dict(model_type="gemma3_text", head_dim=16)},
+    "gpt2": dict(n_embd=64, n_head=4, n_layer=3, n_positions=32, n_inner=100),
+    "phi": {},
+}
+LARGE = dict(num_key_value_heads=8, head_dim=128, num_hidden_layers=32)
+LLAMA = dict(model_type="llama", hidden_size=4096, num_attention_heads=32, num_hidden_layers=32)
+LLAMA |= dict(intermediate_size=11008, vocab_size=32000)
+PUBLISHED = {  # weights in the files on the hub
+    "LLaMA-7B": (LLAMA, 6_738_415_616, None),
+    "Llama 3 8B": (LLAMA | LARGE | dict(intermediate_size=14336, vocab_size=128256), 8030261248, 0),
+    "gpt-oss 20B": (
+        dict(model_type="gpt_oss", hidden_size=2880, intermediate_size=2880, vocab_size=201088)
+        | dict(num_hidden_layers=24, num_attention_heads=64, num_key_value_heads=8, head_dim=64)
+        | dict(num_local_experts=32, num_experts_per_tok=4),
+        20_914_757_184,
+        4_187_440_704,
+    ),
+    "Gemma 2 9B": (
+        dict(model_type="gemma2", hidden_size=3584, intermediate_size=14336, vocab_size=256000)
+        | dict(num_hidden_layers=42, num_attention_heads=16, num_key_value_heads=8, head_dim=256),
+        9_241_705_984,
+        None,
+    ),
+    "Mixtral 8x7B": (ROOT / "EP/configs/mixtral_8x7b.json", 46_702_792_704, 12_879_925_248),
+    "DeepSeek-V3": (ROOT / "EP/configs/deepseek_v3.json", 671_026_404_352, 37_552_282_624),
+}
+
+
+def fields_of(kind):
+    return {"model_type": kind} | (SMALL if "text_config" not in KINDS[kind] else {}) | KINDS[kind]
+
+
+def count(run):
+    with FlopCounterMode(display=False) as counter:
+        result = run()
+    return counter.get_total_flops(), result
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_and_flops_are_those_of_the_built_model(kind):
+    fields = fields_of(kind)
+    net, model = build_on_meta(fields), read_config(fields)
+    counted = parameters(model)
+    assert not model.note and counted.total == sum(p.numel() for p in net.parameters())
+    routed = sum(p.numel() for name, p in net.named_parameters() if ".experts." in name)
+    idle = routed - routed * model.moe.chosen // model.moe.experts if model.moe else 0
+    assert counted.active == counted.total - idle
+    ids = torch.zeros(2, 16, dtype=torch.long, device="meta")
+    forward, out = count(lambda: net(ids, attention_mask=torch.ones_like(ids), use_cache=False))
+    backward, _ = count(lambda: out.logits.float().sum().backward())
+    ours = flops(model, 2, 16)
+    assert (forward, backward) == (ours.forward, ours.backward)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_counts(name):
+    source, total, active = PUBLISHED[name]
+    counted = parameters(read_config(source))
+    assert counted.total == total and counted.active == (active or total)
+    assert f"{total:,}" in str(counted) and ("used by a token" in str(counted)) == bool(active)
+
+
+@pytest.mark.parametrize("kind", ["mamba", "qwen2_moe"])
+def test_what_has_no_formula_is_counted_and_says_so(kind):
+    fields = SMALL | ROUTED | {"model_type": kind, "num_experts": 4, "num_hidden_layers": 2}
+    model = read_config(fields)
+    count = parameters(model)
+    assert count.total == sum(p.numel() for p in build_on_meta(fields).parameters())
+    assert f"{count.total:,} in all" in model.note and f"{count.total:,}" in str(count)
+    with pytest.raises(ValueError, match="are counted, .* and nothing else: its"):
+        flops(model)
+
+
+def test_it_counts_our_own():
+    net = LLama(CausalLLama, 50, dmodel=16, num_heads=2, n_layers=3, hidden_dim=40, device="cpu")
+    give_experts(net, Experts(experts=6, top_k=2, shared=1, hidden_dim=20))
+    model = ModelConfig("llama", 16, 3, 2, 2, 8, 20, 50, moe=MoE(6, 2, 20, shared=1))
+    assert parameters(model).total == sum(p.numel() for p in net.parameters())
+    found, _ = count(lambda: net(torch.zeros(1, 8, dtype=torch.long)))
+    assert found == flops(model, 1, 8, "weights").forward
+
+
+# --- files as they should not be -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "cannot be read"),
+        ("# A readme", "is not JSON: give a model's config.json"),
+        ("[1, 2]", "holds no JSON object"),
+        ("{}", "has no field 'model_type', so it is no config.json"),
+        ('{"model_type": "bert"}', "a bert has an encoder, and costs are worked out for decoders"),
+        ('{"model_type": "t5"}', "a t5 has an encoder"),
+        ('{"model_type": "vit"}', "a vit doesn't predict the next token"),
+        ('{"model_type": "gpt9"}', "which the installed transformers .* cannot build: update it"),
+        ('{"model_type": "qwen3", "head_dim": [2]}', "transformers cannot build this qwen3: "),
+        ('{"model_type": "qwen3", "hidden_size": "64"}', "hidden_size is '64': a whole number"),
+    ],
+)
+def test_what_is_no_config_file(tmp_path, text, words):
+    path = tmp_path / "config.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ValueError, match=words) as caught:
+        read_config(path)
+    assert "config.json" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_file_of_ten_gigabytes(tmp_path):
+    path = tmp_path / "model.json"
+    with path.open("wb") as file:
+        file.truncate(10_000_000_000)
+    with pytest.raises(ValueError, match="has 10,000 MB, and a config.json has a few kB"):
+        read_config(path)
+
+
+def test_without_transformers(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    assert read_config(fields_of("llama")).hidden == 64
+    with pytest.raises(ValueError, match="isn't installed: pip install transformers"):
+        read_config(fields_of("qwen3"))
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "mixtral"])
+def test_each_field_that_is_missing_or_no_size_is_named(kind, tmp_path):
+    sizes = dict(hidden_size=64, num_attention_heads=4, num_hidden_layers=2, vocab_size=100)
+    sizes |= dict(intermediate_size=160)
+    if kind == "gpt2":
+        sizes = dict(n_embd=64, n_head=4, n_layer=2, n_positions=32, vocab_size=100)
+    if kind == "mixtral":
+        sizes |= dict(num_local_experts=4, num_experts_per_tok=2)
+    fields = sizes | {"model_type": kind}
+    (tmp_path / "config.json").write_text(json.dumps(fields))
+    assert read_config(tmp_path / "config.json") == read_config(fields)
+    for name in sizes:
+        with pytest.raises(ValueError, match=f"lacks the field '{name}'"):
+            read_config({key: value for key, value in fields.items() if key != name})
+        for value in (0, -1, 2.5, "64", True):
+            with pytest.raises(ValueError, match=f"{name} is .*: a whole number, 1 or more"):
+                read_config(fields | {name: value})
+
+
+def test_sizes_that_fit_no_transformer():
+    fields = LLAMA | dict(hidden_size=64)
+    assert read_config(fields | {"max_sequence_length": 512}).positions == 512  # its older name
+    with pytest.raises(ValueError, match="64 cannot be cut into 5 heads"):
+        read_config(fields | {"num_attention_heads": 5, "num_key_value_heads": 5})
+    with pytest.raises(ValueError, match="32 heads cannot share 3"):
+        read_config(fields | {"num_key_value_heads": 3})
+    with pytest.raises(ValueError, match="hidden 64 cannot be cut into 5 heads"):
+        gpt(64, 2, 5)
+    with pytest.raises(ValueError, match="the families are llama and gpt2"):
+        ModelConfig("bert", 64, 2, 4, 4, 16, 160, 100)
+    with pytest.raises(ValueError, match="3 dense layers of 2: choose fewer"):
+        ModelConfig("llama", 64, 2, 4, 4, 16, 160, 100, moe=MoE(4, 2, 8, dense=3))
+    with pytest.raises(ValueError, match="a token chooses 3 of 2 experts"):
+        MoE(2, 3, 8)
+    with pytest.raises(ValueError, match="width must be 1 or more"):
+        MoE(2, 1, 0)
+    assert read_config(LLAMA).require("llama")
+    with pytest.raises(ValueError, match="config of a gpt2, and a llama is asked for"):
+        MODELS["GPT-3, 175B"].require("llama")
+    assert replace(MODELS["LLaMA-7B"]) == MODELS["LLaMA-7B"]
