@@ -1,5 +1,5 @@
 # The lab in a container: set up, on CPUs, not as root. It holds the folder it is built from, so build
-# what you hand out from the student edition: make student && docker build -t lab build/student
+# what you hand out from a student's copy: docker build -t lab my-lab
 FROM python:3.13-slim-bookworm
 
 RUN apt-get update \

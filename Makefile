@@ -14,8 +14,8 @@ ONLY = tests gpt2/tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all test-long lint tests lessons browser edition demo notebooks \
-	budget figures constraints site bench stress mutations gpu student progress tasks
+.PHONY: help setup lab test test-all test-long lint tests lessons browser demo notebooks \
+	budget figures constraints site bench stress mutations gpu student progress
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -26,19 +26,16 @@ help:  ## this list
 	@"$(PYTHON)" tools/install.py $*
 setup: .venv/lab.done  ## set everything up in .venv
 
-lab: setup  ## set everything up, and open the course in JupyterLab
+student: setup  ## write my-lab/, a copy without solutions for who learns, and open its lessons
+	@$(VENV) -m helpers.check.student && $(MAKE) --no-print-directory -C my-lab
+lab: setup  ## set everything up, and open the course in JupyterLab, with its solutions
 	$(VENV) -m jupyterlab $(ROOT_FLAG) --ServerApp.root_dir=. notebooks/00_welcome.ipynb
 demo: setup  ## train the small model on one device, then on three ranks, and compare
 	@$(VENV) demo.py
 
-ifneq ($(wildcard .student-edition),)
-test: setup
-	@$(VENV) -m helpers.grade
-else
 test: .venv/test.done lint  ## set everything up, and test it (ONLY=tests/jobs: one folder)
 	@$(TEST) -m "not slow" $(ONLY)
-endif
-test-all: lint tests lessons browser edition  ## and what takes longer: each of its parts, below
+test-all: lint tests lessons browser  ## and what takes longer: each of its parts, below
 lint: .venv/test.done  ## how the code is written
 	@$(VENV) -m ruff check && $(VENV) -m ruff format --check
 tests: .venv/test.done  ## every test but lessons, browser, and further cases
@@ -47,8 +44,6 @@ lessons: .venv/test.done  ## execute all lessons: they must show what is committ
 	@$(TEST) $(LESSONS)
 browser: .venv/test.done  ## lessons, game and site in a browser
 	@$(TEST) -n 0 -m "not long" tests/browser
-edition: .venv/test.done  ## the student edition beside the solutions
-	@$(VENV) -m helpers.grade.student
 test-long: .venv/test.done  ## the further cases that test-all leaves out
 	@LAB_REPEAT=3 $(TEST) -n 0 -m "long or stress" $(ONLY)
 stress: .venv/test.done  ## repeat what must leave nothing behind
@@ -66,12 +61,8 @@ site: .venv/site.done  ## write the lab as static pages to build/site
 	@$(VENV) tools/make_site.py
 bench: setup  ## measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)
 	@OMP_NUM_THREADS=1 $(VENV) -m bench $(filter-out tests gpt2/tests,$(ONLY))
-student: setup  ## write the student edition to build/student (REFERENCE=no: no skipping)
-	@$(VENV) -m helpers.grade.student $(if $(filter no,$(REFERENCE)),--no-reference)
 progress: setup  ## the way through the lessons, and what is done of it
-	@$(VENV) -m helpers.grade.progress
-tasks: setup  ## write docs/tasks.md from the tasks
-	@$(VENV) -m helpers.grade.page
+	@$(VENV) -m helpers.check --progress
 budget: setup  ## how many lines each part of the project has, and may have
 	@$(VENV) tools/budget.py
 constraints: setup  ## write down the versions that are in .venv now

@@ -35,8 +35,8 @@ import one_device
 import torch
 from one_device import LENGTH, MICRO_BATCH, RATE, STEPS, STORIES
 
+from helpers.check.task import lab, part_of_tasks, solved
 from helpers.draw import curves as curves_of
-from helpers.grade.task import ANSWERS, ROOT, load_packed
 from helpers.oracle import Step, common_factor, differences, gather, judge
 from helpers.oracle.record import recording
 from helpers.oracle.step import GatherError
@@ -49,7 +49,7 @@ EVERY = 8  # a training prints the loss of every eighth step
 
 
 def truth(name):
-    return load_packed(ROOT / "tasks", name, ANSWERS)
+    return part_of_tasks(f"answers/{name}")
 
 
 def mistakes():
@@ -436,8 +436,8 @@ def main():
         sys.exit("draw needs --secret FILE: without a secret, Case(5, seed=7) is enough")
     if options.what == "board":
         print("\n".join(scoreboard(options.files or ["scores.json"], secret)))
-    elif not (ROOT / "tasks" / ANSWERS).is_dir():
-        sys.exit(f"{options.what} needs the edition with solutions")
+    elif solved() != lab():
+        sys.exit(f"{options.what} needs the folder with the solutions")
     elif options.what == "draw":
         print(class_of(options.seed, secret))
     else:

@@ -1,4 +1,4 @@
-"""Train healthy runs and every mistake; print what `_curves.py` keeps of them.
+"""Train healthy runs and every mistake; print what tasks/answers/_curves.json keeps of them.
 
     python curves.py                ten minutes
 
@@ -6,6 +6,7 @@ Nobody chose the seeds: the healthy runs have 0 to 24, and the sick ones those t
 which is also trained without its mistake: its twin.
 """
 
+import json
 import types
 
 import one_device
@@ -49,7 +50,7 @@ def main():
     )
     ranks = launch(on_rank, RANKS, (texts,), quiet=True, checked=False, timeout=1800)
     sick = {name: {seed: losses} for (name, seed), losses in ranks[0].items()}
-    print(f"HEALTHY = {healthy}\nTWINS = {twins}\nSICK = {sick}")
+    print(json.dumps({"healthy": healthy, "twins": twins, "sick": sick}))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ Each package here does one job, and imports only from the packages before it:
 
 files, syllabus, record, words, private, trace, waits, cost, schedules, grid, simulate, search,
 hang, ranks, network, pipeline, parallel, checkpoint, draw, cluster, oracle, timeline, demo,
-doctor, play, skipped, grade, lesson.
+doctor, play, check, lesson.
 
 What a package mustn't import, because it comes later, is hooked in here: into a notebook the
 drawing of what the ranks only report.

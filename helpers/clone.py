@@ -10,12 +10,12 @@ class NotAClone(ValueError):
 
 
 def need_clone(root: Path = ROOT) -> None:
-    """Refuse to go on outside of a clone of the lab or of its student edition.
+    """Refuse to go on outside of a clone of the lab.
 
     Raises:
-        NotAClone: `root` holds no tasks.
+        NotAClone: `root` holds no lessons.
     """
-    if not (root / "tasks").is_dir():
+    if not (root / "notebooks").is_dir():
         raise NotAClone(
             f"this is the installed package, in {root}, and lessons and tasks are in a clone of "
             "the lab: run the same command at the top of one"

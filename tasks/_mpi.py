@@ -5,30 +5,25 @@ its rules: it reads memory, so an array must have no gaps, and both arrays one t
 """
 
 import numpy as np
+import torch
+import torch.distributed as dist
 
 ALLOWED = "Allgather, Allreduce, Reduce_scatter, Alltoall, Split, Barrier, Get_rank and Get_size"
 
 
 class Comm:
-    """The ranks `members` of the world, in this order; by default all of them.
-
-    calls: the names of the collectives that were called, in order, Split not among them.
-    """
+    """The ranks `members` of the world, in this order; by default all of them."""
 
     def __init__(self, members=None):
-        import torch.distributed as dist
-
         self.here = dist.get_rank()
         self.members = list(members or range(dist.get_world_size()))
-        self.calls = []
+        self.rank, self.size = self.members.index(self.here), len(self.members)
 
     def Get_rank(self):
-        return self.members.index(self.here)
+        return self.rank
 
     def Get_size(self):
-        return len(self.members)
-
-    rank, size = property(Get_rank), property(Get_size)
+        return self.size
 
     def Barrier(self):
         self.exchange(np.zeros(1))
@@ -39,34 +34,31 @@ class Comm:
                 "Split was called without keywords: mpi4py wants the color first, and the lab's "
                 "Communicator the key, so write Split(color=…, key=…)"
             )
-        found = [tuple(pair) for pair in self.exchange(np.array([color, key]))]
-        mine = [r for r, (its, _) in zip(self.members, found, strict=True) if its == color]
-        keys = dict(zip(self.members, (its for _, its in found), strict=True))
-        return Comm(sorted(mine, key=lambda rank: (keys[rank], rank)))
+        found = dict(zip(self.members, self.exchange(np.array([color, key])), strict=True))
+        mine = [rank for rank, (its, _) in found.items() if its == color]
+        return Comm(sorted(mine, key=lambda rank: (found[rank][1], rank)))
 
     def Allgather(self, src, dst):
-        self.require("Allgather", src, dst, src.size * self.size == dst.size)
-        dst.reshape(-1)[:] = np.concatenate([part.reshape(-1) for part in self.exchange(src)])
+        parts = self.parts("Allgather", src, dst, src.size * self.size == dst.size)
+        dst.reshape(-1)[:] = np.concatenate(parts)
 
     def Allreduce(self, src, dst, op=None):
-        self.require("Allreduce", src, dst, src.size == dst.size, op)
-        dst.reshape(-1)[:] = sum(part.reshape(-1) for part in self.exchange(src))
+        dst.reshape(-1)[:] = sum(self.parts("Allreduce", src, dst, src.size == dst.size, op))
 
     def Reduce_scatter(self, src, dst, recvcounts=None, op=None):
-        self.require("Reduce_scatter", src, dst, dst.size * self.size == src.size, op)
-        total = sum(part.reshape(-1) for part in self.exchange(src))
+        fits = dst.size * self.size == src.size
+        total = sum(self.parts("Reduce_scatter", src, dst, fits, op))
         dst.reshape(-1)[:] = np.split(total, self.size)[self.rank]
 
     def Alltoall(self, src, dst):
-        self.require("Alltoall", src, dst, src.size == dst.size)
-        parts = [part.reshape(self.size, -1)[self.rank] for part in self.exchange(src)]
-        dst.reshape(-1)[:] = np.concatenate(parts)
+        parts = self.parts("Alltoall", src, dst, src.size == dst.size)
+        dst.reshape(-1)[:] = np.concatenate([np.split(p, self.size)[self.rank] for p in parts])
 
     def __getattr__(self, name):
         raise AttributeError(f"this lab's communicators have no {name}: use {ALLOWED}")
 
-    def require(self, call, src, dst, fits, op=None):
-        """TypeError or ValueError for what MPI would read wrongly; then note the call."""
+    def parts(self, call, src, dst, fits, op=None):
+        """The flat arrays of all members; TypeError or ValueError for what MPI would read wrong."""
         for name, array in (("first", src), ("second", dst)):
             if not isinstance(array, np.ndarray):
                 raise TypeError(f"{call}: the {name} argument must be a NumPy array")
@@ -87,30 +79,22 @@ class Comm:
             )
         if op is not None and "SUM" not in str(getattr(op, "name", op)).upper():
             raise ValueError(f"{call}: this lab adds up: leave op away, or give MPI.SUM")
-        self.calls.append(call)
+        return self.exchange(src.reshape(-1))
 
     def exchange(self, array):
         """The arrays of all members, in their order; every member must call it."""
-        import torch
-        import torch.distributed as dist
-
-        mine = torch.from_numpy(np.ascontiguousarray(array).copy())
-        found = {
-            rank: mine if rank == self.here else torch.empty_like(mine) for rank in self.members
-        }
+        mine = torch.from_numpy(array.copy())
+        found = {r: mine if r == self.here else torch.empty_like(mine) for r in self.members}
         others = [rank for rank in self.members if rank != self.here]
         messages = [dist.irecv(found[rank], rank) for rank in others]
-        messages += [dist.isend(mine, rank) for rank in others]
-        for message in messages:
+        for message in [*messages, *(dist.isend(mine, rank) for rank in others)]:
             message.wait()
         return [found[rank].numpy() for rank in self.members]
 
 
 def stopped(sentence):
-    """A hang in the words of collectives."""
     if " (irecv)" in sentence or " (isend)" in sentence:  # of Comm.exchange
         return (
             "a rank waits in a collective that another one never calls: every rank of the group "
             f"must call it, all in the same order ({sentence})"
         )
-    return None

@@ -1,9 +1,8 @@
-"""What the puzzle tasks share: run a step on the simulated cluster, and judge its tape.
+"""What the puzzles share: run a step on the simulated cluster, and judge its tape.
 
 In Python nothing can be hidden from a step in its own process. So only the tape counts: the judge
 plays it again, on a cluster where no line of the step has ever run, and compares the time and the
-memory that it took there with what is enough. Many steps are right, so there is no mutant: a task
-says what is enough, and `judge` makes its `explain` of it.
+memory that it took there with what is enough. Many steps are right, so there is no mutant.
 """
 
 import importlib
@@ -11,13 +10,13 @@ import random
 import sys
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
 
-from helpers.grade.task import ROOT
-from helpers.grade.verdict import Score
+from helpers.check import Score, Task
+from helpers.check.task import ROOT
 
 SECONDS = 10.0  # to run a step, for each case that names no other
 REPLAY = 60.0  # to play one tape
-ELEMENTS = 512 * 512  # of a layer, in the profile "steps"
 
 
 def library():
@@ -38,15 +37,9 @@ tapes = library()  # before the work, which imports from them
 sizes = tapes.sizes
 
 
-def observing(function):
-    """Return `observe` of the task whose step has this name."""
-
-    def observe(module, case):
-        """{"tape": what every rank did} or {"error": why the cluster refused it}."""
-        seconds = case.get("seconds", SECONDS)
-        return tapes.record(getattr(module, function), case, seconds, Path(module.__file__))
-
-    return observe
+def outcome_of(seen, case):
+    """Play the tape of an observation again. Raises PuzzleError where it can't be played."""
+    return tapes.outcome_of(seen, case, REPLAY)
 
 
 def case(ranks, layers, samples, *more, profile="steps"):
@@ -54,15 +47,9 @@ def case(ranks, layers, samples, *more, profile="steps"):
     return {"ranks": ranks, "layers": layers, "samples": samples, "more": more, "profile": profile}
 
 
-def name(case):
-    micro = f", micro-batches of {case['more'][0]}" if case["more"] else ""
-    ranks = f"{case['ranks']} rank{'s' * (case['ranks'] > 1)}"
-    return f"{ranks}, {case['layers']} layers, {case['samples']} samples{micro}"
-
-
-def cases(lab, drawn):
-    """Return `cases` of a task: the lab's cluster, and one that `drawn` makes of a generator."""
-    return lambda seed: [case(*lab), case(*drawn(random.Random(seed)))]
+def drawn(lab, draw):
+    """Return `cases`: the lab's cluster, and one that `draw` makes of a generator."""
+    return lambda seed: [case(*lab), case(*draw(random.Random(seed)))]
 
 
 def alone(draw):
@@ -80,48 +67,37 @@ def stages(draw):
     return ranks, ranks * draw.randint(1, 3), draw.randint(4, 7)
 
 
-def listed(table, profile="classic"):
-    """Return `cases` and `enough` of {(ranks, layers, samples[, micro-batch]): (time, memory)}."""
-    enough = {sizes[:3]: both for sizes, both in table.items()}
-    return (
-        lambda seed: [case(*sizes, profile=profile) for sizes in table],
-        lambda *sizes: enough[sizes],
-    )
+def listed(*clusters, profile="classic"):
+    """Return `cases`: these clusters."""
+    return lambda seed: [case(*each, profile=profile) for each in clusters]
 
 
-def outcome_of(seen, case):
-    """Play the tape of an observation again. Raises PuzzleError where it can't be played."""
-    return tapes.outcome_of(seen, case, REPLAY)
+def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
+           file="puzzles/eight.py", page="", star=False, seconds=60.0):  # fmt: skip
+    """Return a task.
 
-
-def star(enough):
-    """Return the score of a pass: a star for work that needs less memory than the published one."""
-
-    def passed(cases, seen):
-        found = outcome_of(seen[0], cases[0])
-        _, memory = enough(*sizes(cases[0]))
-        words = f"{found.memory:,.0f} elements, the target; a star is for less"
-        if found.memory < memory:
-            below = f"{100 * (1 - found.memory / memory):.0f} % below the target"
-            words = f"a star: {found.memory:,.0f} elements, {below}"
-        return Score(words, round(found.memory), "elements", best="lowest")
-
-    return passed
-
-
-def judge(enough, slow, large):
-    """Return explain of a task.
-
-    enough: the time and the memory that are enough, a function of ranks, layers and samples; None
-    where any is. slow, large: what to think of where it takes more.
+    enough: the time and the memory that are enough, by (ranks, layers, samples): a function, or a
+    table; what isn't in it has no limit. slow, large: what to think of where it takes more. star:
+    whether less memory than the published is a score.
     """
+    limits = enough if callable(enough) else lambda *at: enough.get(at, (inf, inf))
+
+    def name(case):
+        micro = f", micro-batches of {case['more'][0]}" if case["more"] else ""
+        ranks = f"{case['ranks']} rank{'s' * (case['ranks'] > 1)}"
+        return f"{ranks}, {case['layers']} layers, {case['samples']} samples{micro}"
+
+    def observe(module, case):
+        """{"tape": what every rank did} or {"error": why the cluster refused it}."""
+        step, path = getattr(module, function), Path(module.__file__)
+        return tapes.record(step, case, case.get("seconds", SECONDS), path)
 
     def explain(case, seen):
         try:
             found = outcome_of(seen, case)
         except tapes.PuzzleError as error:
             return str(error)
-        time, memory = enough(*sizes(case)) or (inf, inf)
+        time, memory = limits(*sizes(case))
         if found.time > time * (1 + 1e-9):
             return f"it takes {found.time:.6g} {found.unit}, and {time:.6g} are enough: {slow}"
         if found.memory > memory * (1 + 1e-9):
@@ -131,4 +107,15 @@ def judge(enough, slow, large):
             )
         return None
 
-    return explain
+    def passed(cases, seen):
+        memory, target = outcome_of(seen[0], cases[0]).memory, limits(*sizes(cases[0]))[1]
+        words = f"{memory:,.0f} elements, the target; a star is for less"
+        if memory < target:
+            below = f"{100 * (1 - memory / target):.0f} % below the target"
+            words = f"a star: {memory:,.0f} elements, {below}"
+        return Score(words, round(memory), "elements", best="lowest")
+
+    task = Task(title, file, function, "training_puzzles", minutes, hints, seconds, page=page)
+    parts = {"TASK": task, "cases": cases, "name": name, "observe": observe, "explain": explain}
+    parts |= {"passed": passed} if star else {}
+    return SimpleNamespace(**parts, enough=limits)

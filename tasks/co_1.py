@@ -5,7 +5,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from helpers.grade import Task
+from helpers.check import Task
 
 TASK = Task(
     title="count what a LLaMA costs",
@@ -17,23 +17,17 @@ TASK = Task(
         "Write down the matrices of one layer with their shapes: four for attention, three for the "
         "MLP. A product of (m, k) and (k, n) takes 2mnk FLOPs. Which tensors are as large as "
         "s x s for each head, and at which moment are there two of them?",
-        "A layer has 2 h h + 2 h kv + 3 h i weights in its matrices, and two norms of h. Each "
-        "weight takes two FLOPs for each token; the scores and their product with V take 2 s s h "
-        "each. Outside the layers: a word embedding, one norm, and an output matrix, unless it "
-        "is the embedding again.",
-        "Just after softmax, 3 h + 2 kv + 2 heads s values are alive for each token, and at the "
-        "end 8 h + 2 kv + heads s + 4 i. Memory = 2 bytes x (weights of the layer + s x the "
-        "larger of the two). Return (parameters, FLOPs / 1e12, bytes / 1e9).",
+        "A layer: 2 h h + 2 h kv + 3 h i weights in matrices, two FLOPs each for a token, and two "
+        "norms of h; scores and product with V, 2 s s h each. Outside: embedding, norm, and output "
+        "matrix unless tied. For a token 3 h + 2 kv + 2 heads s values are alive after softmax, "
+        "8 h + 2 kv + heads s + 4 i at the end. Memory = 2 bytes x (layer + s x the larger).",
     ),
 )
 NAMES = ("parameters", "TFLOPs", "GB")
 
 
 def observe(module, case):
-    """Ask for the three numbers of a config; return one of them.
-
-    case: {"config": the fields of a config.json, "number": one of NAMES}.
-    """
+    """One of the three numbers of a config.json."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "config.json"
         path.write_text(json.dumps(case["config"]), encoding="utf-8")
@@ -69,16 +63,10 @@ def cases(seed):
         "num_hidden_layers": draw.randint(5, 60),
         "vocab_size": draw.randint(20_000, 130_000),
     }
-    short = shared | {
-        "num_key_value_heads": heads,
-        "max_position_embeddings": draw.choice((448, 512)),
-        "tie_word_embeddings": True,
-    }
-    return [
-        {"config": config, "number": number}
-        for config in (LLAMA_7B, shared, short)
-        for number in ("parameters", "TFLOPs", "GB")
-    ]
+    short = shared | {"num_key_value_heads": heads, "tie_word_embeddings": True}
+    short["max_position_embeddings"] = draw.choice((448, 512))
+    configs = (LLAMA_7B, shared, short)
+    return [{"config": config, "number": number} for config in configs for number in NAMES]
 
 
 def name(case):
@@ -91,59 +79,51 @@ def name(case):
     )
 
 
-MOMENT = "max(after_softmax, at_the_end)"
+PEAK, NORMS, LAST = "max(after_softmax, at_the_end)", "matrices + 2 * h", "layer + h +"
+TIED, FLOPS, GB = "1 if model.tied else 2", "operations / 1e12", "memory / 1e9"
+SCORES, MATRICES = "2 * (2 * s * s * h)", "2 * s * matrices"
 MUTANTS = {
-    ("tables * model.vocabulary", "(tables * model.vocabulary + s)"): "a table of positions is in "
-    "it; a LLaMA turns its queries and keys instead (rotary positions), and learns nothing for "
-    "that",
-    (("matrices + 2 * h", "matrices"), ("layer + h +", "layer +")): "the norms are missing: two a "
-    "layer and one at the end",
-    ("layer + h +", "layer +"): "the last norm is missing, the one after all layers",
-    ("matrices + 2 * h", "matrices"): "the two norms of each layer are missing",
+    ("tables * model.vocabulary", "(tables * model.vocabulary + s)"):
+        "a table of positions is in it, and a LLaMA learns none: it turns queries and keys",
+    ((NORMS, "matrices"), (LAST, "layer +")): "the norms are missing: two a layer, one at the end",
+    (LAST, "layer +"): "the last norm is missing, the one after all layers",
+    (NORMS, "matrices"): "the two norms of each layer are missing",
     ("3 * h * i", "2 * h * i"): "the MLP of a LLaMA has three matrices: gate, up and down",
     ("model.layers * layer", "layer"): "only one layer is counted",
     ("2 * h * kv", "2 * h * h"): "K and V have fewer heads than Q here: their matrices are h x kv",
-    (
-        ("matrices + 2 * h", "matrices + 4 * h"),
-        ("layer + h +", "layer + 2 * h +"),
-    ): "a norm of a LLaMA has h weights: a scale, and no shift",
-    ("1 if model.tied else 2", "2"): "the output matrix is the word embedding again (tied): count "
-    "it once",
-    ("1 if model.tied else 2", "1"): "the output matrix is missing: it is not tied to the "
-    "embedding",
-    ("2 * s * matrices + 2 * (2 * s * s * h)", "s * matrices + 2 * s * s * h"): "a product takes "
-    "2mnk operations: each weight is multiplied and added",
-    ("operations / 1e12", "model.layers * operations / 1e12"): "one layer is asked for, and these "
-    "are all layers",
-    ("operations / 1e12", "3 * operations / 1e12"): "the forward pass alone is asked for, and the "
-    "backward pass is in it",
-    (" + 2 * (2 * s * s * h)", ""): "the attention scores, and their product with V, are missing",
-    ("2 * (2 * s * s * h)", "2 * s * s * h"): "the scores and their product with V both take 2 s s "
-    "h: one of the two is missing, or half of the scores is left out (causal), and all are asked "
-    "for",
-    ("2 * s * matrices", "2 * s * (matrices + model.vocabulary * h)"): "the output matrix is in "
-    "it, and one layer is asked for",
-    ("operations / 1e12", "operations"): "these are operations, not TFLOPs: divide by 1e12",
-    ("operations / 1e12", "operations / s / 1e12"): "this is for one token, and the sequence has "
-    "more",
-    (MOMENT, "after_softmax"): "just after softmax is not the peak here: the larger of the two "
-    "moments counts, and this is the smaller",
-    (MOMENT, "at_the_end"): "the end of the layer is not the peak here: the larger of the two "
-    "moments counts, and this is the smaller",
+    ((NORMS, "matrices + 4 * h"), (LAST, "layer + 2 * h +")):
+        "a norm of a LLaMA has h weights: a scale, and no shift",
+    (TIED, "2"): "the output matrix is the word embedding again (tied): count it once",
+    (TIED, "1"): "the output matrix is missing: it is not tied to the embedding",
+    (f"{MATRICES} + {SCORES}", "s * matrices + 2 * s * s * h"):
+        "a product takes 2mnk operations: each weight is multiplied and added",
+    (FLOPS, f"model.layers * {FLOPS}"): "one layer is asked for, and these are all layers",
+    (FLOPS, f"3 * {FLOPS}"): "the forward pass is asked for, and the backward pass is in it",
+    (f" + {SCORES}", ""): "the attention scores, and their product with V, are missing",
+    (SCORES, "2 * s * s * h"):
+        "the scores and their product with V both take 2 s s h: one of the two is missing, or half "
+        "of the scores is left out (causal), and all are asked for",
+    (MATRICES, "2 * s * (matrices + model.vocabulary * h)"):
+        "the output matrix is in it, and one layer is asked for",
+    (FLOPS, "operations"): "these are operations, not TFLOPs: divide by 1e12",
+    (FLOPS, "operations / s / 1e12"): "this is for one token, and the sequence has more",
+    (PEAK, "after_softmax"):
+        "just after softmax is not the peak here: take the larger of the two moments",
+    (PEAK, "at_the_end"):
+        "the end of the layer is not the peak here: take the larger of the two moments",
     ("2 * layer + 2", "2"): "the weights of the layer are missing",
-    (f" + 2 * s * {MOMENT}", ""): "the activations are missing: only the weights are there",
-    ("memory / 1e9", "2 * memory / 1e9"): "this is for 4 bytes a value; fp16 has 2",
-    ("memory / 1e9", "memory / 2 / 1e9"): "a value in fp16 has 2 bytes, and this counts 1",
-    ("memory / 1e9", "memory / 2**30"): "these are GiB (2^30 bytes), and GB (1e9 bytes) are asked "
-    "for",
-    ("memory / 1e9", "memory"): "these are bytes, and GB are asked for: divide by 1e9",
-    (("+ 2 * scores", "+ scores"), ("+ scores + 4", "+ 4")): "the scores before softmax and after "
-    "it both live at the peak: one of the two is missing",
-    ("2 * layer + 2", "2 * model.layers * layer + 2"): "one layer is asked for, and the weights of "
-    "all layers are in it",
-    (MOMENT, "(after_softmax + at_the_end)"): "the two moments are not at the same time: take the "
-    "larger, not the sum",
-}
+    (f" + 2 * s * {PEAK}", ""): "the activations are missing: only the weights are there",
+    (GB, f"2 * {GB}"): "this is for 4 bytes a value; fp16 has 2",
+    (GB, "memory / 2 / 1e9"): "a value in fp16 has 2 bytes, and this counts 1",
+    (GB, "memory / 2**30"): "these are GiB (2^30 bytes), and GB (1e9 bytes) are asked for",
+    (GB, "memory"): "these are bytes, and GB are asked for: divide by 1e9",
+    (("+ 2 * scores", "+ scores"), ("+ scores + 4", "+ 4")):
+        "the scores before softmax and after it both live at the peak: one of the two is missing",
+    ("2 * layer + 2", "2 * model.layers * layer + 2"):
+        "one layer is asked for, and the weights of all layers are in it",
+    (PEAK, "(after_softmax + at_the_end)"):
+        "the two moments are not at the same time: take the larger, not the sum",
+}  # fmt: skip
 
 
 def explain(case, seen):

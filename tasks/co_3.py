@@ -4,9 +4,9 @@ import dataclasses
 import functools
 import random
 
+from helpers.check import Task
 from helpers.cluster import Layout, estimate, preset, search
 from helpers.cost import ModelConfig, gpt
-from helpers.grade import Task
 from helpers.words import bytes_text, time_text
 
 TASK = Task(
@@ -19,22 +19,16 @@ TASK = Task(
         "estimate(model, layout, machine) is so quick that you can try every layout. Which numbers "
         "can tp be, if dp x pp x tp must be the number of devices? What does Layout(...) do with "
         "numbers that can't be a layout?",
-        "Nest loops: tp and pp over the divisors of `gpus`, dp = gpus // (tp * pp), micro_batch "
-        "over 1, 2, 4, 8 ..., recompute over its three words. Make and estimate each layout "
-        "inside `try`, and continue with the next one at a ValueError. Keep the fastest of those "
-        "with .fits.",
-        "layout = Layout(batch, model.positions, dp, pp, tp, 1, micro_batch, recompute, "
-        "sequence_parallel=tp > 1, zero=int(dp > 1)); done = estimate(model, layout, machine). If "
-        "done.fits and done.seconds is the smallest so far, remember done.layout.",
+        "Loops: tp and pp over divisors of `gpus`, dp = gpus // (tp * pp), micro_batch over 1, 2, "
+        "4 ..., recompute over its three words. layout = Layout(batch, model.positions, dp, pp, "
+        "tp, 1, micro_batch, recompute, sequence_parallel=tp > 1, zero=int(dp > 1)); a ValueError "
+        "means the next one. Keep the estimate with .fits whose .seconds is the smallest.",
     ),
 )
 
 
 def observe(module, case):
-    """Return the fields of the Layout that the work chooses, None, or what came in its place.
-
-    case: {"model": the fields of a ModelConfig, "machine": its name, "gpus", "batch"}.
-    """
+    """The fields of the Layout that the work chooses, None, or what came in its place."""
     model, machine = ModelConfig(**case["model"]), preset(case["machine"])
     found = module.choose_layout(model, machine, case["gpus"], case["batch"])
     if isinstance(found, Layout):
@@ -52,21 +46,15 @@ def cases(seed):
     heads, layers = draw.choice((16, 24)), draw.choice((24, 32, 36))
     machine, batch = draw.choice(("A100", "H100")), draw.choice((32, 64, 128))
     drawn = f"a GPT of {layers} layers with {heads} heads on 8 {machine}, batches of {batch}"
-    return [
-        {
-            "name": name,
-            "model": dataclasses.asdict(model),
-            "machine": machine,
-            "gpus": gpus,
-            "batch": batch,
-        }
-        for name, model, machine, gpus, batch in (
-            ("a GPT of 1.3B on 16 A100", gpt(2048, 24, 16), "A100", 16, 256),
-            ("a GPT of 175B on 512 A100", gpt(12288, 96, 96), "A100", 512, 512),
-            ("Llama 3 8B on 32 H100", LLAMA_8B, "H100", 32, 64),
-            (drawn, gpt(128 * heads, layers, heads), machine, 8, batch),
-        )
-    ]
+    facts = (
+        ("a GPT of 1.3B on 16 A100", gpt(2048, 24, 16), "A100", 16, 256),
+        ("a GPT of 175B on 512 A100", gpt(12288, 96, 96), "A100", 512, 512),
+        ("Llama 3 8B on 32 H100", LLAMA_8B, "H100", 32, 64),
+        (drawn, gpt(128 * heads, layers, heads), machine, 8, batch),
+    )
+    names = ("name", "model", "machine", "gpus", "batch")
+    found = [dict(zip(names, each, strict=True)) for each in facts]
+    return [case | {"model": dataclasses.asdict(case["model"])} for case in found]
 
 
 def name(case):
@@ -101,16 +89,12 @@ def explain(case, seen):
     if seen.overlap_tp or seen.overlap_dp or seen.flash:
         return "other software is no layout: leave overlap and flash as they are"
     if not done.fits:
-        return (
-            f"{seen} does not fit: {bytes_text(done.memory.total)} a device, and there are "
-            f"{bytes_text(machine.memory)}"
-        )
+        needs, has = bytes_text(done.memory.total), bytes_text(machine.memory)
+        return f"{seen} does not fit: {needs} a device, and there are {has}"
     best = fastest(model, case["machine"], gpus, batch)
     if done.seconds <= SLOWER * best.seconds:
         return None
-    lost = {
-        cause: done.causes[cause] - best.causes[cause] for cause in done.causes if cause != "rest"
-    }
+    lost = {c: done.causes[c] - best.causes[c] for c in done.causes if c != "rest"}
     cause = max(lost, key=lost.get)
     return (
         f"{seen} takes {time_text(done.seconds)}, and {time_text(best.seconds)} is possible: most "

@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.grade import Task
+from helpers.check import Task
 
 TASK = Task(
     title="merge two partial results of a softmax",
@@ -12,9 +12,8 @@ TASK = Task(
     minutes=15,
     hints=(
         "Both o and l are sums of exp(score - m), and each block has its own m. Before you can add "
-        "two such sums, they need the same m. Which one, so that no exp can overflow?",
-        "The common m is the larger of the two. A sum taken with m1 is multiplied by exp(m1 - m). "
-        "And where both m are -inf? shift(m) is there for that.",
+        "two such sums, they need the same m. Which one, so that no exp can overflow? And where "
+        "both m are -inf? shift(m) is there for that.",
         "m = torch.maximum(one.m, other.m); a = (one.m - shift(m)).exp(), b the same of other; "
         "Partial(a * one.o + b * other.o, m, a * one.l + b * other.l).",
     ),
@@ -27,13 +26,11 @@ def observe(module, case):
     found = module.merge(*given)
     if not isinstance(found, tuple) or len(found) != 3:
         return f"merge() must return a Partial, and returns {type(found).__name__}"
-    named = dict(zip("oml", found, strict=True))
-    return {**named, "the arguments": [list(one) for one in given]}
+    return dict(zip("oml", found, strict=True)) | {"the arguments": [list(one) for one in given]}
 
 
 def cases(seed):
-    """Two partial results, (o, m, l) each: ordinary scores; scores around 1000, where exp
-    overflows; queries that see no key."""
+    """Two partial results, (o, m, l) each; around 1000 exp overflows."""
     values = torch.Generator().manual_seed(seed)
     rows, width = 5 + seed % 3, 2 + seed % 4
 
@@ -56,21 +53,23 @@ def name(case):
     return case["name"]
 
 
-SUM_O, SUM_L = "a * one.o + b * other.o", "a * one.l + b * other.l"
+OF_O = ("a * one.o + b * other.o", "one.o + other.o")
+OF_L = ("a * one.l + b * other.l", "one.l + other.l")
 FACTORS = "(one.m - shift(m)).exp(), (other.m - shift(m)).exp()"
+AS_IT_IS = (
+    "is added up as it is: each was summed with an m of its own, so scale both to the common m"
+)
 MUTANTS = {
-    (SUM_O, "one.o + other.o"): "o is added up as it is: each was summed with an m of its own, so "
-    "scale both to the common m",
-    (SUM_L, "one.l + other.l"): "l is added up as it is: each was summed with an m of its own, so "
-    "scale both to the common m",
-    ((SUM_O, "one.o + other.o"), (SUM_L, "one.l + other.l")): "nothing is scaled: each sum was "
-    "taken with an m of its own",
-    (FACTORS, "(shift(m) - one.m).exp(), (shift(m) - other.m).exp()"): "the factors are the wrong "
-    "way round: a sum taken with m1 is multiplied by exp(m1 - m)",
-    ("torch.maximum(one.m, other.m)", "one.m"): "m is that of the first block, and it must be the "
-    "larger of the two, or exp overflows",
-    ("torch.maximum", "torch.minimum"): "m is the smaller of the two, so exp overflows: take the "
-    "larger",
-    (FACTORS, "(one.m - m).exp(), (other.m - m).exp()"): "a query that has seen no key in either "
-    "block becomes not-a-number: -inf minus -inf; use shift(m)",
-}
+    OF_O: f"o {AS_IT_IS}",
+    OF_L: f"l {AS_IT_IS}",
+    (OF_O, OF_L): "nothing is scaled: each sum was taken with an m of its own",
+    (FACTORS, "(shift(m) - one.m).exp(), (shift(m) - other.m).exp()"):
+        "the factors are the wrong way round: a sum taken with m1 is multiplied by exp(m1 - m)",
+    ("torch.maximum(one.m, other.m)", "one.m"):
+        "m is that of the first block, and it must be the larger of the two, or exp overflows",
+    ("torch.maximum", "torch.minimum"):
+        "m is the smaller of the two, so exp overflows: take the larger",
+    (FACTORS, "(one.m - m).exp(), (other.m - m).exp()"):
+        "a query that has seen no key in either block becomes not-a-number: -inf minus -inf; use "
+        "shift(m)",
+}  # fmt: skip

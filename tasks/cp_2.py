@@ -4,7 +4,7 @@ import random
 
 import torch
 
-from helpers.grade import Task
+from helpers.check import Task
 from helpers.trace import Recorder
 
 TASK = Task(
@@ -12,15 +12,11 @@ TASK = Task(
     file="CP/ring/ring_attention.py",
     function="ring_forward",
     lesson="long_context",
-    kind="evidence",
     minutes=30,
     ranks=4,
     hints=(
         "Write down for rank 0 of four whose keys it has in each step. Which rank were they on in "
         "the step before? What must be on its way while the rank computes?",
-        "In step t, rank r has the keys of rank (r - t) % size. In each step but the last: start "
-        "to pass on, compute the block, merge, wait for the next keys. In the last step, only the "
-        "block and the merge are left.",
         "for step in range(ring.size): arrived = ring.pass_on(k, v) unless it is the last; part = "
         "block(q, k, v, mask_of((ring.rank - step) % ring.size)); found = part, or "
         "merge(found, part); k, v = arrived() unless it is the last. Then finish(found).",
@@ -29,11 +25,10 @@ TASK = Task(
 
 
 def observe(module, case):
-    """On every rank: the messages, whose keys were computed with which mask, in what order, and
-    what came back.
+    """The messages, whose keys were computed with which mask, in what order, and what came back.
 
-    case: for each rank a number that its q, k and v are filled with. Blocks are not computed here:
-    each becomes a list of what it was made of, and two merged ones are one list.
+    Blocks are not computed here: each becomes a list of what it was made of, and two merged ones
+    are one list.
     """
     steps, ring = [], module.Ring(recorder=Recorder(0, enabled=False))
     send = ring.pass_on
@@ -80,25 +75,29 @@ for step in range({blocks}):
         k, v = arrived()
 return finish(found)
 """
-TOO_FEW = STEPS.format(blocks="ring.size - 1", messages="ring.size - 2")
-TOO_MANY = STEPS.format(blocks="ring.size", messages="ring.size")
 MUTANTS = {
-    ("(ring.rank - step) % ring.size", "ring.rank"): "the mask is always that of the rank's own "
-    "keys: in step t it has the keys of rank r - t",
-    ("ring.rank - step", "ring.rank + step"): "the masks go around the wrong way: what the rank "
-    "before had, this rank has next, so in step t these are the keys of rank r - t",
-    "return finish(block(q, k, v, mask_of(ring.rank)))": "nothing travels: each rank has only seen "
-    "its own keys",
-    TOO_FEW: "the last block is missing: there are as many blocks as ranks",
-    ("range(ring.size)", "range(ring.size - 1)"): "the last message arrives, and nobody computes "
-    "with its keys: there are as many blocks as ranks",
-    TOO_MANY: "one message too many: after the last block, the keys would only come back home",
-    ((START, "pass"), (WAIT, "k, v = ring.pass_on(k, v)()")): "the message starts after the block "
-    "is computed: start it before, so that both go on at once",
-    ((START, f"{START}()"), (WAIT, "k, v = arrived")): "each rank waits for the next keys before "
-    "it has computed with its own, so nothing goes on at once",
+    ("(ring.rank - step) % ring.size", "ring.rank"):
+        "the mask is always that of the rank's own keys: in step t it has the keys of rank r - t",
+    ("ring.rank - step", "ring.rank + step"):
+        "the masks go around the wrong way: what the rank before had, this rank has next, so in "
+        "step t these are the keys of rank r - t",
+    "return finish(block(q, k, v, mask_of(ring.rank)))":
+        "nothing travels: each rank has only seen its own keys",
+    STEPS.format(blocks="ring.size - 1", messages="ring.size - 2"):
+        "the last block is missing: there are as many blocks as ranks",
+    ("range(ring.size)", "range(ring.size - 1)"):
+        "the last message arrives, and nobody computes with its keys: there are as many blocks as "
+        "ranks",
+    STEPS.format(blocks="ring.size", messages="ring.size"):
+        "one message too many: after the last block, the keys would only come back home",
+    ((START, "pass"), (WAIT, "k, v = ring.pass_on(k, v)()")):
+        "the message starts after the block is computed: start it before, so that both go on at "
+        "once",
+    ((START, f"{START}()"), (WAIT, "k, v = arrived")):
+        "each rank waits for the next keys before it has computed with its own, so nothing goes on "
+        "at once",
     (WAIT, "pass"): "the keys that arrive are never taken: wait for them, k, v = arrived()",
-    ("part if found is None else merge(found, part)", "part"): "only the last block is left: merge "
-    "each with what was found before",
+    ("part if found is None else merge(found, part)", "part"):
+        "only the last block is left: merge each with what was found before",
     ("finish(found)", "found"): "the result isn't divided by the sum yet: return finish(…)",
-}
+}  # fmt: skip

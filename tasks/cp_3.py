@@ -1,19 +1,16 @@
 """CP-3: the positions of each rank, so that all have equally much to do."""
 
-from helpers.grade import Task
+from helpers.check import Task
 
 TASK = Task(
     title="balance the causal mask with a zigzag",
     file="CP/ring/zigzag.py",
     function="zigzag",
     lesson="long_context",
-    kind="evidence",
     minutes=10,
     hints=(
         "An early position looks at few others and a late one at many. How do you pair the chunks, "
         "so that each pair looks at equally many?",
-        "Cut into 2 * ranks chunks. Rank 0 has chunk 0 and the last one, rank 1 has chunk 1 and "
-        "the second to last.",
         "chunks = equal_chunks(length, 2 * ranks); torch.cat of chunk `rank` and of chunk "
         "`2 * ranks - 1 - rank`.",
     ),
@@ -40,22 +37,23 @@ def name(case):
     return f"{case[0]} positions, {case[1]} ranks"
 
 
-SECOND, OFF = "2 * ranks - 1 - rank", "the second chunk is off by one: count from 0, so the last "
-OFF += "chunk is 2 * ranks - 1"
+SECOND = "2 * ranks - 1 - rank"
+OFF = f"the second chunk is off by one: count from 0, so the last chunk is {SECOND[:-7]}"
 MUTANTS = {
-    "return contiguous(length, ranks, rank)": "each rank has one contiguous part, and the last "
-    "rank has the most to do",
-    "return torch.arange(rank, length, ranks)": "every rank has each ranks-th position: that is a "
-    "stripe, which is balanced too, but each block of keys is half visible to all queries; cut "
-    "chunks",
-    (SECOND, "rank + ranks"): "the second chunk must be the mirror image of the first: the ranks "
-    "with later chunks have more to do",
+    "return contiguous(length, ranks, rank)":
+        "each rank has one contiguous part, and the last rank has the most to do",
+    "return torch.arange(rank, length, ranks)":
+        "every rank has each ranks-th position: that is a stripe, which is balanced too, but each "
+        "block of keys is half visible to all queries; cut chunks",
+    (SECOND, "rank + ranks"):
+        "the second chunk must be the mirror image of the first: the ranks with later chunks have "
+        "more to do",
     (SECOND, "-rank"): OFF,
-    (f"chunks[rank], chunks[{SECOND}]", f"chunks[{SECOND}], chunks[rank]"): "the earlier chunk "
-    "comes first",
-    (f"chunks[{SECOND}]", f"chunks[{SECOND}].flip(0)"): "the second chunk runs backwards: "
-    "positions inside a chunk go up",
-}
+    (f"chunks[rank], chunks[{SECOND}]", f"chunks[{SECOND}], chunks[rank]"):
+        "the earlier chunk comes first",
+    (f"chunks[{SECOND}]", f"chunks[{SECOND}].flip(0)"):
+        "the second chunk runs backwards: positions inside a chunk go up",
+}  # fmt: skip
 
 
 def stopped(sentence):

@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from helpers.grade import Task
+from helpers.check import Task
 from helpers.trace import Recorder
 from tasks._sent import noting_what_leaves
 
@@ -19,24 +19,16 @@ TASK = Task(
         "average: make one flat tensor of all gradients, as long as `whole`. The constructor does "
         "the same with the weights: look at how it uses `self.views`. Which part of the flat "
         "tensor belongs to which rank?",
-        "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG): part is an empty tensor like "
-        "self.mine, and parts are the chunks of the flat tensor, one for each rank. "
-        "dist.all_gather(parts, part) is the other way around, and chunks of self.whole are views "
-        "of it.",
         "average: flat = torch.zeros_like(self.whole, device=self.mine.device); copy each p.grad "
-        "that isn't None into its view of flat; reduce-scatter list(flat.chunk(self.size)); then "
-        "self.mine.grad = part, or the sum with the gradient that is there. gather: all_gather "
-        "from self.mine.data into list(self.whole.chunk(self.size)).",
+        "that isn't None into its view of flat; reduce-scatter list(flat.chunk(self.size)) into "
+        "torch.empty_like(self.mine), by AVG; that is mine.grad, or is added to it. gather: "
+        "all_gather from self.mine.data into list(self.whole.chunk(self.size)).",
     ),
 )
 
 
 def observe(module, case):
-    """On a rank: what its shards hold after two averages, and after a gather of changed parts; what
-    was recorded, and how much left the rank.
-
-    case: parameters (tensors), and for each of two averages and each rank their gradients.
-    """
+    """What the shards hold after two averages, and after a gather of changed parts."""
     rank, recorder = dist.get_rank(), Recorder(dist.get_rank())
     parameters = [torch.nn.Parameter(p.clone()) for p in case["parameters"]]
     shards = module.Shards(parameters, recorder, own_copy=True)
@@ -91,6 +83,8 @@ def name(case):
 
 REDUCE = "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)"
 GATHER = "dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data, group=self.group)"
+SUM, COPY = "part if self.mine.grad is None else self.mine.grad + part", "view.copy_(p.grad)"
+OWN = "self.whole.chunk(self.size)[self.rank].copy_(self.mine.data)"
 MUTANTS = {
     ("ReduceOp.AVG", "ReduceOp.SUM"): f"the gradient is the sum over the ranks, {TASK.ranks} times "
     "too large: dist.ReduceOp.AVG",
@@ -98,39 +92,30 @@ MUTANTS = {
     "up over the ranks",
     ("self.mine.grad = part if", "part /= self.size\nself.mine.grad = part if"): "the gradient is "
     "divided twice, by AVG and by you",
-    ("part if self.mine.grad is None else self.mine.grad + part", "part"): "a second average() "
-    "forgets the first: add to mine.grad if there is one already",
-    (
-        "self.mine.grad = part if self.mine.grad is None else self.mine.grad + part",
-        "pass",
-    ): "average() leaves no mine.grad: assign to self.mine.grad itself, not to another name",
-    ("view.copy_(p.grad)", "pass"): "mine.grad is all zeros: a gradient is copied into its view, "
+    (SUM, "part"): "a second average() forgets the first: add to mine.grad if there is one already",
+    (f"self.mine.grad = {SUM}", "pass"): "average() leaves no mine.grad: assign to self.mine.grad "
+    "itself, not to another name",
+    (COPY, "pass"): "mine.grad is all zeros: a gradient is copied into its view, "
     "view.copy_(p.grad), for view = p.grad changes no tensor",
-    ("view.copy_(p.grad)", "view.copy_(p.data)"): "mine.grad is the mean of the weights: copy "
-    "p.grad into the flat tensor, not p",
+    (COPY, "view.copy_(p.data)"): "mine.grad is the mean of the weights: copy p.grad into the flat "
+    "tensor, not p",
     ("self.mine.data", "self.mine.grad"): "gather() sends mine.grad: the weights are in "
     "self.mine.data",
     ("p.grad = None", "pass"): "the parameters keep their gradients: set p.grad to None, or "
     "nothing is saved",
     (REDUCE, "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\npart = parts[0]"): "every rank has the "
     "part of rank 0",
-    (GATHER, "self.whole.chunk(self.size)[self.rank].copy_(self.mine.data)"): "gather() fills this "
-    "rank's part only: the parameters need those of all ranks",
+    (GATHER, OWN): "gather() fills this rank's part only: the parameters need those of all ranks",
     ("self.whole.chunk", "self.whole.clone().chunk"): "gather() changes no parameter: all_gather "
     "must write into views of self.whole",
-    (
-        GATHER,
-        "self.whole.zero_().chunk(self.size)[self.rank].copy_(self.mine.data)\n"
-        "dist.all_reduce(self.whole, group=self.group)",
-    ): "gather() sends more than this rank's part: each rank sends its own part, and no zeros",
-    (
-        ('self.recorder.span("reduce-scatter", bytes=flat.nbytes)', "torch.no_grad()"),
-        ('self.recorder.span("all-gather", bytes=self.bytes)', "torch.no_grad()"),
-    ): "nothing is recorded: send inside self.recorder.span(…)",
-}
+    (GATHER, f"self.whole.zero_()\n{OWN}\ndist.all_reduce(self.whole, group=self.group)"):
+    "gather() sends more than this rank's part: each rank sends its own part, and no zeros",
+    (('self.recorder.span("reduce-scatter", bytes=flat.nbytes)', "torch.no_grad()"),
+     ('self.recorder.span("all-gather", bytes=self.bytes)', "torch.no_grad()")):
+    "nothing is recorded: send inside self.recorder.span(…)",
+}  # fmt: skip
 
 
 def stopped(sentence):
     if "attempting to assign a gradient of size" in sentence:
         return f"mine.grad is the whole gradient: this rank keeps its part only ({sentence})"
-    return None

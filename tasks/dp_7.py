@@ -4,8 +4,7 @@ import sys
 
 import torch
 
-from helpers.grade import Task
-from tasks import _shards
+from helpers.check import Task
 
 TASK = Task(
     title="gather a unit's weights just in time, and free them",
@@ -13,80 +12,106 @@ TASK = Task(
     function="Zero3.add_hooks",
     also=("Zero3.complete",),
     lesson="sharding",
-    kind="evidence",
     minutes=45,
     hints=(
         "A module computes twice in a step. Torch has a hook for the moment before its forward, "
         "one for the moment after it, and one for the moment before its backward. After backward "
         "none is needed: who knows when the last gradient of a unit is complete?",
-        "register_forward_pre_hook, register_forward_hook and register_full_backward_pre_hook, "
-        "whose functions take any arguments (*_). complete(p) of ZeRO-2 removes p from "
-        "self.missing[unit]; when that is empty, the gradients have been averaged.",
-        "For each module: gather in both pre-hooks unless shards.is_whole, and free in the forward "
-        "hook if the unit has one module only. In complete(p): super().complete(p), and then "
-        "unit.free() if self.missing[unit] is empty, with unit = self.unit_of[p].",
+        "For each module: gather in register_forward_pre_hook and register_full_backward_pre_hook "
+        "unless shards.is_whole, and free in register_forward_hook if the unit has one module "
+        "only. In complete(p): super().complete(p), and then unit.free() if self.missing[unit] is "
+        "empty, with unit = self.unit_of[p].",
     ),
 )
 
 
+def stand_in(log):
+    """Return a class like `Shards` that sends nothing, and notes what it is asked for."""
+
+    class Shards:
+        made = 0
+
+        def __init__(self, parameters, recorder=None, own_copy=False, group=None):
+            self.parameters, self.number, self.is_whole = list(parameters), Shards.made, True
+            self.mine = torch.nn.Parameter(torch.zeros(1))
+            Shards.made += 1
+
+        def average(self):
+            log.append(("average", self.number))
+            for p in self.parameters:
+                p.grad = None
+
+        def gather(self):
+            log.append(("gather a unit that is whole" if self.is_whole else "gather", self.number))
+            self.is_whole = True
+
+        def free(self):
+            self.is_whole = False
+
+    return Shards
+
+
+class Layer(torch.nn.Module):
+    """tanh(x W), which calls `note` when it computes, forward and backward."""
+
+    def __init__(self, weight, note):
+        super().__init__()
+        self.weight, self.note = weight, note
+
+    def forward(self, x):
+        self.note("forward")
+        y = torch.tanh(x @ self.weight)
+        y.register_hook(lambda gradient: self.note("backward"))
+        return y
+
+
 def observe(module, case):
-    """Train two steps on shards that send nothing: which units have their weights while one
-    computes, and after backward; how often each was averaged and gathered; and the weights.
+    """Which units have their weights while one computes, and what each was asked for."""
+    log, there = [], {}
+    sys.modules["zero1"].Shards = stand_in(log)
 
-    case: the layers' weights and biases, whether the first shares them with the last, the samples,
-    the learning rate.
-    """
-    log, found = [], {}
-    sys.modules["zero1"].Shards = _shards.stand_in(log)
-
-    def whole(_=None):
+    def whole():
         return ", ".join(str(n) for n, unit in enumerate(trainer.units) if unit.is_whole)
 
-    net = torch.nn.Sequential(*_shards.layers_of(case, log, whole))
-    units = [[layer] for layer in net]
+    def layer(number, weight):
+        def note(what):
+            key = f"unit {number} computes {what}"
+            there[key + " again" * (key in there)] = whole()
+
+        return Layer(weight, note)
+
+    weights = [torch.nn.Parameter(weight.clone()) for weight in case["weights"]]
+    units = [[layer(number, weight)] for number, weight in enumerate(weights)]
+    net = torch.nn.Sequential(*(modules[0] for modules in units))
     if case["tied"]:
-        units[0] += units.pop()
-    trainer = module.Zero3(units, lambda parts: torch.optim.SGD(parts, lr=case["lr"]), None)
-    for step, samples in enumerate(case["samples"]):
-        trainer.zero_grad()
-        log.clear()
-        net(samples).square().mean().backward()
-        there = {}
-        for what, n, units_there in log:
-            if what in ("forward", "backward"):
-                key = f"unit {n} computes {what}"
-                there[key + " again" * (key in there)] = units_there
-        calls = [event[:2] for event in log]
-        found[f"step {step}"] = {
-            "whose weights are there, and not freed yet": there | {"backward is over": whole()},
-            "average(), which super().complete(p) calls": [
-                calls.count(("average", n)) for n in range(len(units))
-            ],
-            "gather() of a unit that is whole": sum(
-                event[0] == "gather" and event[-1] for event in log
-            ),
-            "gather() more than once before each computation": [
-                n
-                for n, modules in enumerate(units)
-                if calls.count(("gather", n)) > (2 if len(modules) == 1 else 1)
-            ],
-        }
-        trainer.step()
-    for unit in trainer.units:
-        unit.gather()
-    return found | {"weights": [p.detach().clone() for p in net.parameters()]}
+        units[0].append(layer(0, weights[0]))
+        net.append(units[0][1])
+    trainer = module.Zero3(units, lambda parts: None, None)
+    net(case["x"]).square().mean().backward()
+    asked = [[what for what, number in log if number == n] for n in range(len(units))]
+    return {
+        "whose weights are there, and not freed yet": there | {"backward is over": whole()},
+        "average(), which super().complete(p) calls": [each.count("average") for each in asked],
+        "gather() of a unit that is whole": sum("whole" in what for what, _ in log),
+        "gather() more than once before each computation": [
+            n for n, each in enumerate(asked) if each.count("gather") > 3 - len(units[n])
+        ],
+    }
 
 
 def cases(seed):
-    case = _shards.drawn(seed)
-    return [case, case | {"tied": True}]
+    draw = torch.Generator().manual_seed(seed)
+    units, width = (int(torch.randint(3, 6, (), generator=draw)) for _ in range(2))
+    weights = [torch.randn(width, width, generator=draw) for _ in range(units)]
+    case = {"weights": weights, "x": torch.randn(4, width, generator=draw)}
+    return [case | {"tied": tied} for tied in (False, True)]
 
 
 def name(case):
     return "the last layer shares the weights of the first" if case["tied"] else ""
 
 
-SUPER = "call super().complete(p)"
+SUPER = "super().complete(p)"
 MUTANTS = {
     ("module.register_forward_pre_hook(need)", "pass"): "a unit computes forward without its "
     "weights: gather before it",
@@ -100,8 +125,10 @@ MUTANTS = {
     "first",
     ("len(modules) == 1", "True"): "unit 0 has two modules and is freed between them: its weights "
     "stay from the first forward until its gradients are complete",
-    ("super().complete(p)", "self.missing[self.unit_of[p]].discard(p)"): "no unit is averaged in "
-    f"backward: ZeRO-2's complete() does it, once, so {SUPER}",
-    ("super().complete(p)", "pass"): "a gradient that is complete stays among those that are "
-    f"missing: {SUPER}",
+    (SUPER, "self.missing[self.unit_of[p]].discard(p)"): "no unit is averaged in backward: "
+    f"ZeRO-2's complete() does it, once, so call {SUPER}",
+    (
+        SUPER,
+        "pass",
+    ): f"a gradient that is complete stays among those that are missing: call {SUPER}",
 }

@@ -1,17 +1,16 @@
 """DP-8: the lowest loss in five minutes on a slow link, by any method; scored.
 
-The loss of the weights that came back is computed by the judge. What a method does between two
-calls can't be seen, but what comes of it can: in a second run all replicas but one are given
-another language to compute on, and that one is left out of what is all-reduced. The others know
-nothing of the stories then, unless they learn past the clock or the link.
+What a method does between two calls can't be seen, but what comes of it can: in a first, short run
+all replicas but one are given another language to compute on, and that one is left out of what is
+all-reduced. The others know nothing of the stories then, unless they learn past the clock or the
+link.
 """
 
 import random
 
 import torch
 
-from helpers.grade import Task
-from helpers.grade.verdict import Score
+from helpers.check import Score, Task
 from simplellm.dataloaders import TinyStories
 from simplellm.losses import causalLLMLoss
 from simplellm.options import TrainingFlags, prepare
@@ -21,28 +20,20 @@ TASK = Task(
     file="DP/weight_aggr/my_method.py",
     function="my_method",
     lesson="data_parallel_weights",
-    kind="prize",
     minutes=20,
     seconds=180.0,
     hints=(
         "Where do the five minutes go? Print group.computed and the seconds of one all-reduce of "
         "the weights. How often can you afford it?",
-        "Start from local_sgd of the lesson. Two things help it without sending more: half the "
-        "bytes for each number, and a learning rate that is small when the time is nearly up.",
-        'for o in group.optimizers: o.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / '
-        "group.budget), before each compute; and all_reduce a list of weight.half() for each "
-        "replica, then copy the means back into the weights.",
+        "local_sgd of the lesson with half the bytes and a falling rate: before each compute, "
+        'o.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / group.budget) for o in '
+        "group.optimizers; all_reduce weight.half(), and copy the means back into the weights.",
     ),
 )
 
 
 def observe(module, case):
-    """Train with the method: what cost time, in order, and the weights at the end.
-
-    case: a seed and the budget; for each replica by how much the numbers of all tokens move before
-    `compute` reads them, which is another language; and the replica that is left out where tensors
-    are averaged, or None.
-    """
+    """Train with the method: what cost time, in order, and the weights at the end."""
     from slow_link import Group, TimeIsUp
 
     log = []
@@ -84,6 +75,7 @@ FLAGS = "--layers 1 --dmodel 48 --seq-l 64".split()
 
 
 def cases(seed):
+    """moved: of each replica, by how much the numbers of all tokens move: another language."""
     draw = random.Random(seed)
     real = {"seed": draw.choice(list(LOCAL_SGD)), "budget": 300.0}
     alone, by = draw.randrange(3), draw.randrange(400, 800)  # of 1200 tokens, the common ones first
@@ -99,19 +91,14 @@ def explain(case, seen):
     used = sum(0.4 + 4 / 3 * size / 125e3 if size else 1.0 for size in seen["log"])
     if used > case["budget"] + 1e-6:
         return f"it took {used:.0f} s of the clock, and there are {case['budget']:.0f}"
-    losses = _losses(case, seen["weights"])
-    if case["left out"] is not None:
-        return _past_the_clock(case, losses)
-    reached, enough = sum(losses) / len(losses), LOCAL_SGD[case["seed"]] - BETTER
-    if not reached <= enough:
-        words = f"it runs, but its loss is {reached:.3f} after {_words(seen)}"
-        return f"{words}, and local_sgd's is {LOCAL_SGD[case['seed']]:.3f}: {enough:.3f} passes"
-    return None
-
-
-def _past_the_clock(case, losses):
-    """Say what a replica knows that it was never told; None if it's nothing."""
-    (before,) = _losses(case, [None])
+    losses = losses_of(case, seen["weights"])
+    if case["left out"] is None:
+        reached, theirs = sum(losses) / len(losses), LOCAL_SGD[case["seed"]]
+        return None if reached <= theirs - BETTER else (
+            f"it runs, but its loss is {reached:.3f} after {words(seen)}, and local_sgd's is "
+            f"{theirs:.3f}: {theirs - BETTER:.3f} passes"
+        )  # fmt: skip
+    (before,) = losses_of(case, [None])
     for replica, loss in enumerate(losses):
         if replica != case["left out"] and loss < before - KNOWS:
             return (
@@ -123,26 +110,25 @@ def _past_the_clock(case, losses):
 
 
 def passed(cases, seen):
-    losses = _losses(cases[-1], seen[-1]["weights"])
+    losses = losses_of(cases[-1], seen[-1]["weights"])
     below = LOCAL_SGD[cases[-1]["seed"]] - sum(losses) / len(losses)
-    words = f"score: {below:.3f} nats below local_sgd, with {_words(seen[-1])}"
-    return Score(words, round(below, 3), "nats below local_sgd")
+    said = f"score: {below:.3f} nats below local_sgd, with {words(seen[-1])}"
+    return Score(said, round(below, 3), "nats below local_sgd")
 
 
-def _words(seen):
+def words(seen):
     steps, sent = seen["log"].count(0), 4 / 3 * sum(seen["log"]) / 1e6
     return f"{steps} steps and {sent:.1f} MB"
 
 
 @torch.no_grad()
-def _losses(case, replicas):
-    """Return each replica's loss on stories that nobody has read; None: of the start."""
+def losses_of(case, replicas):
+    """Each replica's loss on stories that nobody has read; None: of the start."""
     options = TrainingFlags("", batch_size=1).parse_args([*FLAGS, "--seed", str(case["seed"])])
     tokenizer, net = prepare(options, "cpu")
-    new = TinyStories(
-        tokenizer, split="validation", quiet=True, batch_size=32, seq_l=64, world=options.world
-    )
-    ids, losses = next(iter(new)), []
+    how = {"split": "validation", "quiet": True, "batch_size": 32, "seq_l": 64}
+    ids = next(iter(TinyStories(tokenizer, world=options.world, **how)))
+    losses = []
     for weights in replicas:
         for own, given in zip(net.parameters(), weights or net.parameters(), strict=True):
             own.copy_(given)

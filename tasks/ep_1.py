@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from helpers.grade import Task
+from helpers.check import Task
 from tasks._sent import noting_what_leaves
 
 TASK = Task(
@@ -18,20 +18,13 @@ TASK = Task(
         "Write down, for two ranks with two experts each, which rows rank 0 has after the first "
         "exchange, and from whom. In which order are they, and in which order does run_experts "
         "need them? Backward, every row goes the way it came.",
-        "counts.view(self.ranks, -1) has a row for each rank: its sum over dimension 1 is `give`. "
-        "dist.all_to_all_single(theirs, counts, group=self.group) sends these rows, so "
-        "theirs.view(self.ranks, -1) is what each rank sends to each expert here. Number the rows "
-        "that arrive by their expert and argsort(stable=True) them; the argsort of that order "
-        "undoes it.",
-        "AllToAll: link.send(x, give, take) forward, ctx.link.send(gradient, ctx.take, ctx.give) "
-        "and three None backward. run: arrived = AllToAll.apply(rows, give, take, self); order = "
-        "the experts' numbers, repeat_interleave(theirs.flatten()), argsort(stable=True); done = "
-        "run_experts(experts, arrived[order], theirs.sum(0)); AllToAll.apply(done[order.argsort()],"
-        " take, give, self).",
+        "counts.view(self.ranks, -1) has a row for each rank, whose sum it gets; all_to_all_single "
+        "of counts gives theirs. AllToAll: link.send(x, give, take) forward, ctx.link.send("
+        "gradient, ctx.take, ctx.give) and three None backward. run: send the rows; order = the "
+        "experts' numbers, repeat_interleave(theirs.flatten()), argsort(stable=True); run_experts "
+        "on arrived[order] with theirs.sum(0); send done[order.argsort()] back.",
     ),
 )
-
-
 LOCAL, WIDTH = 2, 3  # experts on a rank, features
 
 
@@ -45,12 +38,7 @@ class Expert(torch.nn.Module):
 
 
 def observe(module, case):
-    """On a rank: what comes back for its rows, the gradients of rows and of its experts, and
-    whether all that leaves it goes to the group of the Dispatch, which holds the same ranks as the
-    default one.
-
-    case: the weight of each of all experts; for each rank rows, counts, and the gradient of y.
-    """
+    """What comes back for the rows, all gradients, and whether all goes to the Dispatch's group."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     own = case["weights"].chunk(ranks)[rank]
     experts = torch.nn.ModuleDict({str(n): Expert(weight) for n, weight in enumerate(own)})
@@ -77,12 +65,8 @@ def cases(seed):
 
     def case(counts):
         sizes = [int(each.sum()) for each in counts]
-        return {
-            "weights": some(TASK.ranks * LOCAL, WIDTH, WIDTH),
-            "counts": list(counts),
-            "rows": [some(size, WIDTH) for size in sizes],
-            "grads": [some(size, WIDTH) for size in sizes],
-        }
+        found = {"weights": some(TASK.ranks * LOCAL, WIDTH, WIDTH), "counts": list(counts)}
+        return found | {key: [some(size, WIDTH) for size in sizes] for key in ("rows", "grads")}
 
     counts = torch.randint(1, 5, (TASK.ranks, TASK.ranks * LOCAL), generator=draw)
     few = counts.clone()
@@ -95,13 +79,12 @@ def name(case):
     return "a rank without tokens" if 0 in map(len, case["rows"]) else ""
 
 
-THERE = "AllToAll.apply(rows, give, take, self)"
-DONE, EXPERTS = (
-    "done[by_expert.argsort()]",
-    "run_experts(experts, arrived[by_expert], theirs.sum(0))",
-)
+THERE, DONE = "AllToAll.apply(rows, give, take, self)", "done[by_expert.argsort()]"
+EXPERTS = "run_experts(experts, arrived[by_expert], theirs.sum(0))"
 HOME = f"AllToAll.apply({DONE}, take, give, self)"
 BACK = "ctx.link.send(gradient, ctx.take, ctx.give)"
+PAST = "self.send(rows.detach(), give, take)"
+OWN = "[experts[str(n % 2)](x) for n, x in enumerate(rows.split(counts.tolist()))]"
 MUTANTS = {
     ("counts, group=self.group", "counts"): "the rows are right, and an all-to-all goes to the "
     "default group, all ranks: give group=self.group, or ranks of another group wait for ever",
@@ -111,18 +94,12 @@ MUTANTS = {
     "the rows arrived before you send them back",
     (DONE, "done[by_expert]"): "the results were put in order with the same permutation once more: "
     "its argsort undoes it",
-    (
-        (THERE, "rows"),
-        (EXPERTS, "[experts[str(n % 2)](x) for n, x in enumerate(rows.split(counts.tolist()))]"),
-        (HOME, "torch.cat(done)"),
-    ): "no row left its rank: each rank ran its own experts on tokens that chose others",
-    (
-        (THERE, "self.send(rows.detach(), give, take)"),
-        (HOME, f"self.send({DONE}.detach(), take, give)"),
-    ): "y is right and nothing learns: the results come back past autograd, through AllToAll.apply "
-    "they would bring their gradients",
-    (THERE, "self.send(rows.detach(), give, take)"): "y is right and the experts learn, but no "
-    "gradient comes back to the rows: send them by AllToAll.apply too",
+    ((THERE, "rows"), (EXPERTS, OWN), (HOME, "torch.cat(done)")): "no row left its rank: each rank "
+    "ran its own experts on tokens that chose others",
+    ((THERE, PAST), (HOME, f"self.send({DONE}.detach(), take, give)")): "y is right and nothing "
+    "learns: the results come back past autograd; AllToAll.apply would bring their gradients",
+    (THERE, PAST): "y is right and the experts learn, but no gradient comes back to the rows: send "
+    "them by AllToAll.apply too",
     (BACK, BACK.replace("gradient", f"gradient / {TASK.ranks}")): "y is right, and each way back "
     f"divides the gradient by {TASK.ranks}: a row that was sent once has one gradient, so there is "
     "nothing to average",

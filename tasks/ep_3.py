@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.grade import Task
+from helpers.check import Task
 
 TASK = Task(
     title="write the balancing loss, and the bias that needs no loss",
@@ -14,15 +14,10 @@ TASK = Task(
     hints=(
         "Try it with numbers: of two experts, one has all choices and all probability. Then the "
         "loss is 2, and it's 1 if each has half. For the bias, only the direction counts.",
-        "counts / counts.sum() is the share of each expert, and probabilities.mean(0) is how much "
-        "the router likes it. torch.sign is 1, 0 or -1; which difference is positive for an expert "
-        "that had too little?",
         "len(counts) * (counts / counts.sum() * probabilities.mean(0)).sum(), and bias += rate * "
         "torch.sign(mean - counts) with counts as floating-point numbers.",
     ),
 )
-
-
 TOLERANCE = 1e-6  # a share of whole numbers is float32 unless somebody asks for more
 
 
@@ -53,30 +48,30 @@ def cases(seed):
 
 
 SHARE, MEAN = "share = counts / counts.sum()", "probabilities.mean(0)"
+SIGN, LARGEST = "torch.sign(counts.mean() - counts)", "probabilities.argmax(1)"
 MUTANTS = {
-    ("len(counts) * ", ""): "the loss lacks its factor, the number of experts: with even experts "
-    "it must be 1",
-    ("share.to(probabilities.dtype)", MEAN): "the loss uses the mean probability twice: one of the "
-    "two factors is the share of the choices, which were really made",
-    (
-        SHARE,
-        f"counts = probabilities.argmax(1).bincount(minlength=len(counts))\n{SHARE}",
-    ): "the loss counts the largest probability of each token in place of the choices given",
-    (MEAN, "probabilities.detach().mean(0)"): "the loss carries no gradient, so it changes "
-    "nothing: don't detach the probabilities",
-    (SHARE, "share = counts / len(probabilities)"): "the shares add up to the choices of a token: "
-    "divide by all choices, counts.sum(), and not by the tokens",
-    (MEAN, "probabilities.sum(0)"): "the loss adds up the probabilities of all tokens where it "
-    "needs their mean",
-    ("counts.mean() - counts", "counts - counts.mean()"): "the bias moves the wrong way: an expert "
-    "that had too much gets more",
-    ("torch.sign", ""): "the bias moves by the difference in counts: only its sign counts, so that "
-    "a crowded expert isn't emptied at once",
+    ("len(counts) * ", ""):
+        "the loss lacks its factor, the number of experts: with even experts it must be 1",
+    ("share.to(probabilities.dtype)", MEAN):
+        "the loss uses the mean probability twice: one of the two factors is the share of the "
+        "choices, which were really made",
+    (SHARE, f"counts = {LARGEST}.bincount(minlength=len(counts))\n{SHARE}"):
+        "the loss counts the largest probability of each token in place of the choices given",
+    (MEAN, "probabilities.detach().mean(0)"):
+        "the loss carries no gradient, so it changes nothing: don't detach the probabilities",
+    (SHARE, "share = counts / len(probabilities)"):
+        "the shares add up to the choices of a token: divide by all choices, counts.sum(), and not "
+        "by the tokens",
+    (MEAN, "probabilities.sum(0)"):
+        "the loss adds up the probabilities of all tokens where it needs their mean",
+    ("counts.mean() - counts", "counts - counts.mean()"):
+        "the bias moves the wrong way: an expert that had too much gets more",
+    ("torch.sign", ""):
+        "the bias moves by the difference in counts: only its sign counts, so that a crowded "
+        "expert isn't emptied at once",
     ("bias +=", "bias = bias +"): "the bias didn't change: write into it, in place",
-    (
-        "torch.sign(counts.mean() - counts)",
-        "torch.where(counts > counts.mean(), -1.0, 1.0)",
-    ): "an expert that had exactly the mean moved too: it should stay",
-    ("counts.mean()", "counts.max()"): "the bias of all but the busiest expert goes up: compare "
-    "with the mean, not with the largest",
-}
+    (SIGN, "torch.where(counts > counts.mean(), -1.0, 1.0)"):
+        "an expert that had exactly the mean moved too: it should stay",
+    ("counts.mean()", "counts.max()"):
+        "the bias of all but the busiest expert goes up: compare with the mean, not the largest",
+}  # fmt: skip

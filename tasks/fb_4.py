@@ -1,8 +1,9 @@
 """FB-4: an all-reduce that sends eight bits and adds in thirty-two."""
 
 import torch
+import torch.distributed as dist
 
-from helpers.grade import Task
+from helpers.check import Task
 from tasks._sent import noting_what_leaves
 
 TASK = Task(
@@ -16,22 +17,15 @@ TASK = Task(
         "Do FB-1 first, it's needed here. Every rank is responsible for one row: where do the "
         "others' copies of it come from, in which type do they add up, and how does everybody get "
         "the sum?",
-        "swap sends row r of your blocks to rank r and returns what all ranks have for your row. "
-        "restore makes float32 of them, and the sum over dimension 0 with keepdim=True is your row "
-        "of the result. Quantize it again before gather sends it.",
         "Four lines. Quantize the rows by ROW and swap them; restore what came, and add up over "
         "dimension 0, which stays; quantize that total, gather and restore it; and of the "
         "flattened result return as many numbers as x has: the rest is padding.",
     ),
 )
-
 TOLERANCE = 1e-6
 
 
 def observe(module, case):
-    """On a rank: the result, and what was sent, of how many bytes."""
-    import torch.distributed as dist
-
     x = case["x"][dist.get_rank()].clone()
     with noting_what_leaves() as sent:
         found = module.all_reduce(x)
@@ -53,44 +47,41 @@ def cases(seed):
     return [{"x": list(x.flatten(1)[:, :length])}]
 
 
-PARTS, TOTAL = "swap(quantize(rows, ROW), group)", "restore(parts).sum(0, keepdim=True)"
-AGAIN = "restore(everything).flatten()"
-MUTANTS = {
-    (".sum(0, keepdim=True)", ".mean(0, keepdim=True)"): "the result is the mean over the ranks: "
-    "an all-reduce adds",
-    (TOTAL, "parts.codes.float().sum(0, keepdim=True)"): "the codes are added without their "
-    "scales: restore the parts first",
-    (
-        TOTAL,
-        "restore(Blocks(parts.codes, quantize(rows, ROW).scales, ROW)).sum(0, keepdim=True)",
-    ): "each rank restores what it got with its own scales: those of a row travel beside its codes",
-    (TOTAL, "sum(restore(parts).bfloat16()).float()[None]"): "the sum is added up in bf16: restore "
-    "first, and add in float32",
-    (
-        TOTAL,
-        "restore(parts)\nwhile len(total) > 1:\n    total = torch.cat([restore(quantize(total[:1] "
-        "+ total[1:2], ROW)), total[2:]])",
-    ): "the sum is added up in eight bits, rounded after each rank: restore first, and add in "
-    "float32",
-    (
-        (
-            "gather(quantize(total, ROW), group)",
-            "[torch.empty_like(total) for _ in range(ranks)]\n"
-            "dist.all_gather(everything, total, group=group)",
-        ),
-        (AGAIN, "torch.cat(everything).flatten()"),
-    ): "the sums go around in 32 bits: quantize them again before they are gathered",
-    (
-        "return restore(everything).flatten()",
-        "found = restore(everything)\nfound[dist.get_rank(group)] = total[0]\n"
-        "return found.flatten()",
-    ): "each rank keeps its own part of the sum in 32 bits while all others have it in eight, so "
-    "the replicas drift apart: take your own part from what was gathered too",
-    """
+TOTAL, GATHER = "restore(parts).sum(0, keepdim=True)", "gather(quantize(total, ROW), group)"
+BACK = "restore(everything).flatten()"
+ROUNDED = """restore(parts)
+while len(total) > 1:
+    total = torch.cat([restore(quantize(total[:1] + total[1:2], ROW)), total[2:]])"""
+WIDE = """[torch.empty_like(total) for _ in range(ranks)]
+dist.all_gather(everything, total, group=group)"""
+OWN = """found = restore(everything)
+found[dist.get_rank(group)] = total[0]
+return found.flatten()"""
+ALL = """
 rows = rows.flatten()[None]
 total = restore(gather(quantize(rows, ROW), group)).sum(0, keepdim=True)
 return restore(quantize(total, ROW)).flatten()[: len(x)]
-""": "each rank sends everything to everybody, and all add everything up: that's n times the bytes "
-    "of a rank's part",
-    ("[: len(x)]", ""): "the result is longer than x: leave out the zeros that fill the last block",
-}
+"""
+MUTANTS = {
+    (".sum(0, keepdim=True)", ".mean(0, keepdim=True)"):
+        "the result is the mean over the ranks: an all-reduce adds",
+    (TOTAL, "parts.codes.float().sum(0, keepdim=True)"):
+        "the codes are added without their scales: restore the parts first",
+    (TOTAL, "restore(Blocks(parts.codes, quantize(rows, ROW).scales, ROW)).sum(0, keepdim=True)"):
+        "each rank restores what it got with its own scales: those of a row travel beside its "
+        "codes",
+    (TOTAL, "sum(restore(parts).bfloat16()).float()[None]"):
+        "the sum is added up in bf16: restore first, and add in float32",
+    (TOTAL, ROUNDED):
+        "the sum is added up in eight bits, rounded after each rank: restore first, and add in "
+        "float32",
+    ((GATHER, WIDE), (BACK, "torch.cat(everything).flatten()")):
+        "the sums go around in 32 bits: quantize them again before they are gathered",
+    (f"return {BACK}", OWN):
+        "each rank keeps its own part of the sum in 32 bits while all others have it in eight, so "
+        "the replicas drift apart: take your own part from what was gathered too",
+    ALL: "each rank sends everything to everybody, and all add everything up: that's n times the "
+        "bytes of a rank's part",
+    ("[: len(x)]", ""):
+        "the result is longer than x: leave out the zeros that fill the last block",
+}  # fmt: skip

@@ -1,8 +1,11 @@
 """GP-3 (problem 2.1): cut a sequence of layers where the device changes."""
 
 import random
+from itertools import groupby
 
-from helpers.grade import Task
+from torch import nn
+
+from helpers.check import Task
 
 TASK = Task(
     title="cut a sequence of layers wherever the device changes",
@@ -12,31 +15,23 @@ TASK = Task(
     minutes=20,
     hints=(
         "Go through the layers in order. When does a new part begin, and when does a layer join "
-        "the part before it?",
-        "_retrieve_device says where a layer is. Compare that with the device of the part that "
-        "you're filling, not with all devices so far: a batch goes through the layers in order.",
-        "Keep a list of lists of layers, and a list of devices. Then _assemble_partition makes a "
-        "Sequential of each list. Return an nn.ModuleList of them, and the devices.",
+        "the part before it? _retrieve_device says where a layer is.",
+        "Keep a list of lists of layers, and a list of devices: compare with the last one. Then "
+        "_assemble_partition makes a Sequential of each list. Return an nn.ModuleList of them, and "
+        "the devices.",
     ),
 )
 
 
 def observe(module, case):
-    """The layers in each part, by number; the kinds of the parts, and their devices.
-
-    case: the number of the device of each layer.
-    """
-    import torch
-
-    layers = [torch.nn.Linear(1, 1) for _ in case]
-    marked = [
-        module.WithDevice(layer, f"cpu:{mark}") for layer, mark in zip(layers, case, strict=True)
-    ]
-    parts, devices = module._split_module(torch.nn.Sequential(*marked))
+    """The layers in each part, by number; the kinds of the parts, and their devices."""
+    layers = [nn.Linear(1, 1) for _ in case]
+    marked = (module.WithDevice(each, f"cpu:{n}") for each, n in zip(layers, case, strict=True))
+    parts, devices = module._split_module(nn.Sequential(*marked))
     number = {id(layer): n for n, layer in enumerate(layers)}
     return {
         "parts": [[number.get(id(layer), "a mark") for layer in part] for part in parts],
-        "kinds": sorted({type(part).__name__ for part in parts} | {type(parts).__name__}),
+        "kinds": sorted({type(part).__name__ for part in (parts, *parts)}),
         "devices": [str(device) for device in devices],
     }
 
@@ -55,43 +50,28 @@ def name(case):
     return f"layers on devices {', '.join(map(str, case))}"
 
 
-MUTANTS = {
-    ("not devices or device != devices[-1]", "True"): "every layer is a part of its own: a part "
-    "ends where the device changes, and not before",
-    (" or device != devices[-1]", ""): "all layers are in one part: a part ends where the device "
-    "changes",
-    """
-groups = {}
-for module in modules:
-    groups.setdefault(_retrieve_device(module), []).append(module)
-return nn.ModuleList(map(_assemble_partition, groups.values())), list(groups)
-""": "all layers of a device are in one part: a batch must go through the layers as they stand, so "
-    "a device may have two parts",
-    ("_assemble_partition(part) for", "nn.Sequential(*part) for"): "a part still holds WithDevice: "
-    "use _assemble_partition",
-    (
-        "in parts), devices",
-        "in parts), [_retrieve_device(layer) for layer in modules]",
-    ): "the devices are those of the layers, and should be those of the parts: one a part",
-    (
-        "nn.ModuleList(_assemble_partition(part) for part in parts)",
-        "[_assemble_partition(part) for part in parts]",
-    ): "give nn.ModuleList of nn.Sequential, not a list",
-    ("in parts)", "in parts[:-1])"): "the last part is missing: the parts must have each layer "
-    "once",
-}
-
-
 def explain(case, seen):
-    """Say which layers the parts have, where it isn't each once and in order."""
-    numbers = [n for part in seen["parts"] for n in part]
+    parts, layers = seen["parts"], list(range(len(case)))
+    right = [list(part) for _, part in groupby(layers, key=lambda n: case[n])]
+    of_device = [[n for n in layers if case[n] == device] for device in dict.fromkeys(case)]
+    numbers = [n for part in parts for n in part]
+    as_they_stand = "a batch must go through them as they stand, so a device may have two parts"
     if "a mark" in numbers:
         return "a part still holds WithDevice: use _assemble_partition"
-    if sorted(numbers) != list(range(len(case))):
-        return f"the parts have layers {numbers}: each layer once"
-    if numbers != sorted(numbers):
-        return (
-            f"the layers come in the order {numbers}: a batch must go through them as they stand, "
-            "so a device may have two parts"
-        )
-    return None
+    if parts == right and seen["kinds"] != ["ModuleList", "Sequential"]:
+        return "give nn.ModuleList of nn.Sequential, not a list"
+    if parts == right and seen["devices"] != [f"cpu:{case[part[0]]}" for part in right]:
+        return "the devices are those of the layers, and should be those of the parts: one a part"
+    if parts == right:
+        return None
+    rules = {
+        "every layer is a part of its own: a part ends where the device changes, and not before":
+            parts == [[n] for n in layers],
+        "all layers are in one part: a part ends where the device changes": parts == [layers],
+        f"all layers of a device are in one part: {as_they_stand}": parts == of_device,
+        "the last part is missing: the parts must have each layer once": parts == right[:-1],
+        f"the parts have layers {numbers}: each layer once": sorted(numbers) != layers,
+        f"the layers come in the order {numbers}: {as_they_stand}": numbers != layers,
+        f"the parts have the layers {parts}, and should have {right}": True,
+    }  # fmt: skip
+    return next(sentence for sentence, broken in rules.items() if broken)

@@ -2,7 +2,7 @@
 
 import random
 
-from helpers.grade import Task
+from helpers.check import Task
 
 TASK = Task(
     title="say which micro-batch is in which part at each tick of the clock",
@@ -13,10 +13,9 @@ TASK = Task(
     hints=(
         "Draw it: parts as rows, ticks as columns. At which tick does micro-batch 0 enter part 2? "
         "And micro-batch 3?",
-        "Micro-batch i is in part j at tick i + j. So at tick k, part j has micro-batch k - j, if "
-        "there is such a micro-batch.",
-        "For each tick from 0 to num_batches + num_partitions - 2, yield the list of (k - j, j) "
-        "for all parts j with 0 <= k - j < num_batches.",
+        "Micro-batch i is in part j at tick i + j. For each tick k from 0 to num_batches + "
+        "num_partitions - 2, yield the list of (k - j, j) for all parts j with 0 <= k - j < "
+        "num_batches.",
     ),
 )
 
@@ -43,13 +42,12 @@ def name(case):
 
 
 EACH = "for i in range(num_batches) for j in range(num_partitions)"
+TICKS = "there are num_batches + num_partitions - 1"
 MUTANTS = {
     (" + num_partitions - 1", ""): "the clock stops when the last micro-batch has entered, and it "
-    "is still in part 0 then: there are num_batches + num_partitions - 1 ticks",
-    ("num_partitions - 1", "num_partitions - 2"): "the last tick is missing: there are num_batches "
-    "+ num_partitions - 1",
-    (" - 1", ""): "one tick too many, in which nothing is done: there are num_batches + "
-    "num_partitions - 1",
+    f"is still in part 0 then: {TICKS} ticks",
+    ("num_partitions - 1", "num_partitions - 2"): f"the last tick is missing: {TICKS}",
+    (" - 1", ""): f"one tick too many, in which nothing is done: {TICKS}",
     ("(cycle - j, j)", "(j, cycle - j)"): "in each pair the micro-batch comes first, then the part",
     ("j in range(num_partitions)", "j in range(cycle + 1)"): "a micro-batch goes on after the last "
     "part: the parts are 0 to num_partitions - 1",

@@ -2,8 +2,9 @@
 
 from functools import partial
 
-from helpers.grade import Task
-from tasks import _gp
+import torch
+
+from helpers.check import Task, same
 
 TASK = Task(
     title="compute what one tick of the clock asks for, in the worker threads",
@@ -15,35 +16,40 @@ TASK = Task(
         "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and get "
         "its answer. If you wait for the first answer before you ask the second worker, which "
         "worker is idle meanwhile?",
-        "First a loop that puts a Task into the in-queue of each part; then a loop that takes "
-        "from the out-queues. A worker answers (True, (task, result)) or (False, exc_info).",
         "in_queues[j].put(Task(partial(self.one, j, i, batches[i]))) for all of the tick. Then "
         "take all answers: done, answer = out_queues[j].get(). Only then go through them: if not "
         "done, raise answer[1]; otherwise answer[1] is the new batches[i]. A lambda in the loop "
-        "would see only the last i and j, so use partial.",
+        "would see only the last i and j.",
     ),
 )
 
 
 def observe(module, case):
-    """What ticks make of the micro-batches; whom a tick asks first; what an error does.
+    """What ticks make of the micro-batches; whom a tick asks first; what an error does."""
+    from pipeline.partition import WithDevice
 
-    case: {"layers": their weights, "batches", "ticks": the schedule of each}.
-    """
-    module._split_module = _gp.split_by_hand
-    marked, batches = _gp.marked(case["layers"]), list(case["batches"])
-    with module.Pipe(marked, 2) as pipe:
+    def pipe_of():
+        # A part for each layer: the check does not depend on the student's own `_split_module`.
+        parts = torch.nn.ModuleList(torch.nn.Sequential(layer) for layer in layers)
+        module._split_module = lambda modules: (parts, [one.device for one in modules])
+        marked = (WithDevice(layer, f"cpu:{n}") for n, layer in enumerate(layers))
+        return module.Pipe(torch.nn.Sequential(*marked), 2)
+
+    layers, batches = [torch.nn.Linear(3, 3) for _ in case["layers"]], list(case["batches"])
+    for layer, weights in zip(layers, case["layers"], strict=True):
+        layer.load_state_dict(weights)
+    with pipe_of() as pipe:
         for tick in case["ticks"]:
             pipe.compute(batches, tick)
     asked, then = [], []  # the parts; those that were asked already when an answer was taken
-    with module.Pipe(marked, 2) as pipe:
+    with pipe_of() as pipe:
         for j, (to, of) in enumerate(zip(pipe.in_queues, pipe.out_queues, strict=True)):
-            to.put = _after(partial(asked.append, j), to.put)
-            of.get = _after(lambda: then.append([f"part {j}" for j in sorted(asked)]), of.get)
+            to.put = after(partial(asked.append, j), to.put)
+            of.get = after(lambda: then.append([f"part {j}" for j in sorted(asked)]), of.get)
         pipe.compute(list(case["batches"]), [(1, 0), (0, 1)])
     raised = "nothing"
-    with module.Pipe(marked, 2) as pipe:
-        pipe.one = _fail
+    with pipe_of() as pipe:
+        pipe.one = fail
         try:
             pipe.compute(list(case["batches"]), [(0, 0)])
         except BaseException as error:
@@ -55,22 +61,16 @@ def observe(module, case):
     }
 
 
-def _after(note, call):
-    def noted(*args, **flags):
-        note()
-        return call(*args, **flags)
-
-    return noted
+def after(note, call):
+    return lambda *args, **flags: (note(), call(*args, **flags))[1]
 
 
-def _fail(j, i, batch):
+def fail(j, i, batch):
     raise KeyError("a layer has failed")
 
 
 def cases(seed):
     """Two layers, some micro-batches, and the ticks of the clock."""
-    import torch
-
     draw = torch.Generator().manual_seed(seed)
     count = int(torch.randint(3, 6, (), generator=draw))
     layers = [
@@ -82,42 +82,37 @@ def cases(seed):
     return [{"layers": layers, "batches": batches, "ticks": ticks}]
 
 
-ASK, KEEP = "partial(self.one, j, i, batches[i])", "batches[i] = answer[1]"
+ASK = "partial(self.one, j, i, batches[i])"
 MUTANTS = {
-    f"""
-for i, j in schedule:
-    self.in_queues[j].put(Task({ASK}))
-    done, answer = self.out_queues[j].get()
-    if not done:
-        raise answer[1]
-    {KEEP}
-""": "the parts work one after the other: ask all workers of a tick first, then take the answers",
-    "for i, j in schedule:\n    batches[i] = self.one(j, i, batches[i])": "no worker is asked, so "
-    "the parts work one after the other: put each Task into the part's in-queue",
-    (
-        "for i, j in schedule:\n    self.in_queues[j]",
-        "i, j = schedule[-1]\nfor _, part in schedule:\n    self.in_queues[part]",
-    ): "let each task keep its own i and j: a lambda in the loop sees the last ones",
-    (KEEP, "pass"): "the micro-batches are as they came in: put each result into batches[i]",
-    ("raise answer[1].with_traceback(answer[2])", "continue"): "the error of a worker is lost: "
-    "raise it where done is False",
-    (ASK, "partial(self.one, 0, i, batches[i])"): "each part computes part 0: give self.one the j "
-    "of its own",
-}
+    ("for i, j in schedule:\n    self.in_queues[j]",
+     "i, j = schedule[-1]\nfor _, part in schedule:\n    self.in_queues[part]"):
+        "let each task keep its own i and j: a lambda in the loop sees the last ones",
+    (ASK, "partial(self.one, 0, i, batches[i])"):
+        "each part computes part 0: give self.one the j of its own",
+}  # fmt: skip
 
 
 def explain(case, seen):
-    """Say which of the three facts is wrong; two of them are the same in all right work."""
-    if seen["asked before an answer is taken"] != "part 0 and part 1":
+    asked, raised = seen["asked before an answer is taken"], seen["raised"]
+    if not asked:
+        return (
+            "no worker is asked, so the parts work one after the other: put each Task into the "
+            "part's in-queue"
+        )
+    if asked != "part 0 and part 1":
         return (
             "the parts work one after the other: ask all workers of a tick first, then take the "
             "answers"
         )
-    if seen["raised"] != "the error of the layer":
+    if raised == "nothing":
+        return "the error of a worker is lost: raise it where done is False"
+    if raised != "the error of the layer":
         return (
-            f"a layer raises KeyError in a worker, and out of compute comes {seen['raised']}: "
-            "raise the worker's error where done is False"
+            f"a layer raises KeyError in a worker, and out of compute comes {raised}: raise the "
+            "worker's error where done is False"
         )
+    if same(seen["micro-batches"], case["batches"]):
+        return "the micro-batches are as they came in: put each result into batches[i]"
     return (
         "the micro-batches are not what the layers make of them: put each result into batches[i], "
         "and let each task keep its own i and j"

@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from helpers.grade import Task
+from helpers.check import Task
 
 TASK = Task(
     title="products whose factors and sums travel while others are multiplied",
@@ -17,13 +17,10 @@ TASK = Task(
         "Write down for three ranks whose rows each of them has in steps 0, 1 and 2, if everybody "
         "passes on what it has. For the sums: in which step must the rows of rank 2 be multiplied "
         "on rank 0, if they go on to rank 1 and then to rank 2?",
-        "Three things happen in a step: a message starts, a product is computed, the message is "
-        "awaited. In this order the message is hidden. In step t a rank has the rows of rank "
-        "(number - t) modulo size; the sum that it works on is for rank (number - t - 1).",
-        "gathered: found = [None] * size; in each step pass_on(x) unless it's the last, put "
-        "product(x, w) where its rows belong, then x = arrived(); torch.cat at the end. scattered: "
-        "total = the product for the rows of that step; from the second step on add arrived() to "
-        "it; then pass_on(total), unless it's the last step.",
+        "Start a message, multiply, then wait. In step t a rank has the rows of rank (number - t) "
+        "% size: gathered passes x on unless it's the last step, puts product(x, w) where its rows "
+        "belong, and takes x = arrived(). scattered multiplies the rows for rank (number - t - 1) "
+        "% size; from the second step on it adds arrived(), and passes total on but at the end.",
     ),
 )
 
@@ -79,27 +76,22 @@ def cases(seed):
 
 
 PLACE, SUM = "(ring.number - step) % ring.size", "rows[(ring.number - step - 1) % ring.size]"
+ADD, AT_ONCE = "total = total + arrived()", "there = {}\narrived = lambda there=there(): there"
 MUTANTS = {
-    (
-        "arrived = ring.pass_on(x)",
-        "there = ring.pass_on(x)\narrived = lambda there=there(): there",
-    ): "gathered: each message is awaited before the product that could have hidden it: start it, "
-    "multiply, then wait",
+    ("arrived = ring.pass_on(x)", AT_ONCE.format("ring.pass_on(x)")): "gathered: each message is "
+    "awaited before the product that could have hidden it: start it, multiply, then wait",
     (PLACE, "step"): "gathered: the rows of the result are in the order in which they arrived, and "
     "not in that of their ranks",
     (PLACE, "(ring.number + step) % ring.size"): "gathered: the rows of two ranks have changed "
     "places: in step t a rank has those of rank (number - t) modulo size",
     ("x = arrived()", "arrived()"): "gathered: every step multiplies this rank's own rows: what "
     "arrives is the next factor",
-    (
-        "arrived = ring.pass_on(total)",
-        "there = ring.pass_on(total)\narrived = lambda there=there(): there",
-    ): "scattered: each sum is awaited before the product that could have hidden it: multiply "
-    "first, then wait and add",
+    ("arrived = ring.pass_on(total)", AT_ONCE.format("ring.pass_on(total)")): "scattered: each sum "
+    "is awaited before the product that could have hidden it: multiply first, then wait and add",
     (SUM, "rows[(ring.number - step) % ring.size]"): "scattered: a rank begins with its own rows, "
     "so the sums end at the rank before: begin with the rows that have the longest way",
-    ("total = total + arrived()", "arrived()"): "scattered: what arrives isn't added, so the last "
-    "product is all that is left",
-    ("total = total + arrived()", "total = arrived()"): "scattered: each sum lacks this rank's own "
-    "product: add it to what arrived",
+    (ADD, "arrived()"): "scattered: what arrives isn't added, so the last product is all that is "
+    "left",
+    (ADD, "total = arrived()"): "scattered: each sum lacks this rank's own product: add it to what "
+    "arrived",
 }

@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from helpers.grade import Task
+from helpers.check import Task
 
 TASK = Task(
     title="two halves of a batch that take turns in layers of experts",
@@ -11,17 +11,12 @@ TASK = Task(
     function="Backward.compute",
     also=("Backward.send", "in_turn"),
     lesson="hiding_messages",
-    kind="evidence",
     minutes=25,
     ranks=2,
     hints=(
-        "Draw one layer of one half: attention, dispatch, experts, combine. What may the other "
-        "half compute during the dispatch? And backward: which gradients does a piece get, and "
-        "which does it pass on?",
         "A piece has two outputs, what leaves and what stays, and each has a gradient; in the last "
-        "piece only what stays has one. torch.autograd.backward(outputs, gradients) leaves the "
-        "gradients of the two inputs in their .grad. What came by a message goes back the same "
-        "way: to the experts where the results had come home.",
+        "piece only what stays has one. What came by a message goes back the same way: to the "
+        "experts where the results had come home. What may the other half compute meanwhile?",
         "compute: zip outputs and (self.came, self.stays), leave out a None, rank.compute(seconds, "
         "torch.autograd.backward, outputs, gradients, kind=…), then take the two .grad. send: like "
         "Forward.send, with forward.wire. in_turn: while the first has pieces left, take a step of "
@@ -45,13 +40,7 @@ class Plain:
 
     def send(self, size, post, like=None, kind="send"):
         works, arriving = post()
-
-        def arrived():
-            for work in works:
-                work.wait()
-            return arriving
-
-        return arrived
+        return lambda: ([work.wait() for work in works], arriving)[1]
 
 
 class Fake:
@@ -110,23 +99,15 @@ def cases(seed):
     def some(*shape):
         return torch.randn(*shape, generator=draw, dtype=torch.double)
 
-    counts = torch.randint(1, 4, (TASK.ranks, TASK.ranks), generator=draw)
-    counts = counts + counts.T
-    ids = []
-    for row in counts:
+    ranks, counts = [], torch.randint(1, 4, (TASK.ranks, TASK.ranks), generator=draw)
+    for row in counts + counts.T:
         to = torch.arange(TASK.ranks).repeat_interleave(row)
-        ids.append(to[torch.randperm(len(to), generator=draw)] + 6)
-    return [
-        {
-            "pieces": 2 * int(torch.randint(2, 4, (), generator=draw)) + 1,
-            "attention": [some(width, width) for _ in range(2)],
-            "experts": [[some(width, width) for _ in range(TASK.ranks)] for _ in range(2)],
-            "ranks": [
-                {"ids": each, "x": some(len(each), width), "gradient": some(len(each), width)}
-                for each in ids
-            ],
-        }
-    ]
+        ids = to[torch.randperm(len(to), generator=draw)] + 6
+        ranks.append({"ids": ids, "x": some(len(ids), width), "gradient": some(len(ids), width)})
+    experts = [[some(width, width) for _ in range(TASK.ranks)] for _ in range(2)]
+    attention = [some(width, width) for _ in range(2)]
+    pieces = 2 * int(torch.randint(2, 4, (), generator=draw)) + 1
+    return [{"pieces": pieces, "attention": attention, "experts": experts, "ranks": ranks}]
 
 
 LOOP = "while passes[0].left:\n    for one in passes:"

@@ -2,14 +2,8 @@
 
 import random
 
-from helpers.grade import Task
+from helpers.check import Task
 
-RANKS = {  # of each launcher, the innermost first: its rank and its world size
-    "RANK": "WORLD_SIZE",
-    "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE",
-    "PALS_RANKID": "PMI_SIZE",
-    "SLURM_PROCID": "SLURM_NTASKS",
-}
 TASK = Task(
     title="find the rank in the environment",
     file="jobs/count_ranks.py",
@@ -20,39 +14,45 @@ TASK = Task(
         "What does a launcher set, and what is there if none has started this process? What is "
         "the type of a value of os.environ? Which of several launchers started the process itself, "
         "and which only started another launcher? And which variables could be left over?",
-        "Collect what each of LAUNCHERS says; skip one whose rank or world size isn't there. The "
-        "first that is left decides. If it is RANK, and torchrun's own mark is missing, compare "
-        "its two numbers with those of every other launcher that you found.",
-        "Turn the texts into integers. A rank below 0, or not below the world size, is a "
-        "ValueError, and so is a RANK without SET_BY_TORCHRUN whose (rank, world size) differs "
-        "from another launcher's. A local rank that is missing is the rank itself. If nothing "
-        "was found, this is rank 0 of 1.",
+        "Collect what each of LAUNCHERS says, as integers, if rank and world size are there. The "
+        "first decides; a local rank that is missing is the rank; none: rank 0 of 1. A rank below "
+        "0, or not below the world size, is a ValueError, and so is a RANK without SET_BY_TORCHRUN "
+        "whose (rank, world size) differs from another launcher's.",
     ),
 )
+NAMES = {  # of each launcher, the innermost first
+    "torchrun": ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
+    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    "PALS": ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"),
+    "Slurm": ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
+}
 
 
 def observe(module, case):
-    """What the work returns for one environment, or what it raises.
-
-    case: (a few words, the environment: names and values, both text). An error must name the
-    variable with the rank, and may say more.
-    """
-    _, environ = case
+    """What the work returns for one environment, or what it raises; an error names the rank."""
+    environ = case[1]
     try:
         return {"raises": "nothing", "returns": module.from_environment(dict(environ))}
     except NotImplementedError:
         raise
     except ValueError as error:
-        here = next((r for r, size in RANKS.items() if {r, size} <= environ.keys()), "no rank")
+        known = [rank for rank, size, _ in NAMES.values() if {rank, size} <= environ.keys()]
+        here = known[0] if known else "no rank"
         said = f"which names {here}" if here in str(error) else repr(str(error))
         return {"raises": f"ValueError, {said}", "returns": "nothing"}
     except Exception as error:
         return {"raises": f"{type(error).__name__}: {error}", "returns": "nothing"}
 
 
+def says(launcher, *numbers, mark=True):
+    """The variables of a launcher; None leaves one away. mark: torchrun itself has set them."""
+    named = zip(NAMES[launcher], numbers, strict=True)
+    found = {name: str(number) for name, number in named if number is not None}
+    return found | ({"TORCHELASTIC_RUN_ID": "none"} if mark and launcher == "torchrun" else {})
+
+
 def cases(seed):
-    """Each launcher alone; no local rank, two launchers, half of one, none; ranks of no world;
-    RANK and WORLD_SIZE that torchrun hasn't set, alone, agreeing, and contradicted."""
+    """(what it is, the environment)."""
     draw = random.Random(seed)
     found = []
     for launcher in NAMES:
@@ -62,59 +62,29 @@ def cases(seed):
             found.append((words, says(launcher, rank, each * nodes, rank % each)))
     n = draw.randint(3, 9)
     mpi = draw.randrange(1, n)
-    set_by_hand = "RANK was set by hand, and"
-    left_over = "RANK={} was left over, and {} says something else"
+    by_hand = "RANK was set by hand, and"
+    left_over = "RANK=0 was left over, and {} says something else"
     return [
         *found,
         ("PALS left no local rank, so all ranks are on one machine", says("PALS", n - 1, n, None)),
-        (
-            "torchrun was started by Slurm: believe torchrun, which started you",
-            says("Slurm", 1, 2, 0) | says("torchrun", n, 2 * n, 1),
-        ),
-        (
-            "RANK is there and WORLD_SIZE is not: believe the next launcher that says both",
-            says("Slurm", 1, n, 1) | says("torchrun", 2, None, 0),
-        ),
+        ("torchrun was started by Slurm: believe torchrun, which started you",
+         says("Slurm", 1, 2, 0) | says("torchrun", n, 2 * n, 1)),
+        ("RANK is there and WORLD_SIZE is not: believe the next launcher that says both",
+         says("Slurm", 1, n, 1) | says("torchrun", 2, None, 0)),
         ("no launcher is there: this process is alone", {}),
         (f"rank {n} of {n} cannot be", says("torchrun", n, n, 0)),
         (f"rank {n + 3} of {n} cannot be", says("Slurm", n + 3, n, 0)),
         (f"rank -1 of {n} cannot be", says("Open MPI", -1, n, 0)),
-        (f"{set_by_hand} no launcher contradicts it", says("torchrun", 1, n, 1, mark=False)),
-        (
-            f"{set_by_hand} Open MPI says the same",
-            says("Open MPI", mpi, n, mpi) | says("torchrun", mpi, n, 0, mark=False),
-        ),
-        (
-            left_over.format(0, "Open MPI"),
-            says("Open MPI", mpi, n, mpi) | says("torchrun", 0, 1, 0, mark=False),
-        ),
-        (
-            left_over.format(0, "Slurm"),
-            says("Slurm", mpi, n, mpi) | says("torchrun", 0, n, 0, mark=False),
-        ),
-        (
-            left_over.format(0, "PALS"),
-            says("PALS", 0, n, 0) | says("torchrun", 0, 1, 0, mark=False),
-        ),
-    ]
-
-
-NAMES = {
-    "torchrun": ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
-    "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
-    "PALS": ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"),
-    "Slurm": ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
-}
-
-
-def says(launcher, *numbers, mark=True):
-    """The variables of a launcher with these numbers; None leaves one away.
-
-    mark: whether torchrun itself has set them.
-    """
-    named = zip(NAMES[launcher], numbers, strict=True)
-    found = {name: str(number) for name, number in named if number is not None}
-    return found | ({"TORCHELASTIC_RUN_ID": "none"} if mark and launcher == "torchrun" else {})
+        (f"{by_hand} no launcher contradicts it", says("torchrun", 1, n, 1, mark=False)),
+        (f"{by_hand} Open MPI says the same",
+         says("Open MPI", mpi, n, mpi) | says("torchrun", mpi, n, 0, mark=False)),
+        (left_over.format("Open MPI"),
+         says("Open MPI", mpi, n, mpi) | says("torchrun", 0, 1, 0, mark=False)),
+        (left_over.format("Slurm"),
+         says("Slurm", mpi, n, mpi) | says("torchrun", 0, n, 0, mark=False)),
+        (left_over.format("PALS"),
+         says("PALS", 0, n, 0) | says("torchrun", 0, 1, 0, mark=False)),
+    ]  # fmt: skip
 
 
 def name(case):
@@ -149,11 +119,11 @@ def explain(case, seen):
     found, raised = seen["returns"], seen["raises"]
     if raised.startswith("ValueError, '"):
         return f"name the variable with the rank in the message, not only {raised[12:]}"
-    if raised != "nothing" and not raised.startswith("ValueError"):
-        impossible = case[0].endswith(("cannot be", "something else"))
-        return f"{'raise ValueError: ' * impossible}this raises {raised} ({case[1]})"
-    if raised == "nothing" and (not isinstance(found, tuple | list) or len(found) != 3):
+    if raised != "nothing":
+        cure = "raise ValueError: " * case[0].endswith(("cannot be", "something else"))
+        return None if "which names" in raised else f"{cure}this raises {raised} ({case[1]})"
+    if not isinstance(found, tuple | list) or len(found) != 3:
         return f"give three numbers: rank, world size, local rank; not {found!r}"
-    if raised == "nothing" and any(isinstance(number, str) for number in found):
+    if any(isinstance(number, str) for number in found):
         return f"give whole numbers, not text: {found!r}; as text, '10' comes before '9'"
     return None

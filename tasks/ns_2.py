@@ -4,23 +4,20 @@ import random
 
 import numpy as np
 
-from helpers.grade import Task
+from helpers.check import Task
 
 TASK = Task(
     title="heal a replica from a peer",
     file="DP/never_stops/rules.py",
     function="heal",
     lesson="training_never_stops",
-    kind="evidence",
     minutes=20,
     hints=(
         "What would go wrong with the right weights and Adam's means at zero? With the step at "
         "zero? With the places at zero? And what have the others done while the state traveled?",
-        "Two loops: one until a peer has given its whole state (an OSError means: the next peer; "
-        "at the end of the list: a new list), one until missed(state.step) is None.",
         "Without an end: ask each of peers() in turn. What fetch returns for it are the facts of a "
-        "State; where it raises an OSError, ask the next one. Once you have a state, apply the "
-        "missed steps to it until there is none, and return it.",
+        "State; where it raises an OSError, ask the next one. Once you have a state, apply "
+        "missed(state.step) to it until there is none, and return it.",
     ),
 )
 
@@ -46,8 +43,7 @@ def observe(module, case):
         return {**state, "step": case["step"], "places": dict(case["places"])}
 
     def missed(step):
-        after = step - case["step"]
-        return case["missed"][after] if 0 <= after < len(case["missed"]) else None
+        return dict(enumerate(case["missed"])).get(step - case["step"])
 
     try:
         state = module.heal(peers, fetch, missed)
@@ -59,56 +55,38 @@ def observe(module, case):
 
 def cases(seed):
     """A healthy peer; two that die; a list that has to be asked for again; nobody left."""
-    draw = random.Random(seed)
-    return [
-        _case(draw, [[1, 2]], dead=(), missed=1),
-        _case(draw, [[3, 1, 2]], dead=(3, 1), missed=3),
-        _case(draw, [[1], [2, 3]], dead=(1,), missed=0),
-        _case(draw, [[2], [1]], dead=(1, 2), missed=2),
-    ]
+    draw, found = random.Random(seed), []
+    peers = ([[1, 2]], []), ([[3, 1, 2]], [3, 1]), ([[1], [2, 3]], [1]), ([[2], [1]], [1, 2])
+    for (lists, dead), missed in zip(peers, (1, 3, 0, 2), strict=True):
+        drawn = np.random.default_rng(draw.randrange(10**6))
+        means = {name: drawn.normal(size=5) for name in ("weights", "first")}
+        found.append({
+            "lists": lists,
+            "dead": dead,
+            "state": {**means, "second": drawn.uniform(0.5, 2, size=5)},
+            "step": draw.randint(4, 40),
+            "places": {replica: draw.randint(2, 9) for replica in range(4)},
+            "missed": [(drawn.normal(size=5), [0, draw.randint(1, 3)]) for _ in range(missed)],
+        })  # fmt: skip
+    return found
 
 
-def _case(draw, lists, dead, missed):
-    drawn = np.random.default_rng(draw.randrange(10**6))
-    return {
-        "lists": lists,
-        "dead": list(dead),
-        "state": {
-            "weights": drawn.normal(size=5),
-            "first": drawn.normal(size=5),
-            "second": drawn.uniform(0.5, 2, size=5),
-        },
-        "step": draw.randint(4, 40),
-        "places": {replica: draw.randint(2, 9) for replica in range(4)},
-        "missed": [(drawn.normal(size=5), [0, draw.randint(1, 3)]) for _ in range(missed)],
-    }
-
-
+STATE, APPLY = "State(**fetch(peer))", "state.apply(*step)"
+LOOP = "while (step := missed(state.step)) is not None:"
 MUTANTS = {
-    (
-        "State(**fetch(peer))",
-        "(lambda found: State(**{**found, 'first': found['first'] * 0, 'second': found['second'] * "
-        "0}))(fetch(peer))",
-    ): "Adam's two means are zero: the state of a peer is more than its weights",
-    ("State(**fetch(peer))", "State(**{**fetch(peer), 'step': 0})"): "the step began at zero, so "
-    "Adam corrects its means as in the first steps",
-    ("State(**fetch(peer))", "State(**{**fetch(peer), 'places': {}})"): "the places were "
-    "forgotten: the replica would read its text from the start again",
+    (STATE, f"{STATE}\nstate.first, state.second = 0 * state.first, 0 * state.second"):
+        "Adam's two means are zero: the state of a peer is more than its weights",
+    (STATE, "State(**{**fetch(peer), 'step': 0})"):
+        "the step began at zero, so Adam corrects its means as in the first steps",
+    (STATE, "State(**{**fetch(peer), 'places': {}})"):
+        "the places were forgotten: the replica would read its text from the start again",
     ("continue", "raise"): "it gives up when the first peer dies: go on with the next one",
-    ("while True:", "for _ in range(1):"): "when all peers of a list have died it gives up: ask "
-    "peers() for a new list",
-    ("step := missed(state.step)", "step := None"): "the steps that it has missed weren't taken: "
-    "the others went on while the state traveled",
-    ("state.apply(*step)", "state.apply(*step)\nbreak"): "only one of the missed steps was taken: "
-    "ask missed() again until it returns None",
-    (
-        (
-            "state.apply(*step)",
-            "first = step if state.step == step_before else first\nstate.apply(*first)",
-        ),
-        (
-            "while (step := missed(state.step)) is not None:",
-            "step_before = state.step\nwhile (step := missed(state.step)) is not None:",
-        ),
-    ): "all missed steps were taken with the first one's mean: ask missed(state.step) for each",
-}
+    ("while True:", "for _ in range(1):"):
+        "when all peers of a list have died it gives up: ask peers() for a new list",
+    ("step := missed(state.step)", "step := None"):
+        "the steps that it has missed weren't taken: the others went on while the state traveled",
+    (APPLY, f"{APPLY}\nbreak"):
+        "only one of the missed steps was taken: ask missed() again until it returns None",
+    ((LOOP, f"first = missed(state.step)\n{LOOP}"), (APPLY, "state.apply(*first)")):
+        "all missed steps were taken with the first one's mean: ask missed(state.step) for each",
+}  # fmt: skip

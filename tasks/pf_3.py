@@ -3,7 +3,7 @@
 import os
 import random
 
-from helpers.grade import Task
+from helpers.check import Task
 
 TASK = Task(
     title="open a data file once in each process that reads it",
@@ -15,8 +15,6 @@ TASK = Task(
     hints=(
         "A worker that was forked has a copy of every object of its rank, including the open file. "
         "How can it know that it was not the one who opened it?",
-        "Compare self.owner with the number of this process. If they differ, the file, if "
-        "there is one, belongs to another process.",
         "If self.owner != os.getpid(): call self.open_file(), keep what it returns in self.file, "
         "and keep the number of this process in self.owner. In any case return self.file.",
     ),
@@ -26,7 +24,7 @@ TASK = Task(
 def observe(module, case):
     """Which file each call gave, and how often one was opened: in a rank, and in a forked worker.
 
-    case: the numbers of the files that are opened, in order; nobody can know them before.
+    case: the numbers of the files that are opened, in order.
     """
     opened, real = [], os.getpid
 
@@ -55,7 +53,6 @@ def observe(module, case):
 
 
 def cases(seed):
-    """The numbers of the files, in the order in which they are opened."""
     return [random.Random(seed).sample(range(10**6, 10**9), 9)]
 
 

@@ -1,6 +1,8 @@
 """PF-4: other types of numbers."""
 
-from helpers.grade import Task
+import torch
+
+from helpers.check import Task
 
 TASK = Task(
     title="take a step in half precision with weights in float32",
@@ -12,82 +14,48 @@ TASK = Task(
     hints=(
         "Three parts, each under its mark. What runs in the half type, and what must not? Whose "
         "step() is called at the end?",
-        "Only the model is called under torch.autocast, and only if dtype is in HALF. The output "
-        "may be in the half type: convert it and the target to float32 before the loss. The scaler "
-        "has scale(), step() and update().",
-        "Forward: output of the model under autocast; mse_loss of output and target, both as "
-        "float32 (float64 stays). Backward: of the loss that the scaler has scaled. Update: the "
-        "scaler takes the optimizer's step, then updates itself. Return the loss, unscaled and "
-        "detached.",
+        "Forward: output of the model under torch.autocast, which is on if dtype is in HALF; "
+        "mse_loss of output and target, both as float32 (float64 stays). Backward: of the loss "
+        "that the scaler has scaled. Update: the scaler takes the optimizer's step, then updates "
+        "itself. Return the loss, unscaled and detached.",
     ),
 )
 # What torch says to some mistakes; anything else that it says is an error of the work.
-TORCH = (
-    "must have the same dtype",
-    "No inf checks were recorded",
-    "step() has already been called",
-    "but _scale",
-    "unscale FP16 gradients",
-)
+TORCH = ("must have the same dtype", "No inf checks were recorded", "unscale FP16 gradients")
+TORCH += ("step() has already been called", "but _scale")
 PARTS = ("forward", "backward", "update")
 
 
-class Descent:
-    """SGD; torch's own takes seconds to import."""
+class Net(torch.nn.Linear):
+    """tanh(x W + b), which notes in what it computes."""
 
-    def __init__(self, parameters, rate):
-        self.rate, self.param_groups = rate, [{"params": list(parameters)}]
+    inside = ""
 
-    def zero_grad(self, set_to_none=True):
-        for p in self.param_groups[0]["params"]:
-            p.grad = None
-
-    def step(self):
-        for p in self.param_groups[0]["params"]:
-            p.data -= self.rate * p.grad
+    def forward(self, source, target):
+        y = torch.tanh(super().forward(source))
+        self.inside = str(y.dtype)
+        return y
 
 
 def observe(module, case):
-    """Some steps: losses, weights, and what was computed in; the scaler's part in it; marks.
+    """Some steps: losses, weights, and what was computed in; the scaler's part in it; marks."""
+    marks, mark, calls, losses, graphs = set(), torch.profiler.record_function, set(), [], set()
 
-    case: {"dtype", "weights": of a layer, "rate", "steps": a source and a target for each}.
-    """
-    import torch
+    def noting(scaler, name):
+        real = getattr(scaler, name)
+        return lambda *args, **flags: (calls.add(name), real(*args, **flags))[1]
 
-    marks, mark, inside, calls = set(), torch.profiler.record_function, set(), set()
-
-    def seen_mark(name, *args):
+    def marking(name, *args):
         marks.add(name)
         return mark(name, *args)
 
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.one = torch.nn.Linear(6, 6, dtype=case["weights"]["weight"].dtype)
-            self.one.load_state_dict(case["weights"])
-
-        def forward(self, source, target):
-            y = torch.tanh(self.one(source))
-            inside.add(str(y.dtype).removeprefix("torch."))
-            return y
-
-    class Scaler(torch.amp.GradScaler):
-        def scale(self, outputs):
-            calls.add("scale")
-            return super().scale(outputs)
-
-        def step(self, optimizer, *args, **flags):
-            calls.add("step")
-            return super().step(optimizer, *args, **flags)
-
-        def update(self, new_scale=None):
-            calls.add("update")
-            return super().update(new_scale)
-
-    module.record_function = torch.profiler.record_function = seen_mark
-    net, losses, graphs = Net(), [], set()
-    optimizer = Descent(net.parameters(), case["rate"])
-    scaler = Scaler("cpu", enabled=case["dtype"] == "float16")
+    module.record_function = torch.profiler.record_function = marking
+    net = Net(6, 6, dtype=case["weights"]["weight"].dtype)
+    net.load_state_dict(case["weights"])
+    optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
+    scaler = torch.amp.GradScaler("cpu", enabled=case["dtype"] == "float16")
+    for name in ("scale", "step", "update"):
+        setattr(scaler, name, noting(scaler, name))
     try:
         for x, y in case["steps"]:
             found = module.train_step(net, optimizer, scaler, x, y, x.dtype)
@@ -103,9 +71,9 @@ def observe(module, case):
     return {
         "losses": losses,
         "losses with a graph": True in graphs,
-        "the model computes in": sorted(inside),
+        "the model computes in": net.inside,
         "calls of the scaler": sorted(calls) if case["dtype"] == "float16" else [],
-        "weights": {name: p.detach() for name, p in net.one.named_parameters()},
+        "weights": {name: p.detach() for name, p in net.named_parameters()},
         "marks": [name for name in PARTS if name in marks],
     }
 
@@ -116,17 +84,15 @@ STEPS, RATE = 3, 0.1
 
 def cases(seed):
     """Of each type: a layer, and a source and a target for each step."""
-    import torch
-
     draw, found = torch.Generator().manual_seed(seed), []
     for dtype in ("float32", "float64", "bfloat16", "float16"):
         wide = torch.float64 if dtype == "float64" else torch.float32
         weights = {
-            "weight": torch.randn(6, 6, generator=draw).to(wide) / 3,
-            "bias": torch.randn(6, generator=draw).to(wide) / 3,
+            name: torch.randn(shape, generator=draw).to(wide) / 3
+            for name, shape in {"weight": (6, 6), "bias": (6,)}.items()
         }
         steps = torch.randn(STEPS, 2, 5, 3, 6, generator=draw).to(getattr(torch, dtype))
-        found.append({"dtype": dtype, "weights": weights, "rate": RATE, "steps": list(steps)})
+        found.append({"dtype": dtype, "weights": weights, "steps": list(steps)})
     return found
 
 

@@ -1,6 +1,8 @@
 """PF-5: a decoder that does not see what it predicts."""
 
-from helpers.grade import Task
+import torch
+
+from helpers.check import Task
 
 TASK = Task(
     title="shift and mask the target of a decoder",
@@ -13,8 +15,6 @@ TASK = Task(
         "At place t the decoder reads one vector and attends to some places. Which vector of the "
         "target may it read there, and which places? What does it read at place 0, where nothing "
         "came before?",
-        "Put one vector of zeros in front of the target, and leave out its last vector. The mask "
-        "is a T x T matrix with -inf where a place must not look.",
         "Concatenate zeros like target[:, :1] and target[:, :-1] along dimension 1. Make the mask "
         "for target.shape[1] places. Call self.transformer with the source, the shifted target, "
         "and tgt_mask.",
@@ -23,12 +23,6 @@ TASK = Task(
 
 
 def observe(module, case):
-    """What the work's Forecaster predicts with given weights, or what came in its place.
-
-    case: {"weights": of its transformer, "source", "target"}.
-    """
-    import torch
-
     size = module.Size(width=8, heads=2, layers=1, hidden=16, items=4)
     net = module.Forecaster(size).eval()
     net.transformer.load_state_dict(case["weights"])
@@ -42,8 +36,6 @@ TOLERANCE = 2e-5
 
 def cases(seed):
     """Weights of a transformer, a source and a target."""
-    import torch
-
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         weights = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True).state_dict()

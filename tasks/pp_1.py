@@ -1,6 +1,6 @@
 """PP-1: take a batch through a naive pipeline, and its gradient back."""
 
-from helpers.grade import Task
+from helpers.check import Task
 from tasks import _stages
 
 TASK = Task(
@@ -9,40 +9,25 @@ TASK = Task(
     function="forward_backward",
     lesson="naive_pipeline",
     minutes=30,
-    ranks=4,  # the lessons use three: a 2 or a 3 that is written into the code shows
-    libraries=("torch.fx.experimental.symbolic_shapes",),  # hooks on saved tensors need it
-    done_by=("pipeline",),
+    ranks=4,
     hints=(
-        "A stage does four things in turn: get its input, compute, hand the result on, and later "
-        "the same for gradients the other way round. Which rank has no neighbor before it, and "
-        "which has none after it?",
-        "recv fills a tensor that is already there: make it with torch.empty(shape). What arrives "
-        "is numbers alone, without a graph, so call x.requires_grad_() before stage(x). Backward "
-        "begins with loss.backward() on the last rank, and with y.backward(gradient) on the "
-        "others.",
-        "Rank 0: x = ids; others: receive x from rank - 1, then x.requires_grad_(). Inside "
-        'recorder.span("F", …): y = stage(x), and on the last rank the loss, '
-        "causalLLMLoss(y, ids, stage.config.vocab_size). Not the last: send y.detach() to "
-        'rank + 1, receive the gradient from there. Inside span "B": y.backward(gradient), on '
-        "the last rank loss.backward(). Not the first: send x.grad to rank - 1. Return the loss, "
-        "or None.",
+        "recv fills a tensor that is already there: torch.empty(shape). What arrives has no graph, "
+        "so call x.requires_grad_() before stage(x). Which rank begins backward, and with what?",
+        "Rank 0: x = ids; others: receive x, then x.requires_grad_(). In span F: y = stage(x), and "
+        "on the last rank the loss. Not the last: send y.detach(), receive the gradient. In span "
+        "B: y.backward(gradient), or loss.backward(). Not the first: send x.grad. Return the loss.",
     ),
 )
 
 
 def observe(module, case):
-    """On every rank: call the work on one stage, twice, and note what happens at the stage.
-
-    case: the weights of all stages by name, vocab_size, and for each call (micro_batches, ids).
-    """
-
     def call(stage, ids, micro_batches, place, recorder):
         return module.forward_backward(stage, ids, place, recorder)
 
-    seen = _stages.run_calls(call, case)
+    seen = _stages.observe(call, case)
     for one in seen.values():
-        one["spans"] = {span[0]: True for span in one["spans"] if span}
-        one["passes"] = "".join(kind for kind, _ in one["_seen"]["order"])
+        one["spans"] = {span[0]: True for span in reversed(one["spans"])}
+        one["passes"] = [each[0] for each in one["_seen"]["order"]]
     return seen
 
 

@@ -5,7 +5,7 @@ import random
 import torch
 import torch.distributed as dist
 
-from helpers.grade import Task
+from helpers.check import Task
 from tasks._messages import noted, world_of
 
 TASK = Task(
@@ -13,36 +13,27 @@ TASK = Task(
     file="primer/ring.py",
     function="ring_all_reduce",
     lesson="data_parallel_gradients",
-    kind="evidence",
     minutes=40,
     ranks=4,
     hints=(
-        "Take pencil and paper, three ranks, and a tensor of three parts A, B, C. In step 0 rank r "
-        "sends part r to the right. Which part arrives from the left? Add it, and send that part "
-        "on in step 1. Which part is finished on rank r after the last step?",
-        "tensor.flatten().tensor_split(world_size) cuts the tensor into parts. Reduce-scatter: in "
-        "step s, rank r sends part (r - s) % n to rank r + 1, and adds what arrives to part "
-        "(r - s - 1) % n. Then part r + 1 is finished on rank r. The all-gather begins with it.",
-        "All-gather: in step s, rank r sends part (r + 1 - s) % n, and receives part (r - s) % n "
-        "right into its place. Each step starts its send (isend, or both in one "
-        "batch_isend_irecv), receives, and then waits for the send. At the end, write the flat "
-        "tensor back: of a transposed tensor, flatten() is a copy. Add up part.nbytes as you send.",
+        "Take three ranks, and a tensor of three parts A, B, C. In step 0 rank r sends part r to "
+        "the right. Which part arrives from the left? Add it, and send that one on in step 1. "
+        "Which part is finished on rank r after the last step?",
+        "Cut with tensor.flatten().tensor_split(world_size). Reduce-scatter: in step s, send part "
+        "(r - s) % n to rank r + 1, and add what arrives to part (r - s - 1) % n. All-gather: send "
+        "part (r + 1 - s) % n, receive part (r - s) % n into its place. Start a send, receive, "
+        "then wait for it. At the end copy the flat tensor back; add up part.nbytes as you send.",
     ),
 )
 
 
 def observe(module, case):
-    """On every rank that takes part: the tensor afterwards, whether the work returns what it sent,
-    and whether it sends as a ring does. Also which collectives it calls, and what it doesn't wait
-    for.
-
-    case: how many ranks take part, their tensors, and whether these have gaps in memory.
-    """
+    """On each rank that takes part: the tensor afterwards, and whether it sends as a ring does."""
     rank, world = dist.get_rank(), case["world"]
     if rank >= world:
         return None
     tensor, returned = case["tensors"][rank].clone(), None
-    if case["gaps"]:
+    if case["what"] == TRANSPOSED:
         tensor = tensor.t().contiguous().t()
     with noted(alone=world == 1) as calls, world_of(world):
         returned = module.ring_all_reduce(tensor, rank, world)
@@ -66,6 +57,7 @@ def observe(module, case):
 
 WORLDS = (4, 3)
 LONG = 10_007  # numbers in the tensor whose bytes are judged
+POWERS, TRANSPOSED = "powers of ten", "a transposed tensor"
 
 
 def cases(seed):
@@ -76,27 +68,25 @@ def cases(seed):
     draw, values = random.Random(seed), torch.Generator().manual_seed(seed)
     found = []
     for world in WORLDS:
-        powers = world * draw.randint(2, 4) + world - 1
         kinds = {
-            "powers of ten": ((powers,), torch.float64),
+            POWERS: ((world * draw.randint(2, 4) + world - 1,), torch.float64),
             "an odd length": ((2 * draw.randint(8, 30) + 1,), torch.float32),
             "two dimensions, in float64": ((3, draw.randint(4, 9)), torch.float64),
             "fewer numbers than ranks": ((world - 1,), torch.float32),
             "one number, of shape ()": ((), torch.float64),
-            "a transposed tensor": ((draw.randint(2, 4), 5), torch.float32),
+            TRANSPOSED: ((draw.randint(2, 4), 5), torch.float32),
             "whole numbers": ((draw.randint(9, 20),), torch.int64),
             "a long tensor": ((LONG,), torch.float32),
         }
         if world < max(WORLDS):  # a collective on it isn't noted, and would wait for the others
-            del kinds["a transposed tensor"]
+            del kinds[TRANSPOSED]
         for what, (shape, dtype) in kinds.items():
             tensors = [1000 * torch.randn(shape, generator=values).double() for _ in range(world)]
-            if what == "powers of ten":
+            if what == POWERS:
                 tensors = [torch.full(shape, 10.0**rank).double() for rank in range(world)]
-            found.append({"world": world, "what": what, "gaps": what == "a transposed tensor"})
-            found[-1]["tensors"] = [tensor.to(dtype) for tensor in tensors]
-    alone = {"world": 1, "what": "a rank that is alone", "gaps": False}
-    return [*found, alone | {"tensors": [torch.ones(5)]}]
+            tensors = [tensor.to(dtype) for tensor in tensors]
+            found.append({"world": world, "what": what, "tensors": tensors})
+    return [*found, {"world": 1, "what": "a rank that is alone", "tensors": [torch.ones(5)]}]
 
 
 def name(case):
@@ -129,50 +119,63 @@ MUTANTS = {
 
 def explain(case, seen):
     """Name the call, the number or the message that is wrong; None where only the place says it."""
-    ranks, world = seen[: case["world"]], case["world"]
-    if world == 1:
-        if ranks[0]["collectives"] or ranks[0]["_returned"]:
-            return "something is sent: a rank that is alone has the sum"
-        return "the tensor changes: a rank that is alone has the sum"
-    return wrong_calls(ranks) or wrong_numbers(case, ranks) or wrong_messages(case, ranks)
-
-
-def wrong_calls(ranks):
-    """Whether only messages were used, and all were waited for."""
+    n, ranks = case["world"], seen[: case["world"]]
+    if n == 1:
+        sends = ranks[0]["collectives"] or ranks[0]["_returned"]
+        what = "something is sent" if sends else "the tensor changes"
+        return f"{what}: a rank that is alone has the sum"
     for rank, one in enumerate(ranks):
-        if one["collectives"]:
+        if called := one["collectives"]:
             return (
-                f"rank {rank} calls dist.{one['collectives'][0]}: build the ring from messages "
-                "between neighbors (send, recv, isend, irecv, batch_isend_irecv)"
+                f"rank {rank} calls dist.{called[0]}: build the ring from messages between "
+                "neighbors (send, recv, isend, irecv, batch_isend_irecv)"
             )
         if begun := one["messages not waited for"]:
             return (
                 f"rank {rank} starts {begun[0]} and never calls wait() on its result: until wait() "
                 "returns, the message is on its way and its tensor must not change"
             )
+    wrong = (wrong_numbers(case, rank, one["tensor"]) for rank, one in enumerate(ranks))
+    if sentence := next(filter(None, wrong), None):
+        return sentence
+    for rank, one in enumerate(ranks):
+        far, sent = one["ranks it sends to that are no neighbors"], one["_sent"]
+        times, least = sent / case["tensors"][0].nbytes, 2 * (n - 1) / n
+        rules = {
+            f"sends to rank {', '.join(map(str, far))}, which is not its neighbor in the ring of "
+            f"{n}: send to (rank + 1) % world_size only": far,
+            "sends nothing, and the others need its numbers: build the ring of messages":
+                not one["sends something"],
+            f"sends {times:.2f} times the size of the tensor, and a ring of {n} needs {least:.2f}: "
+            f"send one part in each of {2 * (n - 1)} steps": one["sends more than a ring"],
+            f"has sent {sent} bytes, and ring_all_reduce gives {one['_returned']}: add up "
+            "part.nbytes of each part that is sent, and return the sum":
+                not one["returns what it sent"],
+        }  # fmt: skip
+        for sentence, broken in rules.items():
+            if broken:
+                return f"rank {rank} {sentence}"
     return None
 
 
-def wrong_numbers(case, ranks):
+def wrong_numbers(case, rank, tensor):
     """What a sum of powers of ten is made of, where it's wrong; whether others were rounded."""
     total = sum(tensor.double() for tensor in case["tensors"])
-    for rank, one in enumerate(ranks):
-        tensor = one["tensor"]
-        if tensor.dtype != torch.float64 or tensor.shape != total.shape:
-            continue
-        off = (tensor - total).abs()
-        if case["what"] == "powers of ten" and off.any():
-            i = int(off.argmax())
-            return (
-                f"number {i} on rank {rank} holds {in_digits(float(tensor[i]), len(ranks))}: "
-                "follow this one part round the ring, step by step"
-            )
-        worst = float(off.max() / total.abs().max().clamp(min=1))
-        if 1e-9 < worst < 1e-6:
-            return (
-                f"rank {rank} is off by {worst:.0e} of the sum in float64, which is float32's "
-                "accuracy: a buffer on the way has another type (torch.empty_like keeps it)"
-            )
+    if tensor.dtype != torch.float64 or tensor.shape != total.shape:
+        return None
+    off = (tensor - total).abs()
+    if case["what"] == POWERS and off.any():
+        i = int(off.argmax())
+        return (
+            f"number {i} on rank {rank} holds {in_digits(float(tensor[i]), case['world'])}: "
+            "follow this one part round the ring, step by step"
+        )
+    worst = float(off.max() / total.abs().max().clamp(min=1))
+    if 1e-9 < worst < 1e-6:
+        return (
+            f"rank {rank} is off by {worst:.0e} of the sum in float64, which is float32's "
+            "accuracy: a buffer on the way has another type (torch.empty_like keeps it)"
+        )
     return None
 
 
@@ -181,41 +184,7 @@ def in_digits(value, world):
     counts = [int(digit) for digit in reversed(f"{round(value):0{world}d}")] if value >= 0 else []
     if value != round(value) or not 0 < len(counts) <= world:
         return f"{value:g}, which is no sum of what the ranks had"
-    words = [
-        f"that of rank {rank}{' twice' if count == 2 else f' {count} times' * (count > 2)}"
-        for rank, count in enumerate(counts)
-        if count
-    ]
+    words = [f"that of rank {r}" + f" {n} times" * (n > 1) for r, n in enumerate(counts) if n]
     missing = [str(rank) for rank, count in enumerate(counts) if not count]
-    told = " plus ".join(words) or "nothing"
-    return told + (f", and nothing of rank {', '.join(missing)}" if missing else "")
-
-
-def wrong_messages(case, ranks):
-    """Whether the messages are those of a ring: to neighbors, and few bytes."""
-    world, tensor = len(ranks), case["tensors"][0]
-    for rank, one in enumerate(ranks):
-        if far := one["ranks it sends to that are no neighbors"]:
-            return (
-                f"rank {rank} sends to rank {far[0]}, which is not its neighbor in the ring of "
-                f"{world}: send to (rank + 1) % world_size only"
-            )
-        if not one["sends something"]:
-            return (
-                f"rank {rank} sends nothing, and the others need its numbers: build the ring from "
-                "messages"
-            )
-        if one["sends more than a ring"]:
-            return (
-                f"rank {rank} sends {one['_sent'] / tensor.nbytes:.2f} times the size of the "
-                f"tensor, and a ring of {world} needs {2 * (world - 1) / world:.2f}: send one part "
-                f"in each of {2 * (world - 1)} steps"
-            )
-        if one["_returned"] is None:
-            return "ring_all_reduce gives None: return the bytes that this rank has sent"
-        if not one["returns what it sent"]:
-            return (
-                f"ring_all_reduce says that rank {rank} has sent {one['_returned']} bytes, and it "
-                f"was {one['_sent']}: add up part.nbytes of each part that is sent"
-            )
-    return None
+    nothing = f", and nothing of rank {', '.join(missing)}" if missing else ""
+    return (" plus ".join(words) or "nothing") + nothing

@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from helpers.grade import Task
+from helpers.check import Task
 from tasks._sent import noting_what_leaves
 
 TASK = Task(
@@ -12,17 +12,12 @@ TASK = Task(
     function="Copy.forward",
     also=("Copy.backward", "Sum.forward", "Sum.backward"),
     lesson="tensor_parallel",
-    kind="evidence",
     minutes=15,
     ranks=3,
-    done_by=("operators", "copy_to_group", "reduce_from_group"),
     hints=(
         "Forward is easy: which of the two sends something? For backward, say what each rank "
         "computes with the result. If every rank uses x for something else, which gradients of x "
         "are there, and what is the gradient of x?",
-        "Copy: nothing forward, and backward the gradients of all ranks' uses are added up. Sum: "
-        "the terms are added up forward; y = a + b has the gradient dy for a, and all ranks have "
-        "the same dy.",
         "Copy: x.view_as(x) forward, and backward all_reduced of the gradient. Sum: all_reduced of "
         "x forward, and backward the gradient as it is.",
     ),
@@ -30,11 +25,7 @@ TASK = Task(
 
 
 def observe(module, case):
-    """On every rank: what an operator returns forward, the gradient of its input, and whether this
-    rank sent anything to compute them.
-
-    case: "Copy" or "Sum"; for each rank its x and the gradient of the result.
-    """
+    """What an operator returns, the gradient of its input, and whether anything was sent."""
     rank = dist.get_rank()
     x, gradient = case["x"][rank].clone().requires_grad_(), case["gradient"][rank]
     with noting_what_leaves() as forward:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import torch
 import torch.distributed as dist
 
-from helpers.grade import Task
+from helpers.check import Task
 from helpers.parallel import copy_to_group, reduce_from_group
 
 TASK = Task(
@@ -15,29 +15,20 @@ TASK = Task(
     lesson="tensor_parallel",
     minutes=20,
     ranks=3,
-    done_by=("linear", "ColumnParallelLinear", "RowParallelLinear"),
     hints=(
         "Draw the weight, (out, in), for both ways to cut. Some outputs: every rank needs the "
         "whole x, and what must happen to the gradients of x backward? Some inputs: what does "
         "each rank's product miss forward?",
-        "dim is the dimension of the weight that is cut: whole.weight.detach().chunk(ranks, dim) "
-        "gives the parts. Copy adds gradients up backward, Sum adds terms up forward. Both are "
-        "used as Copy.apply(tensor).",
-        "Outputs: F.linear(Copy.apply(x), self.weight). Inputs: Sum.apply(F.linear(x, "
-        "self.weight)). The weight: an nn.Parameter that holds a clone of this rank's chunk.",
+        "The weight: an nn.Parameter that holds a clone of this rank's part of "
+        "whole.weight.detach().chunk(ranks, dim). Outputs: F.linear(Copy.apply(x), self.weight). "
+        "Inputs: Sum.apply(F.linear(x, self.weight)).",
     ),
 )
-
-
 IN, OUT, ROWS = 6, 9, 4  # cut into three: no two sizes are the same
 
 
 def observe(module, case):
-    """On every rank: the part that is held, y, the gradients of weight and x, and the whole layer
-    after its part was filled with zeros.
-
-    case: dim; the whole weight; for each rank x and the gradient of y.
-    """
+    """The part that is held, y, the gradients, and the whole after its part was set to zeros."""
     # Whatever the operators of the work do: this task is about where they stand.
     module.Copy = SimpleNamespace(apply=copy_to_group)
     module.Sum = SimpleNamespace(apply=reduce_from_group)
@@ -82,33 +73,39 @@ def name(case):
 
 
 OUTPUTS, INPUTS = "F.linear(Copy.apply(x), self.weight)", "Sum.apply(F.linear(x, self.weight))"
+PLAIN = "F.linear(x, self.weight)"
 MUTANTS = {
-    (".chunk(ranks, dim)[rank]", ""): "self.weight is the whole weight: each rank keeps a part",
-    ("(ranks, dim)", "(ranks, 1 - dim)"): "self.weight is cut along the other dimension; torch "
-    "keeps (out, in)",
+    (".chunk(ranks, dim)[rank]", ""):
+        "self.weight is the whole weight: each rank keeps a part",
+    ("(ranks, dim)", "(ranks, 1 - dim)"):
+        "self.weight is cut along the other dimension; torch keeps (out, in)",
     ("[rank]", "[0]"): "self.weight is the part of rank 0: take the one of this rank",
     # As in NVIDIA/Megatron-LM#7452: a norm's gradient isn't summed over its ranks.
-    (OUTPUTS, "F.linear(x, self.weight)"): "the gradient of x is this rank's own term alone: every "
-    "rank uses the whole x, so the terms must be added up backward: go on with what Copy "
-    "returns",
-    (INPUTS, "F.linear(x, self.weight)"): "the output is this rank's own term: the others are "
-    "missing, add them up with Sum, and go on with what it returns",
-    (OUTPUTS, f"Sum.apply({OUTPUTS})"): "the outputs of the ranks are added up: each rank keeps "
-    "its own outputs",
-    (OUTPUTS, "Copy.apply(F.linear(x, self.weight))"): "the gradient of weight is wrong, and y is "
-    "right: Copy adds up the gradients of different outputs, so it belongs to x and not to y",
-    (INPUTS, f"Sum.apply({OUTPUTS})"): "the gradient of x is wrong, and y is right: each rank has "
-    "inputs of its own, so no Copy must add up their gradients",
-    (INPUTS, "F.linear(Sum.apply(x), self.weight)"): "Sum adds up the inputs: each rank multiplies "
-    "its own, and what is added up are the products",
-    (
-        INPUTS,
-        "F.linear(x, Sum.apply(self.weight))",
-    ): "Sum adds up the parts of the weight: each rank multiplies by its own, and what is added up "
-    "are the products",
+    (OUTPUTS, PLAIN):
+        "the gradient of x is this rank's own term alone: every rank uses the whole x, so the "
+        "terms must be added up backward: go on with what Copy returns",
+    (INPUTS, PLAIN):
+        "the output is this rank's own term: the others are missing, add them up with Sum, and go "
+        "on with what it returns",
+    (OUTPUTS, f"Sum.apply({OUTPUTS})"):
+        "the outputs of the ranks are added up: each rank keeps its own outputs",
+    (OUTPUTS, f"Copy.apply({PLAIN})"):
+        "the gradient of weight is wrong, and y is right: Copy adds up the gradients of different "
+        "outputs, so it belongs to x and not to y",
+    (INPUTS, f"Sum.apply({OUTPUTS})"):
+        "the gradient of x is wrong, and y is right: each rank has inputs of its own, so no Copy "
+        "must add up their gradients",
+    (INPUTS, "F.linear(Sum.apply(x), self.weight)"):
+        "Sum adds up the inputs: each rank multiplies its own, and what is added up are the "
+        "products",
+    (INPUTS, "F.linear(x, Sum.apply(self.weight))"):
+        "Sum adds up the parts of the weight: each rank multiplies by its own, and what is added "
+        "up are the products",
     # As in microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too.
-    (INPUTS, f"Copy.apply({INPUTS})"): f"the gradient of weight is {TASK.ranks} times too large: "
-    "it is added up over ranks that all have the whole gradient already",
-    (".clone()", ""): "the part shares its memory with the whole layer, which then stays alive and "
-    "changes with it: clone() it",
-}
+    (INPUTS, f"Copy.apply({INPUTS})"):
+        f"the gradient of weight is {TASK.ranks} times too large: it is added up over ranks that "
+        "all have the whole gradient already",
+    (".clone()", ""):
+        "the part shares its memory with the whole layer, which then stays alive and changes with "
+        "it: clone() it",
+}  # fmt: skip

@@ -1,6 +1,8 @@
 """TR-1: write the training loop."""
 
-from helpers.grade import Task
+import torch
+
+from helpers.check import Task
 
 TASK = Task(
     title="write the training loop",
@@ -9,12 +11,9 @@ TASK = Task(
     lesson="one_device",
     minutes=20,
     hints=(
-        "Begin with pieces = 1: for each batch, what are the three parts of a step, and which of "
-        "them adds to what p.grad already holds?",
-        "optimizer.zero_grad(), causalLLMLoss(…), loss.backward(), optimizer.step(), in this "
-        "order, once for each batch. With pieces, only two of the four move into an inner loop. "
-        "And a mean over the batch is the mean of its pieces' means: what must each piece's loss "
-        "be divided by?",
+        "For each batch zero_grad(), the loss, backward(), step(): which of them adds to what "
+        "p.grad already holds? With pieces, two of the four move into an inner loop. And a mean "
+        "over the batch is the mean of its pieces' means: what must each loss be divided by?",
         "For each batch: zero_grad(), and the batch's loss is 0.0. For each piece of "
         "batch.chunk(pieces): logits = model(piece); loss = causalLLMLoss(logits, piece, "
         "logits.shape[-1]) / pieces; loss.backward(); add loss.item(). After the pieces: step(), "
@@ -23,18 +22,28 @@ TASK = Task(
 )
 
 
+class Model(torch.nn.Module):
+    """A small language model: it looks one token back. rows: of each forward pass."""
+
+    def __init__(self, weights):
+        super().__init__()
+        for name, weight in weights.items():
+            self.register_parameter(name, torch.nn.Parameter(weight.clone()))
+        self.rows = []
+
+    def forward(self, ids):
+        self.rows.append(len(ids))
+        here = self.embedding[ids]
+        before = torch.nn.functional.pad(here, (0, 0, 1, 0))[:, :-1]
+        return torch.tanh(here + before @ self.mix) @ self.head
+
+
 def observe(module, case):
-    """Call the work on a small model; return its losses, and the weights after the last step.
-
-    case: the weights by name, the gradients they hold before, the batches, the learning rate, and
-    the number of pieces.
-    """
-    import torch
-
+    """The losses, the sequences of each forward pass, and the weights after the last step."""
     model = Model(case["weights"])
     for name, parameter in model.named_parameters():
         parameter.grad = case["gradients"][name].clone()
-    optimizer = torch.optim.SGD(model.parameters(), lr=case["lr"])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     batches = (batch.clone() for batch in case["batches"])
     losses = module.train(model, batches, optimizer, case["pieces"])
     if isinstance(losses, list | tuple):
@@ -46,54 +55,27 @@ def observe(module, case):
     }
 
 
-def Model(weights):
-    """Return a language model that is small enough for a check: it looks one token back.
-
-    `rows` of it lists how many sequences each forward pass took.
-    """
-    import torch
-
-    class Small(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            for name, weight in weights.items():
-                self.register_parameter(name, torch.nn.Parameter(weight.clone()))
-            self.rows = []
-
-        def forward(self, ids):
-            self.rows.append(len(ids))
-            here = self.embedding[ids]
-            before = torch.nn.functional.pad(here, (0, 0, 1, 0))[:, :-1]
-            return torch.tanh(here + before @ self.mix) @ self.head
-
-    return Small()
-
-
-STEPS = 3
 TOLERANCE = 1e-6  # losses may be added up in float32
 
 
 def cases(seed):
     """One piece for each batch, then several; the parameters hold old gradients before."""
-    import torch
-
     draw = torch.Generator().manual_seed(seed)
     width, vocabulary = 4 + seed % 3, 11 + seed % 5
-
-    def some(*shape):
-        return 0.6 * torch.randn(shape, generator=draw, dtype=torch.float64)
-
     shapes = {"embedding": (vocabulary, width), "mix": (width, width), "head": (width, vocabulary)}
-    weights = {name: some(*shape) for name, shape in shapes.items()}
-    gradients = {name: some(*shape) for name, shape in shapes.items()}
-    found = []
-    for pieces, rows in ((1, 2), (3, 6)):
-        batches = [
-            torch.randint(vocabulary, (rows, 5 + seed % 4), generator=draw) for _ in range(STEPS)
-        ]
-        case = {"weights": weights, "gradients": gradients, "batches": batches}
-        found.append(case | {"lr": 0.5, "pieces": pieces})
-    return found
+    weights, gradients = (
+        {n: 0.6 * torch.randn(s, generator=draw, dtype=torch.float64) for n, s in shapes.items()}
+        for _ in range(2)
+    )
+    return [
+        {
+            "weights": weights,
+            "gradients": gradients,
+            "batches": list(torch.randint(vocabulary, (3, rows, 5 + seed % 4), generator=draw)),
+            "pieces": pieces,
+        }
+        for pieces, rows in ((1, 2), (3, 6))
+    ]
 
 
 def name(case):
@@ -114,8 +96,7 @@ MUTANTS = {
     STEP_EACH: "the optimizer makes a step after each piece: gradient accumulation makes one step "
     "a batch, when all its pieces have added their gradients",
     ZERO_EACH + STEP_EACH: "the optimizer makes a step after each piece, with that piece's "
-    "gradient alone: this trains on smaller batches. Clear the gradients once a batch, and make "
-    "one step a batch",
+    "gradient alone: clear the gradients once a batch, and make one step a batch",
     (STEP, "pass"): "the optimizer never makes a step, so no weight has changed: is there an "
     "optimizer.step()?",
     # transformers and other trainers, until October 2024, with pieces of unequal lengths

@@ -4,7 +4,7 @@ torch divides the gradients of a step by its micro-batches at the end, those tha
 the step as well: without zero_grad, a fourth of the last step's is left.
 """
 
-from helpers.grade import Task
+from helpers.check import Task
 from tasks import _trained
 
 TASK = Task(
@@ -20,14 +20,11 @@ TASK = Task(
         "Take your trainer of lesson 08 and replace three things: grid and groups become a mesh, "
         "average_gradients becomes fully_shard (before the optimizer is made), and Pipeline "
         "becomes PipelineStage in a schedule. The loop around them stays.",
-        "dp, pp, tp = mesh.get_coordinate(). This rank reads part dp of mesh['dp'].size(), and its "
-        "stage is number pp of options.stages. Shard every Block among stage.modules() over "
-        "mesh['dp'], then the stage. The group of PipelineStage is mesh['pp'].get_group().",
-        "make = SCHEDULES[options.schedule], then schedule = make(part, options.micro_batches, "
-        "loss_fn=loss_of). In the loop: optimizer.zero_grad(); schedule.step(ids) on the first "
-        "stage, schedule.step(target=ids, losses=found) on the last, schedule.step(ids, "
-        "target=ids, losses=found) if it is both; optimizer.step(); where found isn't empty, the "
-        "loss is the mean of it.",
+        "dp, pp, tp = mesh.get_coordinate(): this rank reads part dp of mesh['dp'].size(). Shard "
+        "every Block among stage.modules() over mesh['dp'], then the stage. schedule = "
+        "SCHEDULES[options.schedule](part, options.micro_batches, loss_fn=loss_of). In the loop: "
+        "schedule.step(ids) on the first stage, step(target=ids, losses=found) on the last, both "
+        "if it is both; where found isn't empty, the loss is the mean of it.",
     ),
 )
 
@@ -44,32 +41,32 @@ def cases(seed):
 
 name, explain, TOLERANCE = _trained.name, _trained.explain, _trained.TOLERANCE
 PART, STEP = 'tokenizer, dp, mesh["dp"].size(),', "optimizer.step()"
+SHARD = 'fully_shard(module, mesh=mesh["dp"], reshard_after_forward=False)'
 MUTANTS = {
-    (PART, "tokenizer, 0, 1,"): "every pipeline reads the same stories, so the second one adds "
-    "nothing: give make_stories the number of the replica, dp, and their number, mesh['dp'].size()",
-    (PART, "tokenizer, place.rank, place.world_size,"): "the stories are divided among all ranks, "
-    "so the last stage of a pipeline compares with another text than its first stage reads: divide "
-    "them along mesh['dp']",
-    (
-        'fully_shard(module, mesh=mesh["dp"], reshard_after_forward=False)',
-        "pass",
-    ): "nobody averages: each pipeline trains a model of its own; fully_shard over mesh['dp'] "
-    "averages in the backward",
-    (
-        STEP,
-        f"for p in stage.parameters():\n    p.grad *= mesh['dp'].size()\n{STEP}",
-    ): "the gradients are the sum over the pipelines: fully_shard divides by their number, so "
-    "nothing must undo it",
-    ("optimizer.zero_grad()", "pass"): "a part of the last step's gradients is still there, "
-    "because torch's step divides all of .grad by the micro-batches: call optimizer.zero_grad() in "
-    "every step",
-    (STEP, "pass"): "the weights are those of the start: nobody calls optimizer.step(), or the "
-    "optimizer was made before fully_shard and still holds the old parameters",
-}
+    (PART, "tokenizer, 0, 1,"):
+        "every pipeline reads the same stories, so the second one adds nothing: give make_stories "
+        "the number of the replica, dp, and their number, mesh['dp'].size()",
+    (PART, "tokenizer, place.rank, place.world_size,"):
+        "the stories are divided among all ranks, so the last stage of a pipeline compares with "
+        "another text than its first stage reads: divide them along mesh['dp']",
+    (SHARD, "pass"):
+        "nobody averages: each pipeline trains a model of its own; fully_shard over mesh['dp'] "
+        "averages in the backward",
+    (STEP, f"for p in stage.parameters():\n    p.grad *= mesh['dp'].size()\n{STEP}"):
+        "the gradients are the sum over the pipelines: fully_shard divides by their number, so "
+        "nothing must undo it",
+    ("optimizer.zero_grad()", "pass"):
+        "a part of the last step's gradients is still there, because torch's step divides all of "
+        ".grad by the micro-batches: call optimizer.zero_grad() in every step",
+    (STEP, "pass"):
+        "the weights are those of the start: nobody calls optimizer.step(), or the optimizer was "
+        "made before fully_shard and still holds the old parameters",
+}  # fmt: skip
 
 
 def stopped(sentence):
-    return "larger than number of stages" in sentence and (
-        "the pipeline goes over all ranks, and they are several pipelines: give PipelineStage "
-        "group=mesh['pp'].get_group()"
-    )
+    if "larger than number of stages" in sentence:
+        return (
+            "the pipeline goes over all ranks, and they are several pipelines: give PipelineStage "
+            "group=mesh['pp'].get_group()"
+        )

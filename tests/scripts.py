@@ -2,7 +2,7 @@
 
 import sys
 
-from helpers.grade.task import ROOT, load_module
+from helpers.check.task import ROOT, load_module
 from helpers.ranks import find_place
 from simplellm.slicing import whole_name
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 import torch
 
-from helpers.grade.task import ROOT, load_module
+from helpers.check.task import ROOT, load_module
 from helpers.ranks import RankFailed, find_place, launch
 from helpers.schedules import gpipe, interleaved, one_f_one_b
 from simplellm.blocks import attend

@@ -14,9 +14,9 @@ import torch
 import torch.distributed as dist
 from torch.nn.functional import ScalingType, scaled_mm
 
+from helpers.check.task import load_module
 from helpers.doctor import machine
 from helpers.files import write_whole
-from helpers.grade.task import load_module
 from helpers.ranks import find_place, launch, run_script
 from helpers.ranks.connect import rank_device
 from helpers.trace import Trace, shares

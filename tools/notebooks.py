@@ -14,6 +14,7 @@ import os
 import re
 import sys
 import tempfile
+from html import escape
 from pathlib import Path
 
 import jupytext
@@ -23,9 +24,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
+from helpers.check.task import Task, load_task
 from helpers.files import write_whole
-from helpers.grade.page import card
-from helpers.grade.task import load_task
 
 ROOT = Path(__file__).resolve().parents[1]
 METADATA = {
@@ -62,13 +62,24 @@ def read(source: Path, quick: bool = False) -> NotebookNode:
         if cell.cell_type == "code":
             cell.source = as_shown(cell.source, quick)
             if checks := CHECK.match(cell.source):
-                task = load_task(checks[1], source.parents[2] / "tasks").task
+                task = load_task(checks[1])
                 notebook.cells.append(nbformat.v4.new_markdown_cell(card(task)))
         notebook.cells.append(cell)
     for number, cell in enumerate(notebook.cells):
         cell.id = f"{number:03}"
         cell.metadata = {key: cell.metadata[key] for key in KEPT if key in cell.metadata}
     return notebook
+
+
+def card(task: Task) -> str:
+    """Return where to write a task, and each hint behind a line to click on."""
+    names = ", ".join(f"`{name}`" for name in (task.function, *task.also))
+    lines = [f"{names} in [{task.file}](../{task.file})\n"]
+    for number, hint in enumerate(task.hints, 1):
+        text = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(hint, quote=False))
+        title = f"<summary>Hint {number} for {task.id}</summary>"
+        lines.append(f"<details>{title}{text}</details>")
+    return "\n".join(lines)
 
 
 def as_shown(code: str, quick: bool = False) -> str:

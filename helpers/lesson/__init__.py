@@ -13,7 +13,6 @@ from helpers.lesson.claims import claim
 from helpers.lesson.code import show_code
 from helpers.lesson.pictures import show
 from helpers.lesson.questions import predict, reveal
-from helpers.lesson.skipping import skip
 from helpers.lesson.vary import vary
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # for this kernel and for the ranks that it starts

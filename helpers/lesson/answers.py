@@ -2,9 +2,9 @@
 
 import math
 
-from helpers.grade.record import note_answer
 from helpers.lesson.asked import Number, asked, with_values
 from helpers.lesson.shown import Shown, put
+from helpers.record import note, noted
 
 
 def answer(question_id: str, mine: float | None, **measured: object) -> None:
@@ -27,7 +27,8 @@ def verdict(question_id: str, mine: float | None, measured: dict[str, object]) -
         return _sentence("?", f"Your answer must be a number, but {mine!r} is not.")
     truth = with_values(found.truth, measured)
     right = _close(mine, truth, found.tolerance)
-    note_answer(question_id, right)
+    tries = noted("numbers").get(question_id, {}).get("tries", 0)
+    note("numbers", question_id, {"tries": tries + 1, "right": right})
     if right:
         words = f"Right: {_number(truth)} {found.unit}".rstrip() + "."
         return _sentence("✓", f"{words} {found.because.format(**measured)}".rstrip())

@@ -1,17 +1,16 @@
 """What a lesson asks: the right choice of each prediction, and each number, with their reasons.
 
-They stand in `tasks/answers/NAME.py`, away from the lesson, and in the student edition in the
-archive beside the tasks.
+They stand in `tasks/answers/NAME.py`, away from the lesson, and in a student's copy in
+the archive of the tasks.
 """
 
 import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import ModuleType
 
-from helpers.grade.task import ANSWERS, PACKED, ROOT, TaskError, load_packed
+from helpers.check.task import part_of_tasks
 
 ID = re.compile(r"([a-z][a-z0-9_]*)-\d{1,3}")
 
@@ -83,7 +82,7 @@ def asked(question: str, kind: type) -> Prediction | Number:
 
 
 def answers_of(lesson: str) -> ModuleType:
-    """Return the module with the answers of a lesson, of the project the lesson runs in.
+    """Return the module with the answers of a lesson.
 
     Args:
         lesson: its name: "micro_batches".
@@ -91,12 +90,10 @@ def answers_of(lesson: str) -> ModuleType:
     Raises:
         UnknownQuestion: if the lesson asks nothing.
     """
-    here = [folder / "tasks" for folder in (Path.cwd(), *Path.cwd().parents)]
-    found = (f for f in here if (f / ANSWERS).is_dir() or (f / PACKED).is_file())
     try:
-        return load_packed(next(found, ROOT / "tasks"), lesson, ANSWERS)
-    except TaskError as error:
-        raise UnknownQuestion(str(error)) from None
+        return part_of_tasks(f"answers/{lesson}")
+    except FileNotFoundError:
+        raise UnknownQuestion(f"the lesson {lesson} asks nothing") from None
 
 
 def with_values(thing: object, values: dict) -> object:

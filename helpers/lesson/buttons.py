@@ -7,8 +7,7 @@ import anywidget
 import traitlets
 
 from helpers.draw.style import painted
-from helpers.grade.record import note_prediction
-from helpers.record import noted
+from helpers.record import note, noted
 
 
 class Choices(anywidget.AnyWidget):
@@ -86,7 +85,8 @@ class Choices(anywidget.AnyWidget):
     def _remember(self, change: dict) -> None:
         letters = ascii_uppercase[: len(self._keys)]
         if change["new"] and change["new"] in letters:
-            note_prediction(self._id, self._keys[letters.index(change["new"])])
+            key = self._keys[letters.index(change["new"])]
+            note("predictions", self._id, {"chosen": key, "right": None})
 
     def __repr__(self) -> str:
         rows = [f"  {letter}) {text}" for letter, text in self.choices]

@@ -5,8 +5,8 @@ import difflib
 from html import escape
 from pathlib import Path
 
+from helpers.check.marks import replaced
 from helpers.draw.style import BLUE, ORANGE, see_through
-from helpers.grade.marks import replace_regions
 from helpers.lesson.shown import Shown, find_file, put
 from helpers.schedules import Schedule
 
@@ -110,7 +110,7 @@ def folded(text: str) -> list[str]:
 def _without_solutions(path: str | Path) -> str:
     """Return the text of a script, with one comment in place of each solution."""
     text = find_file(path).read_text(encoding="utf-8")
-    return replace_regions(text, lambda region: f"...  # task {region.task}: yours", str(path))
+    return replaced(text, lambda task, _: f"...  # task {task}: yours")
 
 
 def _row(line: str) -> str:

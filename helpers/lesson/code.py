@@ -6,18 +6,15 @@ import textwrap
 from html import escape
 from pathlib import Path
 
+from helpers.check.marks import regions, replaced
+from helpers.check.solving import definitions, lines_of
+from helpers.check.task import lab, solved
+from helpers.check.verdict import ONE_WAY
 from helpers.draw.code import code_html, fold_html
-from helpers.grade.marks import TASK_ID, find_regions, replace_regions
-from helpers.grade.notebook import find_root
-from helpers.grade.record import read_record
-from helpers.grade.written import ONE_WAY, one_way, source_of, without_docstring
 from helpers.lesson.shown import Shown, find_file, put
-from helpers.record import progress_file
-from helpers.skipped import definitions, references
+from helpers.record import noted
 
-STUB = re.compile(
-    rf'raise NotImplementedError\(\s*"Task ({TASK_ID.pattern}): [^\n]*\n[^\n]*\n\s*\)'
-)
+STUB = re.compile(r'raise NotImplementedError\(\s*"Task ([A-Z0-9-]+): [^\n]*\n[^\n]*\n\s*\)')
 YOURS = "...  # task {}: yours"
 
 
@@ -25,7 +22,7 @@ def show_code(path: str | Path, name: str = "", start: str = "", end: str = "") 
     """Show lines of a script as they stand in it.
 
     In the place of a task that isn't done stands a comment. One way to write it is under a fold:
-    with the solutions from the start, in the student edition once its check has passed.
+    with the solutions from the start, in a student's copy once its check has passed.
 
     Args:
         path: of the script, from the current folder or from the top of the project.
@@ -42,27 +39,39 @@ def show_code(path: str | Path, name: str = "", start: str = "", end: str = "") 
 
 def code(path: str | Path, name: str = "", start: str = "", end: str = "") -> Shown:
     """Return what `show_code` shows."""
-    text, where = find_file(path).read_text(encoding="utf-8"), Path(path).as_posix()
-    mine = replace_regions(text, lambda region: YOURS.format(region.task), where)
-    mine = STUB.sub(lambda found: YOURS.format(found[1]), mine)
-    lines = _lines(mine, where, name, start, end)
+    file, where = find_file(path).resolve(), Path(path).as_posix()
+    text = file.read_text(encoding="utf-8")
+    asked = where, name, start, end
+    lines = _lines(_yours(text), *asked)
     html = f"<div>{escape(where)}{escape(f', {name}') if name else ''}</div>{code_html(lines)}"
-    if regions := find_regions(text, where):
-        solved = replace_regions(text, lambda region: region.body, where)
-        if any(YOURS.format(region.task) in lines for region in regions):
-            html += fold_html(ONE_WAY, code_html(_lines(solved, where, name, start, end)))
-    else:
-        html += "".join(one_way(task, find_root()) for task in _passed_in(path, name))
+    solution = solved() / file.relative_to(lab()) if lab() in file.parents else file
+    marked = solution.read_text(encoding="utf-8") if solution.is_file() else text
+    tasks = {region["task"] for region in regions(marked)}
+    there, passed = _lines(_yours(marked), *asked) if tasks else "", noted("tasks")
+    tasks = [task for task in tasks if YOURS.format(task) in there]
+    if tasks and (regions(text) or all(passed.get(t, {}).get("passed") for t in tasks)):
+        one_way = _lines(replaced(marked, lambda _, body: body), *asked)
+        html += fold_html(ONE_WAY, code_html(one_way))
     return Shown(html, f"{where}\n{lines}")
+
+
+def _yours(text: str) -> str:
+    """Return a script with a comment in the place of each solution, and of each stub."""
+    text = replaced(text, lambda task, _: YOURS.format(task))
+    return STUB.sub(lambda found: YOURS.format(found[1]), text)
 
 
 def _lines(text: str, where: str, name: str, start: str, end: str) -> str:
     """Return the lines that are asked for."""
     if name:
-        nodes = dict(definitions(ast.parse(text)))
+        nodes = definitions(ast.parse(text))
         if name not in nodes:
             raise ValueError(f"{where} has no {name!r}: it has {', '.join(nodes) or 'nothing'}")
-        text = without_docstring(source_of(text, nodes[name]))
+        node, lines = nodes[name], text.splitlines()
+        documented = ast.get_docstring(node, clean=False) is not None and len(node.body) > 1
+        hidden = range(node.body[0].lineno - 1, node.body[0].end_lineno) if documented else ()
+        shown = range(len(lines))[lines_of(node)]
+        text = textwrap.dedent("\n".join(lines[n] for n in shown if n not in hidden))
     lines = text.strip("\n").splitlines()
     first, last = _line(lines, start, where, 0), len(lines) - 1
     if end:
@@ -76,17 +85,3 @@ def _line(lines: list[str], begins: str, where: str, after: int) -> int:
         if line.strip().startswith(begins):
             return number
     raise ValueError(f"no line of {where} begins with {begins!r}, where it's looked for")
-
-
-def _passed_in(path: str | Path, name: str) -> list[str]:
-    """Return the passed tasks of the student edition in this part of a script."""
-    file = find_file(path).resolve()
-    root = find_root().resolve()
-    where = file.relative_to(root).as_posix() if root in file.parents else ""
-    record = read_record(progress_file())
-    return [
-        task
-        for task, files in references(root).items()
-        if any(not name or f"{each}.".startswith(f"{name}.") for each in files.get(where, ()))
-        and record.get(task, {}).get("passed")
-    ]

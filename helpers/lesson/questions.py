@@ -12,11 +12,10 @@ from html import escape
 from string import ascii_uppercase
 
 from helpers.draw.style import BLUE
-from helpers.grade.record import note_prediction
 from helpers.lesson.asked import ID, Prediction, asked, with_values
 from helpers.lesson.shown import PREDICT, REVEAL, Shown, put, static
 from helpers.ranks.pool import in_notebook
-from helpers.record import noted, progress_file
+from helpers.record import note, noted, progress_file
 
 MOST = 5
 BOX = f"border: 1px solid {BLUE}; border-left: 6px solid {BLUE}; padding: 8px 14px"
@@ -54,7 +53,8 @@ def predict(question_id: str, question: str, *choices: str) -> None:
     if sys.stdin is not None and sys.stdin.isatty() and not static():
         typed = input("Your choice (a letter, or Enter to go on): ").strip().upper()
         if typed and typed in ascii_uppercase[: len(choices)]:
-            note_prediction(question_id, keys[ascii_uppercase.index(typed)])
+            key = keys[ascii_uppercase.index(typed)]
+            note("predictions", question_id, {"chosen": key, "right": None})
 
 
 def keys_in_order(question_id: str, count: int) -> str:
@@ -106,7 +106,7 @@ def revealed(question_id: str, measured: dict[str, object]) -> Shown:
         wrong = {letter[k]: why.format(**measured) for k, why in sorted(truth.wrong.items())}
         answers = {"id": question_id, "right": right, "because": because, "wrong": wrong}
         return Shown(html, f"The answer: {text}", {REVEAL: answers})
-    note_prediction(question_id, chosen, chosen == key)
+    note("predictions", question_id, {"chosen": chosen, "right": chosen == key})
     if chosen == key:
         parts = [f"You said {right}, and {right} it is:", because]
     else:

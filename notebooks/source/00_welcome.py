@@ -239,11 +239,11 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # - Some lessons ask you to write code: a function in a file of this project, of the kind that you'd
 #   find inside Megatron-LM or PyTorch. The heading says "Your turn", the task has a name such as
 #   TR-1, and the cell `check("TR-1")` tells you whether it's right, or what is wrong with it. There
-#   are three hints: `check("TR-1", hint=1)`, and so on. Once it's right, the same cell shows one
+#   are two hints: `check("TR-1", hint=1)`, and so on. Once it's right, the same cell shows one
 #   way to write it, for you to compare.
 # - From there on, the lesson runs *your* function. If you haven't written it yet, the cells that
-#   need it say so, and the others run as usual. If you're stuck or short of time, `skip("TR-1")`
-#   lends you a finished one until you restart the kernel.
+#   need it say so, and the others run as usual. If you're stuck or short of time, `solve("TR-1")`
+#   writes the lab's own into the file, and keeps yours beside it.
 # - Whenever a lesson claims that something was measured, it prints the numbers, as it did above for
 #   the two losses.
 #
@@ -251,7 +251,6 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 #
 # ## The way through the lessons
 #
-# <!-- begin lessons: written by make tasks -->
 # | | lesson | question |
 # |---|---|---|
 # | 00 | [Welcome](00_welcome.ipynb) | Can this machine be three machines? |
@@ -279,7 +278,6 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # | 22 | [In torch's own words](22_torchs_own_words.ipynb) | Do torch's own pieces take the step you wrote by hand? |
 # | 23 | [GPT-2: two ways to split it](23_gpt2_two_ways.ipynb) | Does a split change what a translator learns, and what of a pipeline of threads can overlap? |
 # | 24 | [Forensics](24_forensics.ipynb) | The loss curve looks right. How do you find out whether the training is? |
-# <!-- end lessons -->
 #
 # 00 to 08 build on each other. After them, go where your curiosity takes you.
 

@@ -22,9 +22,9 @@ import sys
 
 import torch
 
+from helpers.check import check, solve  # noqa: F401
 from helpers.draw import cells, lanes
 from helpers.draw.style import CAUSES, RANKS
-from helpers.grade import check
 from helpers.grid import Grid
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, vary
 from helpers.lesson.scripts import distances, train_script

@@ -21,8 +21,8 @@ import sys
 
 import torch
 
+from helpers.check import check, solve  # noqa: F401
 from helpers.draw import curves, lanes
-from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
 from helpers.network import Link, measured, slow_link
 from helpers.ranks import find_place, launch

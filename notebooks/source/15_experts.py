@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Experts: more parameters than a token pays for
 #
-# *Reading 40 minutes · tasks 85 · machine 1*
+# *Reading 40 minutes · tasks 65 · machine 1*
 #
 # *With twenty minutes: read up to "A router left alone", and look at the heat maps.*
 #
@@ -31,11 +31,11 @@ from statistics import fmean
 import torch
 import torch.distributed as dist
 
+from helpers.check import check, solve  # noqa: F401
 from helpers.cost import parameters, read_config
 from helpers.cost.rates import H100
 from helpers.cost.rooflines import expert_width
 from helpers.draw import curves, grid, lanes
-from helpers.grade import check
 
 # %%
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
@@ -554,16 +554,9 @@ tell("a copy for each of 4 nodes, 1 byte to the experts", copies=4, dispatch=1)
 # | router, attention, norms, embedding | all ranks | all ranks | $n$ |
 # | experts | their replicas | their replicas | $n$ |
 #
-# ### Your turn: EP-2 · 20 minutes · 10 points
+# `average_gradients()` in `EP/experts/intro_EP.py` is four lines, and it's easy to get one of the
+# columns "add up over" and "divide by" wrong.
 #
-# Write `average_gradients()` in `EP/experts/intro_EP.py`. It's easy to get one of the columns "add
-# up over" and "divide by" wrong.
-
-# %%
-check("EP-2")
-
-
-# %% [markdown]
 # Now compare a step of four ranks with a step of one device, in float64, tensor by tensor. An
 # expert keeps its number in its name wherever it is, so we can put the ranks' gradients together
 # into those of one whole model.

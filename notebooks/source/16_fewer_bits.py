@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Fewer bits: how exact must a number be?
 #
-# *Reading 50 minutes · tasks 60 · machine 1*
+# *Reading 50 minutes · tasks 25 · machine 1*
 #
 # *With twenty minutes: read to the picture of formats, then "Eight bits need a scale" with FB-1.*
 #
@@ -25,12 +25,12 @@ from copy import deepcopy
 import torch
 import torch.distributed as dist
 
+from helpers.check import check, solve  # noqa: F401
 from helpers.cost import ModelConfig, read_config
 from helpers.cost.rates import H100
 from helpers.cost.rooflines import data_parallel_tokens, expert_width, fsdp_tokens
 from helpers.draw import cells, curves
 from helpers.draw.style import RANKS
-from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.ranks import launch
 from simplellm.dataloaders import TinyStories
@@ -197,18 +197,12 @@ reveal("fewer_bits-2", zeros=zeros)
 # a virtue: you can't miss them. So let the scale tune itself. Double it from time to time; if a
 # gradient becomes infinite, throw that step away and halve it.
 #
-# ### Your turn: FB-2 · 15 minutes · 10 points
-#
-# Write `LossScale.step()` in `primer/few_bits/loss_scale.py`: divide the gradients, look whether
-# they're finite, and then either update or don't. (With several ranks there's one more trap.
+# `LossScale.step()` in `primer/few_bits/loss_scale.py` divides the gradients, looks whether they're
+# finite, and then either updates or doesn't. (With several ranks there's one more trap.
 # Replicas agree by themselves, since their all-reduce carries an infinity to all. But where
 # gradients are sharded, one rank may find an infinity that the others don't see, and skip its step
 # alone: there the ranks agree first, with an all-reduce of one number.)
-
-# %%
-check("FB-2")
-
-# %% [markdown]
+#
 # Let it find a scale for our model, from a start that's far too high:
 
 
@@ -472,16 +466,9 @@ reveal("fewer_bits-5")
 # bits: DeepSeek found that Hopper's tensor cores add FP8 products in about 14 bits, and moved each
 # partial sum of 128 terms into float32 (section 3.3.2).
 #
-# ### Your turn: FB-3 · 20 minutes · 10 points
+# `product()` and `Linear8` in `primer/few_bits/linear.py` make a layer of these blocks. Look at its
+# backward: along which dimension does each factor get them, and where do the scales go?
 #
-# Write `product()` and the forward and backward of `Linear8` in `primer/few_bits/linear.py`. You
-# have the blocks; what's left is to decide along which dimension each factor gets them, and where
-# the scales go.
-
-# %%
-check("FB-3")
-
-# %% [markdown]
 # ## Does training notice?
 #
 # Now put each format into the layers of a LLaMA. `primer/few_bits/recipes.py` replaces the linear

@@ -18,9 +18,9 @@
 import time
 from dataclasses import replace
 
+from helpers.check import check, solve  # noqa: F401
 from helpers.cluster import Layout, estimate, memory_bars, preset, time_bars
 from helpers.cost import bill, gpt
-from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, vary
 from helpers.simulate import OutOfMemory
 
@@ -234,6 +234,7 @@ for change in ({"pp": 2, "dp": 32}, {"recompute": "none", "micro_batch": 4, "fla
 #
 # With a running kernel this cell shows sliders, which start from the layout above. Fit GPT-3 on as
 # few H100s as you can, and then make it fast. What stops you each time?
+
 
 # %%
 def designed(dp, pp, tp, chunks, micro_batches, recompute, zero):

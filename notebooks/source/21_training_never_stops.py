@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Training that never stops
 #
-# *Reading 20 minutes · tasks 75 · machine 2*
+# *Reading 20 minutes · tasks 55 · machine 2*
 #
-# *With twenty minutes: how often to save, with NS-3; then read about a replica less.*
+# *With twenty minutes: how often to save; then read about a replica less.*
 #
 # Every training job so far had one thing in common: if a rank died, the launch was over, and
 # lesson 00 was proud of how quickly it said so. That's what you want while you look for a mistake.
@@ -16,8 +16,8 @@
 import sys
 import tempfile
 
+from helpers.check import check, solve  # noqa: F401
 from helpers.cost import goodput
-from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show_code, vary
 from helpers.ranks import find_place, launch
 
@@ -158,13 +158,8 @@ mine = None
 answer("training_never_stops-2", mine)
 
 # %% [markdown]
-# ### Your turn: NS-3 · 10 minutes · 5 points
-#
-# Write `checkpoint_interval()` in `DP/never_stops/rules.py`: the interval that loses least, and the
+# `checkpoint_interval()` in `DP/never_stops/rules.py` gives the interval that loses least, and the
 # share that it loses.
-
-# %%
-check("NS-3")
 
 # %% jupyter={"source_hidden": true}
 sys.path[:0] = ["../DP/never_stops"]
@@ -283,15 +278,9 @@ reveal("training_never_stops-4")
 # counted, because it belongs to weights that nobody has any more. But the answer is still useful:
 # it's the mean of *that* step. All replicas that apply the same means in the same order hold the
 # same weights, to the last bit, so one that was away catches up by asking again, step by step.
-
-# %% [markdown]
-# ### Your turn: NS-1 · 10 minutes · 5 points
 #
-# Write `mean_over_present()` in `DP/never_stops/rules.py`: the mean gradient over the replicas that
-# have sent one. Their batches don't have the same number of tokens.
-
-# %%
-check("NS-1")
+# The mean goes over the replicas that have sent a gradient, and their batches don't have the same
+# number of tokens: `mean_over_present()` in `DP/never_stops/rules.py` counts each token once.
 
 # %% [markdown]
 # ### Your turn: NS-2 · 20 minutes · 10 points

@@ -32,7 +32,6 @@ class LossScale:
             for p in group["params"]
             if p.grad is not None
         ]
-        # BEGIN SOLUTION FB-2
         for gradient in gradients:
             gradient /= self.scale
         if not all(gradient.isfinite().all() for gradient in gradients):
@@ -45,4 +44,3 @@ class LossScale:
             self.scale *= 2
             self.good = 0
         return True
-        # END SOLUTION

@@ -75,21 +75,17 @@ class Prefetch:
         `unit.start()` starts a gather and returns a function that waits for it. Start none for a
         unit that is `in_memory`, and wait for unit n only.
         """
-        # BEGIN SOLUTION HM-2
         step = -1 if backward else 1
         for k in range(n, n + step * (self.ahead + 1), step):
             if 0 <= k < len(self.units) and not self.units[k].in_memory:
                 self.arriving[k] = self.units[k].start()
         if n in self.arriving:
             self.arriving.pop(n)()
-        # END SOLUTION
 
     def done(self, n, backward=False):
         """Free unit n, which has computed, unless it's the next that is needed."""
-        # BEGIN SOLUTION HM-2
         if backward or n < len(self.units) - 1:
             self.units[n].free()
-        # END SOLUTION
 
 
 def step(units, prefetch, x):

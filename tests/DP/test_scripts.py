@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from helpers.grade.task import ROOT
+from helpers.check.task import ROOT
 
 pytestmark = pytest.mark.ranks
 

@@ -5,7 +5,7 @@ import gc
 import pytest
 import torch
 
-from helpers.grade.task import ROOT, load_module
+from helpers.check.task import ROOT, load_module
 from helpers.ranks import find_place, launch
 from tests.scripts import alone, be_silent, on_rank
 

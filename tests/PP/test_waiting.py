@@ -5,7 +5,7 @@ import time
 import pytest
 import torch.distributed as dist
 
-from helpers.grade.task import ROOT, load_module, load_task
+from helpers.check.task import ROOT, load_module, load_task
 from helpers.hang.monitor import record_messages
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder, idle_by_cause, with_waits
@@ -14,7 +14,7 @@ from tests.tasks.planted import planted, programs_of
 
 pytestmark = pytest.mark.ranks
 
-TASK = load_task("PP-1").task
+TASK = load_task("PP-1")
 SECONDS = 0.05  # of each pass
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.grade.task import load_module
+from helpers.check.task import load_module
 
 pytestmark = [pytest.mark.slow, pytest.mark.patient]
 

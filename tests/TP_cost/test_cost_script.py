@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
+from helpers.check.task import ROOT, load_module
 from helpers.cluster import estimate, preset, search
 from helpers.cost import gpt, read_config
-from helpers.grade.task import ROOT, load_module
 
 FOLDER = ROOT / "TP"
 SCRIPT = FOLDER / "model_training_cost_analysis.py"

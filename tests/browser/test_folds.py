@@ -22,7 +22,7 @@ def test_the_idea_is_in_sight_and_a_click_shows_the_rest(lab):
 
 @pytest.mark.long
 def test_a_passed_check_unfolds_one_way_to_write_it(lab):
-    cells = ["from helpers.grade import check\nfrom helpers.lesson import show_code"]
+    cells = ["from helpers.check import check\nfrom helpers.lesson import show_code"]
     cells += ['check("DP-6")', 'show_code("DP/zero/zero1.py", "Zero1.step")']
     cells += ['show_code("CP/ring/ring_attention.py", "Ring.pass_on")']
     page = lab.open(lab.write("folds.ipynb", cells))

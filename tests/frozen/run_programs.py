@@ -21,9 +21,7 @@ import re
 import shutil
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -37,25 +35,34 @@ class Check:
     """Checks one task's file, again and again, in a copy of the labs."""
 
     def __init__(self, task_id: str, root: Path):
-        from helpers.grade import judge, submission, task
+        from helpers.check import judge, task
 
-        self._found, self._judge = task.load_task(task_id), judge.judge
-        self._submission = submission.Submission(root, confined=False)
-        drawn = judge.drawn(self._found, SEED)
-        if drawn.reference:  # its mutants run once for all programs
-            seen = drawn.reference.mutants()
-            mutants = lambda cases=None, of=(): {s: seen[s][:cases] for s in of or seen}  # noqa: E731
-            known = SimpleNamespace(right=drawn.reference.right, mutants=mutants)
-            drawn = replace(drawn, reference=known)
-        self._drawn = drawn
+        self._task, self._judge, self._root = task.load_task(task_id), judge, root
+        self._known: dict[str, list] = {}  # its mutants run once for all programs
+
+    def _launched(self, task, works, cases):
+        from helpers.check.ranks import WORK
+
+        if WORK in works:
+            self._cases = cases
+            return self._judge.launched(task, works, cases)
+        new = {name: work for name, work in works.items() if name not in self._known}
+        if new:
+            seen, report = self._judge.launched(task, new, self._cases)
+            if report.failure:
+                return seen, report
+            self._known |= seen
+        return {name: self._known[name][: len(cases)] for name in works}, None
 
     def __call__(self) -> tuple[bool, str]:
         """Whether the work passes, and the sentence that its student reads."""
-        said = self._judge(self._found, self._submission, seed=SEED, drawn=lambda *_: self._drawn)
-        return said.passed, said.reason
+        task, judge = self._task, self._judge
+        facts = judge.not_begun(task, self._root)
+        facts = facts or judge.judged(task, self._root, SEED, self._launched)
+        return facts["kind"] == "pass", facts["reason"]
 
     def close(self) -> None:
-        self._submission.close()
+        pass
 
 
 def regions(text: str, task_id: str) -> list[tuple[int, int, str]]:
@@ -135,6 +142,7 @@ def record(task_id: str) -> dict:
     """All mutants and programs of a task, and what is said of each today."""
     from helpers.grade.reference import mutants_of, mutated
     from helpers.grade.task import load_task, load_whole
+
     from tests.tasks.planted import Program, planted, programs_of
 
     found = load_task(task_id)
@@ -226,8 +234,13 @@ def main() -> None:
         ids = [task_id for p in paths for task_id in json.loads(p.read_text(encoding="utf-8"))]
     names = {name.upper() for name in asked.names}
     ids = [i for i in ids if not names or {i, i.rpartition("-")[0]} & names]
+    from helpers.check.task import task_ids
+
     total: dict[str, int] = {}
     for task_id in ids:
+        if task_id not in task_ids():
+            print(f"{task_id}: there is no such task any more")
+            continue
         if asked.record:
             facts = record(task_id)
             save(task_id, facts)

@@ -55,12 +55,10 @@ def run(folder, *command):
     "arguments",
     [
         "helpers.doctor",
-        "helpers.grade",
-        "helpers.grade DP-1",
-        "helpers.grade --limits",
-        "helpers.grade.page",
-        "helpers.grade.progress",
-        "helpers.grade.student",
+        "helpers.check",
+        "helpers.check DP-1",
+        "helpers.check --progress",
+        "helpers.check.student",
         "helpers.cluster.validate",
     ],
 )

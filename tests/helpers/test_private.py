@@ -33,10 +33,6 @@ ELSEWHERE = {
     ("tasks/_sent.py", "_python_dispatch"): "judges what a rank sends",
     ("tasks/_sent.py", "_pytree"): "judges what a rank sends",
     ("tasks/_sent.py", "_schema"): "judges what a rank sends",
-    ("tasks/cp_4.py", "_python_dispatch"): "counts what a rank computes",
-    ("tasks/cp_4.py", "_overloadpacket"): "counts what a rank computes",
-    ("tasks/_stages.py", "_cdata"): "judges what a rank keeps",
-    ("tasks/ep_2.py", "_modules"): "judges what a rank averages",
 }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.grade.task import load_module
+from helpers.check.task import load_module
 from helpers.network import Link, TwoHosts, why_not
 from helpers.ranks import run_script
 from helpers.ranks.environment import free_port

@@ -9,11 +9,10 @@ import nbformat
 import pytest
 
 from compare import TAGS
-from helpers.grade.task import ANSWERS, TaskError, load_packed, load_task, task_ids
+from helpers.check.task import load_task, part_of_tasks, task_ids
 from notebooks import CHECK, LEAK, code_cells, read, sources, texts
 
 ROOT = Path(__file__).resolve().parents[2]
-TASKS = ROOT / "tasks"
 TIMES = re.compile(
     r"^\*Reading (\d+) minutes? · tasks (\d+)(?: \(homework (\d+)\))? · machine (\d+)\*$",
     re.MULTILINE,
@@ -60,7 +59,7 @@ def test_its_tasks_stand_below_what_they_take_and_give(source):
             above = cell.source if TURN.search(cell.source) else above
             took = sum(map(int, CASES.findall(cell.source)))
         elif found := CHECK.match(cell.source):
-            task = load_task(found[1], TASKS).task
+            task = load_task(found[1])
             checked.add(task.id)
             took = task.minutes
             assert (task.id, str(task.minutes), str(task.points)) in TURN.findall(above)
@@ -68,7 +67,7 @@ def test_its_tasks_stand_below_what_they_take_and_give(source):
         else:
             continue
         minutes, at_home = minutes + took, at_home + took * homework
-    every = (load_task(task_id, TASKS).task for task_id in task_ids(TASKS))
+    every = map(load_task, task_ids())
     own = {task.id for task in every if task.lesson == source.stem[3:] and not task.page}
     assert checked == own
     _, tasks, home, _ = TIMES.search(notebook.cells[0].source).groups()
@@ -85,8 +84,8 @@ def test_each_question_has_an_answer_and_a_reason_for_each_wrong_choice(source):
                 assert node.args[0].value not in asked[name], "two questions of one name"
                 asked[name][node.args[0].value] = len(node.args) - 2  # choices
     try:
-        truth = load_packed(TASKS, source.stem[3:], ANSWERS)
-    except TaskError:
+        truth = part_of_tasks(f"answers/{source.stem[3:]}")
+    except FileNotFoundError:
         truth = None
     assert set(asked["predict"]) == set(asked["reveal"])
     assert set(asked["predict"]) == set(getattr(truth, "PREDICTIONS", {}))

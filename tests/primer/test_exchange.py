@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.grade.task import ROOT
+from helpers.check.task import ROOT
 from helpers.ranks import launch, run_script
 
 pytestmark = pytest.mark.ranks

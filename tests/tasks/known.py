@@ -1,36 +1,42 @@
 """What each task's solution and mutants lead to, run once for all tests of a session."""
 
 import functools
-import itertools
 import os
-from types import SimpleNamespace
+from typing import NamedTuple
 
-from helpers.grade.judge import Drawn, the_lab
-from helpers.grade.reference import mutants_of
-from helpers.grade.task import load_task, load_whole
+from helpers.check.judge import RIGHT, launched, solution_text
+from helpers.check.marks import mutated
+from helpers.check.task import ROOT, load_task
 
 SEEDS = (1, int(os.environ.get("LAB_SEED", 23)))
 
 
+class Known(NamedTuple):
+    """Cases, and what the solution and each mistake lead to in each of them."""
+
+    cases: list
+    right: list | None
+    mutants: dict[str, list]
+
+    def of_mutants(self, count: int, sentences: list[str] | None = None) -> dict[str, list]:
+        return {one: self.mutants[one][:count] for one in sentences or self.mutants}
+
+
 @functools.cache
-def known(task_id: str) -> dict[int, Drawn]:
-    """{seed: its cases, and what is known of them}, from one launch for all."""
-    found = load_task(task_id)
-    side = load_whole(found)
-    cases = {seed: list(side.cases(seed)) for seed in SEEDS}
-    if not hasattr(side, "MUTANTS"):
-        return {seed: Drawn(side, drawn, None) for seed, drawn in cases.items()}
-    changes = mutants_of(side)
-    together = list(itertools.chain(*cases.values()))
-    seen = the_lab().observe(found, [{}, *changes.values()], together)
+def known(task_id: str) -> dict[int, Known]:
+    """Return what is known of the cases of each seed, from one launch for all."""
+    task = load_task(task_id)
+    cases = {seed: list(task.side.cases(seed)) for seed in SEEDS}
+    if not hasattr(task.side, "MUTANTS"):
+        return {seed: Known(drawn, None, {}) for seed, drawn in cases.items()}
+    text = solution_text(task)
+    works = {RIGHT: (str(ROOT), text)}
+    for change, sentence in task.side.MUTANTS.items():
+        works[sentence] = str(ROOT), mutated(text, task_id, change)
+    seen, report = launched(task, works, [case for drawn in cases.values() for case in drawn])
+    assert not report.failure, f"{report.failure}\n{report.failure.traceback}"
     of_seed = {}
     for seed, drawn in cases.items():
-        right, *wrong = ([one.pop(0) for _ in drawn] for one in seen)
-        mutants = dict(zip(changes, wrong, strict=True))
-        of_seed[seed] = Drawn(side, drawn, SimpleNamespace(right=right, mutants=told(mutants)))
+        mutants = {name: [one.pop(0) for _ in drawn] for name, one in seen.items()}
+        of_seed[seed] = Known(drawn, mutants.pop(RIGHT), mutants)
     return of_seed
-
-
-def told(mutants: dict[str, list]):
-    """`Reference.mutants` for mutants that have run on every case."""
-    return lambda cases=None, of=(): {each: mutants[each][:cases] for each in of or mutants}

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from helpers.grade.marks import find_regions, replace_regions
-from helpers.grade.task import Task, lab_of, load_module
+from helpers.check.marks import body_of, replaced
+from helpers.check.task import Task, load_module
 
 HERE = Path(__file__).parent
 
@@ -26,7 +26,7 @@ def programs_of(task: Task) -> list[Program]:
 
     A file's PROGRAMS are {task: {name: work, or (wrong work, what must be said of it)}}.
     """
-    lab = lab_of(task.id).lower().replace("-", "_")
+    lab = task.id.rpartition("-")[0].lower().replace("-", "_")
     path = HERE / "programs" / f"{lab}.py"
     found = load_module(path, f"programs_{lab}").PROGRAMS.get(task.id, {}) if path.exists() else {}
     return [Program(n, *(w if isinstance(w, tuple) else [w])) for n, w in found.items()]
@@ -38,18 +38,17 @@ def planted(task: Task, work: str | dict[str, str], text: str) -> str:
     work: as in `Program`. Raises ValueError where the solution lacks a piece that would change.
     """
     changes = {} if isinstance(work, str) else work
-    solution = "\n".join(r.body for r in find_regions(text, task.file) if r.task == task.id)
+    solution = body_of(text, task.id)
     for old in changes:
         if old not in solution:
             raise ValueError(f"the solution of {task.id} has no {old!r}")
 
-    def new(region):
-        if region.task != task.id:  # which may still be asked for: the marks stay
-            mark = "SOLUTION"
-            return f"# BEGIN {mark} {region.task}\n{region.body}\n# END {mark}"
-        body = work if isinstance(work, str) else region.body
-        for old, changed in changes.items():
-            body = body.replace(old, changed)
-        return body
+    def new(task_id: str, body: str) -> str:
+        mark = "SOLUTION"  # others' may still be asked for: their marks stay
+        if task_id == task.id:
+            body = work if isinstance(work, str) else body
+            for old, changed in changes.items():
+                body = body.replace(old, changed)
+        return f"# BEGIN {mark} {task_id}\n{body.strip(chr(10))}\n# END {mark}"
 
-    return replace_regions(text, new, task.file)
+    return replaced(text, new)

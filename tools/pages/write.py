@@ -4,23 +4,22 @@ import ast
 import json
 import re
 import shutil
+import tempfile
 from collections.abc import Callable
 from hashlib import sha256
 from html import escape, unescape
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from helpers.check.student import fill
 from helpers.draw.style import painted
-from helpers.grade.folder import zip_of
-from helpers.grade.student import student_edition
-from helpers.grade.tracked import MARKER as STUDENT
 from helpers.play.widget import HERE as PLAY
 from helpers.play.widget import state
 from helpers.schedules import one_f_one_b
 from helpers.simulate import simulate
 from helpers.timeline.packed import HERE as TIMELINE
 from helpers.timeline.packed import module, style
-from pages.engine import archive, unsolved
+from pages.engine import archive, unsolved, zip_of
 from pages.first import first_answers
 from pages.front import front
 from pages.lesson import HEADING, Lesson, lesson_page
@@ -107,11 +106,14 @@ def everything(root: Path) -> dict[str, bytes]:
 
 
 def lab_to_take(root: Path) -> dict[str, bytes]:
-    """Return the student edition, packed, for visitors who can't be told where to clone the lab."""
-    if HOME or (root / STUDENT).exists():
+    """Return a student's copy, packed, for visitors who can't be told where to clone the lab."""
+    if HOME:
         return {}
-    edition = student_edition(root).files
-    return {f"{COPY}.zip": zip_of({f"{COPY}/{name}": content for name, content in edition.items()})}
+    with tempfile.TemporaryDirectory() as place:
+        fill(copy := Path(place, COPY))
+        paths = sorted(path for path in copy.rglob("*") if path.is_file())
+        files = {path.relative_to(place).as_posix(): path.read_bytes() for path in paths}
+    return {f"{COPY}.zip": zip_of(files)}
 
 
 def without(page: bytes, others: dict[str, bytes]) -> bytes:

@@ -5,13 +5,12 @@ from collections import Counter
 import pytest
 import traitlets
 
-from helpers.grade.record import note_prediction
-from helpers.grade.task import ROOT, load_packed
+from helpers.check.task import ROOT, part_of_tasks
 from helpers.lesson import predict, questions, reveal
 from helpers.lesson.asked import Number, Prediction, UnknownQuestion, asked
 from helpers.lesson.buttons import Choices
 from helpers.lesson.questions import keys_in_order, listed, revealed
-from helpers.record import noted
+from helpers.record import note, noted
 from tests.terminal import Terminal
 
 TRUTH = Prediction(
@@ -63,11 +62,11 @@ def test_in_a_terminal_a_letter_is_typed(monkeypatch, capsys):
 
 
 def test_the_answer_says_what_was_chosen_and_why_it_is_wrong():
-    note_prediction("sums-3", "A")
+    note("predictions", "sums-3", {"chosen": "A"})
     words = repr(revealed("sums-3", {"ratio": 3.14}))
     assert words == "You said B; it's C: It was 3.1 times. Why not B? Only 3?"
     assert noted("predictions")["sums-3"] == {"chosen": "A", "right": False}
-    note_prediction("sums-3", "B")
+    note("predictions", "sums-3", {"chosen": "B"})
     assert repr(revealed("sums-3", {"ratio": 3.14})) == "You said C, and C it is: It was 3.1 times."
     assert noted("predictions")["sums-3"]["right"]
 
@@ -109,7 +108,7 @@ def test_no_letter_is_right_more_often_than_the_others(monkeypatch):
     monkeypatch.setenv("LAB_STATIC", "1")
     right = Counter()
     for path in sorted((ROOT / "tasks" / "answers").glob("[a-z]*.py")):
-        predictions = load_packed(ROOT / "tasks", path.stem, "answers").PREDICTIONS
+        predictions = part_of_tasks(f"answers/{path.stem}").PREDICTIONS
         for question, found in predictions.items():
             if isinstance(found.right, str):
                 keys = keys_in_order(question, len(found.wrong) + 1)
@@ -119,10 +118,10 @@ def test_no_letter_is_right_more_often_than_the_others(monkeypatch):
 
 def test_where_no_record_is_kept_the_kernel_remembers(monkeypatch):
     monkeypatch.setenv("LAB_PROGRESS", "off")
-    note_prediction("sums-6", "C")
+    note("predictions", "sums-6", {"chosen": "C"})
     assert noted("predictions")["sums-6"]["chosen"] == "C"
     monkeypatch.setenv("LAB_STATIC", "1")
-    note_prediction("sums-6", "A")
+    note("predictions", "sums-6", {"chosen": "A"})
     assert noted("predictions") == {}
 
 
@@ -134,14 +133,15 @@ def test_a_clock_that_disagrees_is_told_and_the_argument_counts(monkeypatch):
     )  # fmt: skip
     assert truth.wrong == {"A": "No.", "C": "No."}
     monkeypatch.setattr(questions, "asked", lambda question, kind: truth)
-    note_prediction("sums-1", "B")
+    note("predictions", "sums-1", {"chosen": "B"})
     calm, busy = (repr(revealed("sums-1", {"ratio": ratio})) for ratio in (2.0, 1.2))
     assert calm == "You said C, and C it is: Two are twice one."
     assert busy == f"{calm} Here it was 1.2." and noted("predictions")["sums-1"]["right"]
 
 
 def test_questions_that_are_not_there(tmp_path, monkeypatch):
-    (tmp_path / "tasks" / "answers").mkdir(parents=True)
+    for folder in ("tasks/answers", "helpers/check"):
+        (tmp_path / folder).mkdir(parents=True)
     text = "from helpers.lesson.asked import Number\nNUMBERS = {'sums-1': Number(3)}\n"
     (tmp_path / "tasks" / "answers" / "sums.py").write_text(text)
     monkeypatch.chdir(tmp_path)
@@ -154,7 +154,7 @@ def test_questions_that_are_not_there(tmp_path, monkeypatch):
         UnknownQuestion, match="the lesson sums has no sums-1 among its PREDICTIONS: none"
     ):
         asked("sums-1", Prediction)
-    with pytest.raises(UnknownQuestion, match="there is no letters.py"):
+    with pytest.raises(UnknownQuestion, match="the lesson letters asks nothing"):
         asked("letters-1", Number)
     with pytest.raises(
         UnknownQuestion, match="a question is called like 'micro_batches-1', not None"

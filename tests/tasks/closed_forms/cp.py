@@ -1,6 +1,4 @@
-"""Context parallel, in one process: sums of float64, lists of what must be there, autograd."""
-
-import math
+"""Context parallel, in one process: sums of float64, lists of what must be there."""
 
 import torch
 
@@ -35,24 +33,4 @@ def mirror_images(case):
     return {"positions": [[*p, *(length - 1 - n for n in reversed(p))] for p in firsts]}
 
 
-def by_autograd(case):
-    q, k, v, gradient = (case[name] for name in ("q", "k", "v", "gradient"))
-    s = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~case["mask"], -math.inf)
-    p = s.requires_grad_().softmax(-1)
-    (ds,) = torch.autograd.grad(p @ v, s, gradient, retain_graph=True)
-    ds = ds / math.sqrt(q.shape[-1])
-
-    def of(some):
-        own = ds[..., some]
-        dv = p.detach()[..., some].mT @ gradient
-        return {"q": own @ k[..., some, :], "k": own.mT @ q, "v": dv}
-
-    return {
-        "gradients": of(slice(None)),
-        "numbers kept": 4 * q.numel() + q[..., 0].numel(),
-        "products backward": 5.0,
-        "from half of the keys": of(slice(k.shape[-2] // 2, None)),
-    }
-
-
-CLOSED_FORMS = {"CP-1": merged, "CP-2": around_the_ring, "CP-3": mirror_images, "CP-4": by_autograd}
+CLOSED_FORMS = {"CP-1": merged, "CP-2": around_the_ring, "CP-3": mirror_images}

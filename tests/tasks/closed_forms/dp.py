@@ -93,37 +93,9 @@ def in_shards(case):
     ]
 
 
-def without_shards(case):
-    """Return the weights after the same steps on one device."""
-    flat = [tensor.clone().requires_grad_() for pair in case["layers"] for tensor in pair]
-    for x in case["samples"]:
-        for n in range(0, len(flat) + (2 if case["tied"] else 0), 2):
-            x = torch.tanh(x @ flat[n % len(flat)] + flat[n % len(flat) + 1])
-        gradients = torch.autograd.grad(x.square().mean(), flat)
-        flat = [
-            (tensor - case["lr"] * gradient).detach().requires_grad_()
-            for tensor, gradient in zip(flat, gradients, strict=True)
-        ]
-    return [tensor.detach() for tensor in flat]
-
-
-def zero_1(case):
-    once = {
-        f"{kind}() {when} the update": int(at)
-        for kind, when, at in (
-            ("average", "before", True),
-            ("gather", "before", False),
-            ("average", "after", False),
-            ("gather", "after", True),
-        )
-    }
-    step = {"updates": 1} | {f"unit {n}": once for n in range(len(case["layers"]))}
-    return {"step 0": step, "step 1": step, "weights": without_shards(case)}
-
-
 def zero_3(case):
     """While a unit computes, it alone has its weights, and unit 0 if it is shared."""
-    count = len(case["layers"])
+    count = len(case["weights"])
     layers = [*range(count), *([0] if case["tied"] else [])]
     there = {}
     for what, order in ("forward", layers), ("backward", layers[::-1]):
@@ -131,17 +103,17 @@ def zero_3(case):
             key = f"unit {n} computes {what}"
             key += " again" * (key in there)
             there[key] = ", ".join(str(m) for m in sorted({n, *([0] if case["tied"] else [])}))
-    step = {
+    return {
         "whose weights are there, and not freed yet": there | {"backward is over": ""},
         "average(), which super().complete(p) calls": [1] * count,
         "gather() of a unit that is whole": 0,
         "gather() more than once before each computation": [],
     }
-    return {"step 0": step, "step 1": step, "weights": without_shards(case)}
 
 
 WHOLE = "tests/DP/test_partition.py::"
 WHOLE += "test_nothing_is_lost_and_nothing_is_read_twice_whatever_the_sizes"
+ONE_DEVICE = "tests/DP/test_zero.py::test_each_stage_is_one_device"
 SCORED = "tests/tasks/test_programs.py::test_right_work_passes_and_wrong_work_is_named"
 CLOSED_FORMS = {
     "DP-1": mean_of_gradients,
@@ -149,7 +121,7 @@ CLOSED_FORMS = {
     "DP-3": WHOLE,
     "DP-4": in_buckets,
     "DP-5": in_shards,
-    "DP-6": zero_1,
+    "DP-6": ONE_DEVICE,
     "DP-7": zero_3,
     "DP-8": SCORED,  # its loss, beside that of local_sgd, which doesn't come from it
     "DP-PP-1": mean_of_each_column,

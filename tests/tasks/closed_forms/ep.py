@@ -15,4 +15,4 @@ def balanced(case):
     }
 
 
-CLOSED_FORMS = {"EP-1": ONE_DEVICE, "EP-2": ONE_DEVICE, "EP-3": balanced}
+CLOSED_FORMS = {"EP-1": ONE_DEVICE, "EP-3": balanced}

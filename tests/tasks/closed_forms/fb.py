@@ -1,4 +1,4 @@
-"""Few bits: blocks one by one, torch's GradScaler, and sums of what the blocks stand for."""
+"""Few bits: blocks one by one, and sums of what the blocks stand for."""
 
 import math
 
@@ -37,44 +37,6 @@ def there_and_back(case):
     }
 
 
-def by_grad_scaler(case):
-    """What torch's own scaler does with the same gradients."""
-    weights = [torch.nn.Parameter(weight.clone()) for weight in case["weights"]]
-    optimizer = torch.optim.SGD(weights, lr=0.5)
-    scaler = torch.amp.GradScaler("cpu", init_scale=case["scale"], growth_interval=case["patience"])
-    found = {key: [] for key in ("taken", "scale", "weights", "finite gradients")}
-    for gradients in case["gradients"]:
-        scaler.scale(torch.zeros(()))  # it wants to have scaled a loss
-        before = [w.detach().clone() for w in weights]
-        for weight, gradient in zip(weights, gradients, strict=True):
-            weight.grad = gradient.clone()
-        scaler.unscale_(optimizer)
-        found["finite gradients"].append([w.grad for w in weights if w.grad.isfinite().all()])
-        scaler.step(optimizer)
-        scaler.update()
-        found["scale"].append(scaler.get_scale())
-        found["weights"].append([w.detach().clone() for w in weights])
-        found["taken"].append(any((w != b).any() for w, b in zip(weights, before, strict=True)))
-    return found
-
-
-def dense(x, block):
-    return in_blocks(x, block)[2].double()
-
-
-def layer(case):
-    x, weight, gradient = case["x"], case["weight"], case["gradient"]
-    row, square = (1, 128), (128, 128)
-    a = case["a scales"].repeat_interleave(128, 1)[:, :300].double() * case["a"]
-    b = case["b scales"].repeat_interleave(128, 0).repeat_interleave(128, 1)[:130, :300].double()
-    return {
-        "product": (a @ (b * case["b"]).T).float(),
-        "y": (dense(x, row) @ dense(weight, square).T).float(),
-        "the gradient of x": (dense(gradient, row) @ dense(weight.T, square).T).float(),
-        "the gradient of the weight": (dense(gradient.T, row) @ dense(x.T, row).T).float(),
-    }
-
-
 def summed(case):
     ranks, length = len(case["x"]), len(case["x"][0])
     part = math.ceil(length / (128 * ranks)) * 128
@@ -88,4 +50,4 @@ def summed(case):
     return [one] * ranks
 
 
-CLOSED_FORMS = {"FB-1": there_and_back, "FB-2": by_grad_scaler, "FB-3": layer, "FB-4": summed}
+CLOSED_FORMS = {"FB-1": there_and_back, "FB-4": summed}

@@ -1,19 +1,10 @@
 """GPT-2 on one device, and what a pipeline's clock must hold, pair by pair."""
 
-from itertools import groupby
+import sys
 
 import torch
 
-from tasks import _gp
-
-
-def neighbors(case):
-    groups = [[*group] for _, group in groupby(range(len(case)), key=lambda n: case[n])]
-    return {
-        "parts": groups,
-        "kinds": ["ModuleList", "Sequential"],
-        "devices": [f"cpu:{case[group[0]]}" for group in groups],
-    }
+from helpers.check.task import ROOT
 
 
 def one_part_a_tick(case):
@@ -38,21 +29,28 @@ def without_threads(case):
 
 
 def on_one_device(case):
-    model = _gp.plain_model(case["seed"])
+    sys.path.append(str(ROOT / "gpt2"))
+    from project.models import make_config, make_model
+
+    model, draw = make_model(make_config("tiny", 50, 16)), torch.Generator()
+    draw.manual_seed(case["seed"])
+    for p in model.parameters():
+        p.data += 0.05 * torch.randn(p.shape, generator=draw)
     with torch.no_grad():
-        logits = model(input_ids=case["input_ids"], attention_mask=case["attention_mask"]).logits
-    logits[0, : case["padded"]] = 0
+        logits = model(input_ids=case["ids"], attention_mask=case["mask"]).logits
+    logits[case["mask"] == 0] = 0
     return {
         "parts": [2, 2],
-        "split size": case["split_size"],
+        "split size": 3,
         "weights by their plain names": True,
         "shares the weights": True,
         "logits": logits,
     }
 
 
+PARTS = "gpt2/tests/test_pipeline.py::test_a4_2_1_a_new_part_begins_where_the_device_changes"
 CLOSED_FORMS = {
-    "GP-3": neighbors,
+    "GP-3": PARTS,
     "GP-4": one_part_a_tick,
     "GP-5": without_threads,
     "GP-7": on_one_device,

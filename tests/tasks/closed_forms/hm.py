@@ -1,4 +1,4 @@
-"""Hiding messages: whole products, a unit's neighbors counted, and layers on one device."""
+"""Hiding messages: whole products, and layers on one device."""
 
 import torch
 
@@ -18,23 +18,6 @@ def products(case):
         }
         for rank in range(ranks)
     ]
-
-
-def prefetched(case):
-    """Unit n of a pass is the (n + 1)th that is needed; forward, the first needs 1 + ahead."""
-    units, ahead, seen = case["units"], case["ahead"], []
-    for pass_, order in ("forward", range(units)), ("backward", range(units - 1, -1, -1)):
-        order, here = [*order], {units - 1} if pass_ == "backward" else set()
-        for place, n in enumerate(order):
-            window = order[place : place + ahead + 1]
-            starts = [k for k in window if k not in here]
-            waits = [n] if (pass_, n) != ("backward", units - 1) else []
-            here |= set(window)
-            frees = [] if (pass_, n) == ("forward", units - 1) else [n]
-            said = {"unit": n, "pass": pass_, "in memory": len(here)}
-            seen.append(said | {"starts": starts, "waits": waits, "frees": frees})
-            here -= set(frees)
-    return seen
 
 
 def on_one_device(case):
@@ -77,4 +60,4 @@ def own_attention(case, rank):
     return [a.grad for a in attention]
 
 
-CLOSED_FORMS = {"HM-1": products, "HM-2": prefetched, "HM-3": on_one_device}
+CLOSED_FORMS = {"HM-1": products, "HM-3": on_one_device}

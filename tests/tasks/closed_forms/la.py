@@ -1,8 +1,5 @@
-"""Launchers: a table of who says what; a ring, step by step, with what each cable carries."""
+"""Launchers: a table of who says what."""
 
-from collections import Counter
-
-from helpers.network import Link
 from tasks.la_1 import NAMES
 
 
@@ -22,18 +19,4 @@ def of_the_innermost(case):
     return {"raises": "nothing", "returns": (rank, size, *(local or [rank]))}
 
 
-def step_by_step(case):
-    _, hosts, size, inside, between = case
-    n, seconds = len(hosts), 0.0
-    for _ in range(2 * n - 2):
-        pairs = [*zip(hosts, hosts[1:] + hosts[:1], strict=True)]
-        carried, slowest = Counter(), 0.0
-        for here, there in pairs:
-            carried[here] += size / n if here != there else 0
-            slowest = max(slowest, Link(*inside).seconds(size / n) if here == there else 0)
-        slowest = max([slowest, *(Link(*between).seconds(c) for c in carried.values() if c)])
-        seconds += slowest
-    return {"seconds": seconds}
-
-
-CLOSED_FORMS = {"LA-1": of_the_innermost, "LA-3": step_by_step}
+CLOSED_FORMS = {"LA-1": of_the_innermost}

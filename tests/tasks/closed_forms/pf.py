@@ -19,11 +19,11 @@ def without_a_scaler(case):
         losses.append(loss.item())
         found = torch.autograd.grad(loss * 2**16, list(weights.values()))
         for w, gradient in zip(weights.values(), found, strict=True):
-            w.data -= case["rate"] * gradient / 2**16
+            w.data -= 0.1 * gradient / 2**16
     return {
         "losses": losses,
         "losses with a graph": False,
-        "the model computes in": [case["dtype"]],
+        "the model computes in": f"torch.{case['dtype']}",
         "calls of the scaler": ["scale", "step", "update"] * (case["dtype"] == "float16"),
         "weights": {n: w.detach() for n, w in weights.items()},
         "marks": ["forward", "backward", "update"],

@@ -2,8 +2,8 @@
 
 import functools
 
-from helpers.grade.judge import the_lab
-from helpers.grade.task import load_task, load_whole
+from helpers.check.judge import RIGHT, launched, solution_text
+from helpers.check.task import ROOT, load_task
 from tests.tasks.known import SEEDS
 
 ONE_DEVICE = "tests/PP/test_scripts.py::test_a_pipeline_is_one_device"
@@ -13,10 +13,10 @@ ORDERS = "tests/PP/test_schedule_script.py::test_the_orders_of_the_file_are_prov
 @functools.cache
 def of_our_own_pipeline():
     """All cases of TW-1, and what the trainer of DP-PP-2 has after their steps, in one launch."""
-    task = load_whole(load_task("TW-1"))
-    cases = [case for seed in SEEDS for case in task.cases(seed)]
-    (seen,) = the_lab().observe(load_task("DP-PP-2"), [{}], cases)
-    return cases, seen
+    cases = [case for seed in SEEDS for case in load_task("TW-1").side.cases(seed)]
+    task = load_task("DP-PP-2")
+    seen, _ = launched(task, {RIGHT: (str(ROOT), solution_text(task))}, cases)
+    return cases, seen[RIGHT]
 
 
 def by_our_own_pipeline(case):

@@ -19,23 +19,4 @@ PROGRAMS = {
         "chunks of other sizes":
             ({"equal_chunks(length, 2 * ranks)": "torch.arange(length).tensor_split(2 * ranks)"},
              "let equal_chunks cut 2 * ranks of them")},
-    "CP-4": {
-        "einsum":
-            {"gradient @ v.mT": 'torch.einsum("...sd,...kd->...sk", gradient, v)',
-             "ds @ k, ds.mT @ q, p.mT @ gradient":
-                 'torch.einsum("...sk,...kd->...sd", ds, k), '
-                 'torch.einsum("...sk,...sd->...kd", ds, q), '
-                 'torch.einsum("...sk,...sd->...kd", p, gradient)',
-             "(gradient * attention).sum(-1, keepdim=True)":
-                 'torch.einsum("...d,...d->...", gradient, attention)[..., None]'},
-        "scores kept":
-            ({"ctx.save_for": "ctx.p = (scores(q, k, mask_of()) - log_sum).exp()\nctx.save_for"},
-             "such as the weights P, grows with the square"),
-        "all computed again":
-            ({"(q, k, v, attention, log_sum)": "(q, k, v)",
-              "*saved, log_sum = ctx.saved_tensors": "saved = ctx.saved_tensors",
-              "q, k, v, attention, gradient = wide(*saved, gradient)":
-                  "q, k, v, gradient = wide(*saved, gradient)\n"
-                  "attention, log_sum = finish(partial(q, k, v, ctx.mask_of()))"},
-             "backward computes 7 products, and 5 are enough")},
 }  # fmt: skip

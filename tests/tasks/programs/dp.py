@@ -1,6 +1,6 @@
 """Work in place of the solutions of DP: what the check must name, and what it must pass.
 
-The judge of DP-3 has more rules; tests/tasks breaks each of them once.
+The judge of DP-3 has more rules; test_rules.py breaks each of them once.
 """
 
 BLOCK = "range(length * rank // world_size, length * (rank + 1) // world_size)"
@@ -40,8 +40,6 @@ PROGRAMS = {
             p.grad, flat = flat[: p.numel()].view_as(p) / world_size, flat[p.numel() :]
         """},
     "DP-2": {
-        "one rank alone communicates":
-            ({"dist.all_reduce": "dist.get_rank() == 0 and dist.all_reduce"}, "left early"),
         "divided into a new name":
             ("""
         for p in model.parameters():
@@ -116,12 +114,6 @@ PROGRAMS = {
                   "gradient = self.mine.grad\n"
                   "gradient = part if gradient is None else gradient + part"},
              "average() leaves no mine.grad"),
-        "no gradient in the flat tensor": ({"view.copy_(p.grad)": "view = p.grad"},
-             "mine.grad is all zeros: a gradient is copied into its view"),
-        "the weights in place of the gradients":
-            ({"view.copy_(p.grad)": "view.copy_(p.data)"}, "mine.grad is the mean of the weights"),
-        "gathers the gradients":
-            ({"self.mine.data": "self.mine.grad"}, "gather() sends mine.grad"),
         "every rank keeps the whole gradient":
             ({"dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)":
                   "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\n    part = flat"},
@@ -130,7 +122,7 @@ PROGRAMS = {
         "backwards": {"in self.units": "in reversed(self.units)"},
         "two updates":
             ({"self.optimizer.step()": "self.optimizer.step()\nself.optimizer.step()"},
-             "the optimizer updates 2 times in step 0")},
+             "the optimizer updates 2 times")},
     "DP-8": {
         "gradients every step": ("""
         while True:

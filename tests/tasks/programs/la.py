@@ -13,8 +13,4 @@ PROGRAMS = {
         "another error":
             ({'raise ValueError(f"{rank_name}': 'raise KeyError(f"{rank_name}'},
              "cannot be: raise ValueError: this raises KeyError: 'RANK=")},
-    "LA-3": {
-        "text":
-            ({"return 2 * (ranks - 1) * max(times)": "return str(max(times))"},
-             "give a number of seconds, not '")},
 }  # fmt: skip

@@ -51,38 +51,13 @@ PROGRAMS = {
                  "out = dist.P2POp(dist.isend, y.detach(), rank + 1)",
              "dist.recv(gradient, rank + 1)":
                  "back = dist.P2POp(dist.irecv, gradient, rank + 1)\n"
-                 "    [m.wait() for m in dist.batch_isend_irecv([out, back])]"},
-        "each rank runs all stages by itself": ("""
-        parts = [None] * dist.get_world_size()
-        dist.all_gather_object(parts, {n: p.detach() for n, p in stage.named_parameters()})
-
-        def through(part, x):
-            x = part["embedding"][x] if "embedding" in part else x
-            x = x + torch.tanh(x @ part["weight"] + part["bias"])
-            return x @ part["head"] if "head" in part else x
-
-        x = ids
-        for part in parts[:rank]:
-            x = through(part, x).requires_grad_()
-        y = stage(x)
-        for part in parts[rank + 1 :]:
-            y = through(part, y)
-        loss = causalLLMLoss(y, ids, stage.config.vocab_size)
-        loss.backward()
-        return loss if rank == last else None
-        """, "sends activations to")},
+                 "    [m.wait() for m in dist.batch_isend_irecv([out, back])]"}},
     "PP-2": {
         "the same micro-batch each time":
             ({"x = parts[k]": "x = parts[0]"}, "micro-batch 0 goes through rank 0 more than once"),
         "backward in another order on the last rank":
             ({BACK: BACK.replace("micro_batches)", "micro_batches)[:: -1 if rank == last else 1]")},
              "rank 2 goes backward through micro-batch 0 with the gradient of micro-batch 5"),
-        "forgot requires_grad_":
-            ({"x.requires_grad_()": "pass"},
-             "exists only where x.requires_grad_() was called before stage(x)"),
-        "never sends back":
-            ({"dist.send(x.grad, rank - 1)": "pass"},
-             "every rank but the first x.grad to rank - 1"),
         "the last one comes back first":
             {BACK: BACK.replace("micro_batches)", "micro_batches)[::-1]")},
         "from the last micro-batch to the first":
@@ -98,19 +73,6 @@ PROGRAMS = {
                  "    p.grad = p.grad / micro_batches + old.get(p, 0)\n"
                  "return sum(losses) / micro_batches"}},
     "PP-3": {
-        "the library's pipeline": ("""
-        from helpers.pipeline import Pipeline
-        from helpers.schedules import one_f_one_b
-
-        def loss_of(logits, ids):
-            return causalLLMLoss(logits, ids, stage.config.vocab_size)
-
-        schedule = one_f_one_b(last + 1, micro_batches)
-        pipeline = Pipeline(schedule, {rank: stage}, loss=loss_of, recorder=recorder)
-        return pipeline.step(ids, ids).loss
-        """, "imports helpers.pipeline.Pipeline, which does this task already: write it yourself"),
-        "waits for all messages at the end":
-            (NO_WAIT, "and of a message and its tensor as soon as it must have arrived"),
         "every x and y stays":
             ({".pop(k)": "[k]"}, "after its backward let go of a micro-batch's x and y"),
         "nobody waits for what goes forward":

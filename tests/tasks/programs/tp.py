@@ -2,14 +2,6 @@
 
 # The roads by which all logits can travel. Each leaves `out`: what every rank has.
 ALL_LOGITS = {
-    "column by column": """
-n, columns = dist.get_world_size(), []
-for column in logits.detach().unbind(1):
-    got = [torch.empty_like(column) for _ in range(n)]
-    dist.all_gather(got, column.contiguous())
-    columns.append(got)
-out = [torch.stack(each, 1) for each in zip(*columns)]
-""",
     "as objects": """
 out = [None] * dist.get_world_size()
 dist.all_gather_object(out, logits.detach())
@@ -22,10 +14,6 @@ for r in range(n):
         messages += [dist.P2POp(dist.isend, logits.detach(), r), dist.P2POp(dist.irecv, out[r], r)]
 for message in dist.batch_isend_irecv(messages):
     message.wait()
-""",
-    "by all_to_all": """
-out = [torch.empty_like(logits) for _ in range(dist.get_world_size())]
-dist.all_to_all(out, [logits.detach().clone() for _ in out])
 """,
     "by a call of the group": """
 out = [torch.empty_like(logits) for _ in range(dist.get_world_size())]
@@ -62,12 +50,6 @@ PROGRAMS = {
             ({"return F.linear(Copy.apply(x), self.weight)":
                   "Copy.apply(x)\n    return F.linear(x, self.weight)"},
              "with what Copy returns"),
-        "the inputs are added up":
-            ({"Sum.apply(F.linear(x, self.weight))": "F.linear(Sum.apply(x), self.weight)"},
-             "Sum adds up the inputs"),
-        "the weights are added up":
-            ({"Sum.apply(F.linear(x, self.weight))": "F.linear(x, Sum.apply(self.weight))"},
-             "Sum adds up the parts of the weight"),
         "no parameter":
             ({"nn.Parameter(": "("}, "must be an nn.Parameter, or no optimizer finds it")},
     "TP-7": {

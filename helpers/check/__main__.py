@@ -1,0 +1,98 @@
+"""`python -m helpers.check [TASK …]`, `--all FOLDER --out grades.csv`, or `--progress`."""
+
+import argparse
+import csv
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from helpers.check.judge import check
+from helpers.check.marks import TaskError, regions
+from helpers.check.progress import overview
+from helpers.check.task import Task, lab, tasks_of
+
+ITS_OWN = (
+    "This folder holds the solutions, and each was compared with itself: a change to one passes, "
+    "too. To write them yourself: make student."
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Return 0 if every task passed, or a class was graded; 1 if not; 2 for wrong arguments."""
+    parser = argparse.ArgumentParser(prog="python -m helpers.check", description="Check tasks.")
+    add = parser.add_argument
+    add("tasks", nargs="*", help="DP-1, a lab (DP) or a lesson (03); default: all")
+    add("--root", type=Path, help="the folder with the work; this lab by default")
+    add("--all", type=Path, metavar="FOLDER", help="grade each folder and zip in FOLDER")
+    add("--out", type=Path, default=Path("grades.csv"), help="the table of --all")
+    add("--seed", type=int, help="draw the inputs from this seed")
+    add("--progress", action="store_true", help="what is done of the lessons, and what is next")
+    options = parser.parse_args(arguments)
+    try:
+        if options.progress:
+            print(overview())
+            return 0
+        tasks = tasks_of(options.tasks)
+        for folder in filter(None, (options.root, options.all)):
+            if not folder.is_dir():
+                raise TaskError(f"there is no folder {folder}")
+        if options.all:
+            grade_all(options.all, tasks, options.out, options.seed or 0)
+            return 0
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    verdicts = []
+    for task in tasks:
+        verdicts.append(check(task.id, root=options.root, seed=options.seed))
+        print(verdicts[-1], flush=True)
+    passed = [verdict for verdict in verdicts if verdict.passed]
+    points, of = (sum(verdict.task.points for verdict in some) for some in (passed, verdicts))
+    print(f"{len(passed)} of {len(verdicts)} passed, {points} of {of} points")
+    if not options.root and any(
+        regions((lab() / verdict.task.file).read_text("utf-8")) for verdict in passed
+    ):
+        print(ITS_OWN)
+    return 0 if len(passed) == len(verdicts) else 1
+
+
+def grade_all(folder: Path, tasks: list[Task], out: Path, seed: int) -> None:
+    """Write a row for each folder and zip: points, and of each task its points and the sentence."""
+    paths = [p for p in folder.iterdir() if p.is_dir() or p.suffix.lower() == ".zip"]
+    heads = [head for t in tasks for head in (t.id, f"{t.id} says", f"{t.id} score")]
+    with open(out, "w", encoding="utf-8-sig", newline="") as file:  # the mark is for Excel
+        table = csv.writer(file)
+        table.writerow(["name", f"points of {sum(t.points for t in tasks)}", *heads])
+        for path in sorted(paths):
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+                root, trouble = path, ""
+                if path.is_file():
+                    root = Path(place)
+                    try:
+                        with zipfile.ZipFile(path) as packed:
+                            packed.extractall(root)
+                    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile) as error:
+                        trouble = f"the zip can't be opened ({error}): "
+                top = top_of(root, tasks)
+                verdicts = [check(task.id, root=top, seed=seed) for task in tasks]
+            row = [path.stem, sum(verdict.points for verdict in verdicts)]
+            for verdict in verdicts:
+                score = verdict.score.number if verdict.score else ""
+                says = verdict.reason.replace(f" in {top}", "")
+                row += [verdict.points, trouble + says, score]
+            table.writerow([f"'{cell}" if str(cell)[:1] in "=+-@" else cell for cell in row])
+            file.flush()
+            print(f"{path.name}: {row[1]} points", flush=True)
+
+
+def top_of(root: Path, tasks: list[Task]) -> Path:
+    """Return the folder from which the tasks' files count: programs that zip add some around it."""
+    for task in tasks:
+        for path in sorted(root.rglob(task.file)):
+            return path.parents[task.file.count("/")].resolve()
+    return root.resolve()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

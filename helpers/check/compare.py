@@ -1,0 +1,149 @@
+"""Where two observations differ, as a sentence: "rank 2, gradient, weight: 1.5 in place of 0.5".
+
+An observation is plain data: dicts, lists, tuples, numbers, text, tensors and arrays. What stands
+below a key that begins with "_" isn't compared. Lists and tuples are alike; True isn't 1.
+"""
+
+import math
+from collections.abc import Iterator
+from numbers import Number
+from typing import Any
+
+import torch
+
+TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 2e-2}
+
+
+def same(expected: Any, seen: Any, tolerance: float | None = None) -> bool:
+    """Whether two observations agree: what they contain, shapes, dtypes, and values."""
+    return next(differences(expected, seen, tolerance), None) is None
+
+
+def where(expected: Any, seen: Any, ranks: int, tolerance: float | None) -> str:
+    """The first place where an observation differs, how many there are, and a common factor."""
+    if ranks and isinstance(seen, list) and len(expected) == len(seen):
+        expected, seen = map(_by_rank, (expected, seen))
+    found = list(differences(expected, seen, tolerance))
+    factor = None if isinstance(expected, int | float) else common_factor(expected, seen)
+    times = f"; every number is {factor:.4g} times what it should be" if factor else ""
+    return found[0] + times + (f" ({len(found)} places differ)" if len(found) > 1 else "")
+
+
+def differences(
+    expected: Any, seen: Any, tolerance: float | None = None, place: tuple[str, ...] = ()
+) -> Iterator[str]:
+    """Yield every place where `seen` isn't what was expected."""
+    at = f"{', '.join(place)}: " if place else ""
+    expected, seen = map(_python, (expected, seen))
+    if isinstance(expected, dict) and isinstance(seen, dict):
+        for key, value in expected.items():
+            if str(key).startswith("_"):
+                continue
+            if key not in seen:
+                yield f"{', '.join((*place, str(key)))}: is missing"
+                continue
+            yield from differences(value, seen[key], tolerance, (*place, str(key)))
+        for key in seen.keys() - expected.keys():
+            yield f"{', '.join((*place, str(key)))}: should not be there"
+    elif isinstance(expected, dict):
+        yield at + (seen if isinstance(seen, str) else f"{short(seen)} in place of a dict")
+    elif isinstance(expected, list | tuple):
+        if not isinstance(seen, list | tuple):
+            yield f"{at}{short(seen)} in place of a list of {len(expected)}"
+        elif len(expected) != len(seen):
+            yield f"{at}{len(seen)} entries in place of {len(expected)}"
+        else:
+            for number, (one, other) in enumerate(zip(expected, seen, strict=True)):
+                yield from differences(one, other, tolerance, (*place, f"number {number}"))
+    elif _has_shape(expected) and _has_shape(seen):
+        if what := _of_tensors(torch.as_tensor(expected), torch.as_tensor(seen), tolerance):
+            yield at + what
+    elif not _equal(expected, seen, tolerance):
+        yield f"{at}{short(seen)} in place of {short(expected)}"
+
+
+def common_factor(expected: Any, seen: Any) -> float | None:
+    """Return f where every number seen is f times what was expected, with f not 1; else None."""
+    one, other = list(_numbers(expected)), list(_numbers(seen))
+    if len(one) != len(other) or not one:
+        return None
+    a, b = (torch.tensor(numbers, dtype=torch.float64) for numbers in (one, other))
+    largest = a.abs().argmax()
+    factor = (b[largest] / a[largest]).item() if a[largest] else 0.0
+    if not factor or not math.isfinite(factor) or math.isclose(factor, 1, rel_tol=1e-4):
+        return None
+    close = torch.allclose(b, factor * a, rtol=1e-4, atol=1e-6 * abs(factor * a[largest].item()))
+    return factor if close else None
+
+
+def short(value: Any) -> str:
+    """Return a value as a sentence shows it."""
+    if _has_shape(value):
+        sizes = " x ".join(map(str, value.shape))
+        return f"a tensor of {sizes}" if sizes else f"a tensor with {value.item():.4g}"
+    text = f"{value:.4g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _by_rank(ranks: list) -> dict:
+    return {f"rank {number}": one for number, one in enumerate(ranks)}
+
+
+def _python(value: Any) -> Any:
+    return value.item() if isinstance(value, Number) and hasattr(value, "item") else value
+
+
+def _has_shape(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype") and hasattr(value, "ndim")
+
+
+def _of_tensors(right: torch.Tensor, seen: torch.Tensor, tolerance: float | None) -> str:
+    """An entry may be off by `tolerance` times the largest one, and as much of its own size."""
+    if right.shape != seen.shape:
+        return f"has the shape {tuple(seen.shape)} in place of {tuple(right.shape)}"
+    if right.dtype != seen.dtype:
+        names = (str(t.dtype).removeprefix("torch.") for t in (seen, right))
+        return "has the dtype {} in place of {}".format(*names)
+    exact = not (right.is_floating_point() or right.is_complex())
+    relative = (
+        0.0 if exact else TOLERANCES.get(right.dtype, 1e-5) if tolerance is None else tolerance
+    )
+    kind = torch.complex128 if right.is_complex() else torch.float64
+    a, b = right.detach().to(kind), seen.detach().to(kind)
+    most = a[a.isfinite()].abs().max() if a.isfinite().any() else 0
+    off = (a - b).abs() - relative * (most + a.abs())
+    wrong = ~((off <= 0) | (a == b) | (a.isnan() & b.isnan()))
+    if not wrong.any():
+        return ""
+    worst = torch.where(wrong, off.nan_to_num(math.inf), -1.0).reshape(-1).argmax().item()
+    one, other = (value.reshape(-1)[worst].item() for value in (seen, right))
+    texts = [short(one), short(other)]
+    texts = [repr(one), repr(other)] if texts[0] == texts[1] else texts  # four digits don't show it
+    index = tuple(int(i) for i in torch.unravel_index(torch.tensor(worst), right.shape))
+    return " in place of ".join(texts) + (f" at {index}" if right.ndim else "")
+
+
+def _equal(expected: Any, seen: Any, tolerance: float | None) -> bool:
+    if isinstance(expected, bool) or isinstance(seen, bool):
+        return expected is seen
+    if isinstance(expected, float) and isinstance(seen, int | float):
+        relative = 1e-9 if tolerance is None else tolerance
+        close = math.isclose(expected, seen, rel_tol=relative, abs_tol=1e-12)
+        return close or (math.isnan(expected) and math.isnan(seen))
+    if isinstance(expected, int) and isinstance(seen, float):
+        return expected == seen
+    return type(expected) is type(seen) and expected == seen
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, dict):
+        for key in sorted(value, key=str):
+            if not str(key).startswith("_"):
+                yield from _numbers(value[key])
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _numbers(one)
+    elif _has_shape(value):
+        yield from torch.as_tensor(value).detach().reshape(-1).tolist()
+    elif isinstance(value, int | float):
+        yield value

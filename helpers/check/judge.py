@@ -1,0 +1,192 @@
+"""`check`: run a student's work beside the solution, and name the mistake."""
+
+import ast
+import secrets
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from helpers.check.compare import same, where
+from helpers.check.marks import TaskError, body_of, mutated
+from helpers.check.notebook import explain_undone_tasks, no_longer_undone
+from helpers.check.progress import note_check
+from helpers.check.ranks import WORK, run
+from helpers.check.solving import definitions, holds_solution, load_again
+from helpers.check.task import Task, lab, load_task, solved
+from helpers.check.verdict import Verdict
+
+RIGHT = "the solution"
+MOST = 2000  # characters of a sentence, some of which the work chooses: `raise ValueError(a_list)`
+
+
+def check(
+    task_id: str, hint: int = 0, root: Path | None = None, seed: int | None = None
+) -> Verdict:
+    """Check one task; in a notebook the verdict shows itself. Wrong work raises nothing.
+
+    Args:
+        hint: which hint to show if it failed: 1 is a nudge, the last nearly the answer, 0 none.
+        root: whose work; this lab's by default, and then what passed is remembered.
+        seed: what the inputs are drawn from; drawn anew unless told.
+
+    Raises:
+        TaskError: for a task that doesn't exist.
+        ValueError: for a hint that doesn't.
+    """
+    task, begun = load_task(task_id), time.monotonic()
+    if hint not in range(len(task.hints) + 1):
+        raise ValueError(f"hint must be a number from 1 to {len(task.hints)}, not {hint!r}")
+    folder = lab() if root is None else root.resolve()
+    try:
+        with torch.random.fork_rng(devices=()):  # a lesson goes on as if nothing had been drawn
+            facts = not_begun(task, folder) or judged(task, folder, seed)
+    except Exception as error:
+        what = f"the check itself failed, which isn't your mistake: {type(error).__name__}: {error}"
+        facts = {"kind": "check", "reason": what, "details": traceback.format_exc()}
+    reason = facts["reason"]
+    facts["reason"] = reason if len(reason) <= MOST else f"{reason[:MOST]} …"
+    verdict = Verdict(task, **facts, seconds=time.monotonic() - begun, hint=hint)
+    if root is None:
+        note(folder / task.file, verdict)
+    if not verdict.passed:
+        return verdict
+    return replace(verdict, code=body_of(solution_text(task), task.id))
+
+
+def note(path: Path, verdict: Verdict) -> None:
+    """Remember a try, unless the file holds the lab's own solution, and take in what has passed."""
+    task, text = verdict.task, path.read_text("utf-8", "replace") if path.is_file() else ""
+    if not verdict.passed or not holds_solution(task, text):
+        note_check(task.id, verdict.kind)
+    if verdict.passed:
+        no_longer_undone(task.id)
+        load_again(path)
+
+
+def not_begun(task: Task, root: Path) -> dict | None:
+    """Return the facts of a verdict on work that can't run, or whose stub still stands."""
+    try:
+        source = (root / task.file).read_bytes()
+        tree = ast.parse(source)
+        known = definitions(tree)
+    except OSError as error:
+        why = "" if isinstance(error, FileNotFoundError) else f" that can be read: {error.strerror}"
+        return {"kind": "no file", "reason": f"there is no file {task.file} in {root}{why}"}
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
+        what = getattr(error, "msg", None) or error
+        return {"kind": "crash", "reason": f"{task.file}{line}: {type(error).__name__}: {what}"}
+    for name in (task.function, *task.also):
+        if name.rpartition(".")[2] not in source.decode(errors="replace"):
+            what = f"{task.file} has no function {name}: keep its name, and write inside it"
+            return {"kind": "crash", "reason": what}
+    for node in getattr(known.get(task.function), "body", ()):
+        if isinstance(node, ast.Raise) and f"Task {task.id}: " in ast.unparse(node):
+            where = f"{task.file}, line {node.lineno}"
+            return {"kind": "to do", "reason": f"Write {task.functions} in {where}."}
+    return None
+
+
+def launched(task: Task, works: dict[str, tuple], cases: list) -> tuple[dict[str, list], object]:
+    """Return {name: observations}, and the launch's report. With ranks each has one a rank."""
+    report = run(task, works, cases, solved())
+    if report.failure:
+        return {}, report
+    first = report.results[0]
+    if not task.ranks:
+        return first, report
+    of_ranks = {name: zip(*(r[name] for r in report.results), strict=True) for name in first}
+    return {name: [list(ranks) for ranks in seen] for name, seen in of_ranks.items()}, report
+
+
+def judged(task: Task, root: Path, seed: int | None, launched: Callable = launched) -> dict:
+    """Return the facts of a verdict on work that can run."""
+    side, text = task.side, solution_text(task)
+    cases = list(side.cases(secrets.randbelow(1 << 31) if seed is None else seed))
+    mutants = {says: change for change, says in getattr(side, "MUTANTS", {}).items()}
+    ours = {RIGHT: (str(solved()), text)} if hasattr(side, "MUTANTS") else {}
+    seen, report = launched(task, ours | {WORK: (str(root), None)}, cases)
+    if report.failure:
+        return failed(task, report)
+
+    def of_mutants(count: int, sentences: list[str] | None = None) -> dict[str, list]:
+        """What mistakes lead to in the first cases."""
+        changed = ((one, mutated(text, task.id, mutants[one])) for one in sentences or mutants)
+        works = {one: (str(solved()), source) for one, source in changed}
+        found, report = launched(task, works, cases[:count]) if works else ({}, None)
+        if report and report.failure:
+            raise TaskError(f"a mutant of {task.id} doesn't run: {report.failure}")
+        return found
+
+    printed = "".join(report.texts)
+    if reason := reason_of(task, cases, seen[WORK], seen.get(RIGHT), of_mutants):
+        return {"kind": "mistake", "reason": reason, "printed": printed}
+    score = side.passed(cases, seen[WORK]) if hasattr(side, "passed") else None
+    words = score.words if score else ""
+    return {"kind": "pass", "reason": words, "score": score, "printed": printed}
+
+
+def reason_of(
+    task: Task, cases: list, work: list, right: list | None, of_mutants: Callable
+) -> str | None:
+    """Return what is wrong with the observations, in one sentence; None if they're right."""
+    side, tolerance = task.side, getattr(task.side, "TOLERANCE", None)
+    explain = getattr(side, "explain", lambda case, seen: None)
+    if right is None:
+        said = ((n, explain(cases[n], one)) for n, one in enumerate(work))
+        number, sentence = next(((n, s) for n, s in said if s), (0, None))
+    else:
+        wrong = [n for n, one in enumerate(work) if not same(right[n], one, tolerance)]
+        if not wrong:
+            return None
+        number = wrong[0]
+        place = where(right[number], work[number], task.ranks, tolerance)
+        if mistake := known_mistake(of_mutants, work, wrong, tolerance):
+            sentence = f"{mistake} ({place})"
+        else:
+            sentence = explain(cases[number], work[number]) or place
+    before = side.name(cases[number]) if sentence and hasattr(side, "name") else ""
+    return f"{before}: {sentence}" if before else sentence
+
+
+def known_mistake(
+    of_mutants: Callable, work: list, wrong: list[int], tolerance: float | None
+) -> str | None:
+    """Return the mistake that explains the first wrong case, and the most of the others."""
+    first, last = wrong[0], wrong[-1]
+    leads_to = of_mutants(first + 1)
+    fit = [one for one, seen in leads_to.items() if same(seen[first], work[first], tolerance)]
+    if len(fit) > 1 and last > first:
+        leads_to = of_mutants(last + 1, fit)
+        fit.sort(key=lambda s: -sum(same(leads_to[s][n], work[n], tolerance) for n in wrong))
+    return fit[0] if fit else None
+
+
+def failed(task: Task, report) -> dict:
+    """Return the facts of a verdict on work that crashed or hung."""
+    side, failure = task.side, report.failure
+    sentence = failure.sentence
+    if failure.error == "NotImplementedError" and failure.text.startswith("Task "):
+        return {"kind": "to do", "reason": f"not done yet: {failure.text}"}
+    if failure.rank is None:
+        sentence = ". ".join(filter(None, (sentence, failure.cure)))
+    if hasattr(side, "stopped"):
+        sentence = side.stopped(sentence) or sentence
+    if failure.waiting and hasattr(side, "stuck"):
+        sentence = side.stuck(failure.waiting) or sentence
+    sentence = getattr(side, "MISFITS", {}).get(failure.misfit, sentence)
+    facts = {"kind": "crash", "reason": sentence, "waits": failure.waits}
+    facts["details"] = "\n".join(filter(None, (failure.details, failure.traceback)))
+    return facts | {"printed": "".join(report.texts)}
+
+
+def solution_text(task: Task) -> str:
+    """Return the script with the solution, still marked."""
+    return (solved() / task.file).read_text("utf-8")
+
+
+explain_undone_tasks()

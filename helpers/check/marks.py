@@ -1,0 +1,79 @@
+"""Solutions in scripts: `# BEGIN SOLUTION DP-1`, `# END SOLUTION`, each alone on its line."""
+
+import re
+import textwrap
+from collections.abc import Callable
+
+REGION = re.compile(
+    r"^(?P<indent>[ \t]*)# BEGIN SOLUTION (?P<task>[A-Z0-9-]+)\n"
+    r"(?P<body>(?:(?!\s*# BEGIN SOLUTION).*\n)*?)(?P=indent)# END SOLUTION(?:\n|$)",
+    re.MULTILINE,
+)
+MARK = re.compile(r"^[^'\"`\n]*#\W*(?:BEGIN|END)\W*SOLUTION\b.{0,12}$", re.MULTILINE | re.I)
+
+
+class TaskError(ValueError):
+    """A task is unknown, or its file or its marks are wrong; the message says what to do."""
+
+
+def regions(text: str, task: str = "") -> list[re.Match]:
+    """Return the solutions in a script, in order: of all tasks, or of one.
+
+    Raises:
+        TaskError: a mark without its partner, or nearly a mark: it would reach every student.
+    """
+    found = list(REGION.finditer(text))
+    begin = {region.start() for region in found}
+    end = {len(text[: region.end()].rstrip("\n")) for region in found}
+    for mark in MARK.finditer(text):
+        if mark.start() not in begin and mark.end() not in end:
+            raise TaskError(
+                f"line {text.count(chr(10), 0, mark.start()) + 1}, {mark[0].strip()!r}: a mark "
+                "without its partner, or written wrong; write '# BEGIN SOLUTION DP-1', and "
+                "'# END SOLUTION' at the same indent, each alone on its line"
+            )
+    return [region for region in found if task in ("", region["task"])]
+
+
+def body_of(text: str, task: str) -> str:
+    """Return the solution of a task, at the left edge."""
+    return "\n".join(textwrap.dedent(region["body"]) for region in regions(text, task))
+
+
+def replaced(text: str, new: Callable[[str, str], str]) -> str:
+    """Return a script with `new(task, body)` in place of each solution and its marks."""
+
+    def put(region: re.Match) -> str:
+        made = new(region["task"], textwrap.dedent(region["body"]))
+        return textwrap.indent(textwrap.dedent(made).strip("\n"), region["indent"]) + "\n"
+
+    regions(text)
+    return REGION.sub(put, text)
+
+
+def mutated(text: str, task: str, change: str | tuple) -> str:
+    """Return the script with a mistake in a solution.
+
+    Args:
+        change: a whole body; ("a piece", "what takes its place"); or several such pairs. Further
+            lines of what takes a piece's place get the indent of the line that the piece is in.
+
+    Raises:
+        TaskError: a piece doesn't stand in the solution exactly once.
+    """
+    if isinstance(change, str):
+        return replaced(text, lambda one, body: change if one == task else body)
+    pairs = [change] if isinstance(change[0], str) else change
+    solution = body_of(text, task)
+    for old, _ in pairs:
+        if (count := solution.count(old)) != 1:
+            raise TaskError(f"{task}: {old!r} stands {count} times in the solution, not once")
+
+    def changed(one: str, body: str) -> str:
+        for old, new in pairs if one == task else ():
+            line = next((line for line in body.splitlines() if old.split("\n")[0] in line), "")
+            indent = line[: len(line) - len(line.lstrip())]
+            body = body.replace(old, new.replace("\n", f"\n{indent}"))
+        return body
+
+    return replaced(text, changed)

@@ -1,0 +1,121 @@
+"""`solve`: the reference in place of a student's function, in the script and in this kernel."""
+
+import ast
+import sys
+import types
+from itertools import count
+from pathlib import Path
+
+from helpers.check.marks import regions, replaced
+from helpers.check.notebook import no_longer_undone, the_shell
+from helpers.check.task import Task, lab, load_task, solved
+
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def solve(task_id: str) -> None:
+    """Write the reference into the script, in place of your function; yours is kept beside it.
+
+    What this kernel has imported from the script is the reference from now on, too. It isn't
+    counted as done: to write the function yourself after all, take your file back.
+
+    Raises:
+        TaskError: for a task that doesn't exist.
+    """
+    task = load_task(task_id)
+    path = lab() / task.file
+    mine = path.read_text("utf-8") if path.is_file() else ""
+    if holds_solution(task, mine):
+        print(f"{task.file} holds the lab's own {task.functions} already.")
+        return
+    numbers = (path.with_suffix(f".mine{number}.py") for number in count(1))
+    kept = next(other for other in numbers if not other.exists())
+    kept.write_text(mine, "utf-8")
+    path.write_text(with_solution(task, mine), "utf-8")
+    load_again(path)
+    no_longer_undone(task_id)
+    print(f"{task.file} has the solution of {task_id} now; what you had is in {kept.name}.")
+
+
+def holds_solution(task: Task, text: str) -> bool:
+    """Return whether a script has the lab's own solution, so that it's nobody's work."""
+    return f"# BEGIN SOLUTION {task.id}\n" in text or with_solution(task, text) == text
+
+
+def with_solution(task: Task, mine: str) -> str:
+    """Return the text of a student's script with the reference in it.
+
+    Where the student's text can't be read, or lacks the function, it's the whole script as it was,
+    with stubs in the place of other tasks.
+    """
+    marked = (solved() / task.file).read_text("utf-8")
+    text = replaced(marked, lambda one, body: body if one == task.id else load_task(one).stub)
+    ours = definitions(ast.parse(text))
+    try:
+        theirs = definitions(ast.parse(mine))
+    except (SyntaxError, ValueError):
+        return text
+    names = changed_by(task, marked)
+    if not names <= theirs.keys():
+        return text
+    lines, solution = mine.splitlines(keepends=True), text.splitlines(keepends=True)
+    for name in sorted(names, key=lambda name: -theirs[name].lineno):
+        lines[lines_of(theirs[name])] = solution[lines_of(ours[name])]
+    return "".join(lines)
+
+
+def changed_by(task: Task, text: str) -> set[str]:
+    """Return the innermost definitions around the solutions of a task."""
+    names, spans = set(), definitions(ast.parse(text))
+    for region in regions(text, task.id):
+        line = text.count("\n", 0, region.start())
+        around = [n for n, node in spans.items() if node.lineno <= line <= node.end_lineno]
+        names |= set(around[-1:])
+    return names
+
+
+def definitions(tree: ast.AST, before: str = "") -> dict[str, ast.stmt]:
+    """Return {"Pipe.forward": its node} of the functions and classes of a module."""
+    found = {}
+    for node in tree.body:
+        if isinstance(node, DEFINITIONS):
+            found[before + node.name] = node
+        if isinstance(node, ast.ClassDef):
+            found |= definitions(node, f"{before}{node.name}.")
+    return found
+
+
+def lines_of(node: ast.stmt) -> slice:
+    """Return which lines a definition takes, decorators included."""
+    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    return slice(first - 1, node.end_lineno)
+
+
+def load_again(path: Path) -> None:
+    """Let what a script holds by now take the place of what this kernel has imported from it.
+
+    The names that notebooks and modules have imported from it are the new ones, too.
+    """
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if module.__name__ == "__main__" or not file or Path(file).resolve() != path.resolve():
+            continue
+        old = {name: value for name, value in vars(module).items() if own(value, module)}
+        try:
+            text = path.read_text("utf-8")
+            exec(compile(text, file, "exec", dont_inherit=True), vars(module))
+        except Exception as error:  # it's right, whatever it does when it is loaded twice
+            print(f"{path.name} can't be loaded again ({error}): restart the kernel to use it.")
+        places = [vars(each) for each in list(sys.modules.values()) if each is not module]
+        if shell := the_shell():
+            places.append(shell.user_ns)
+        for place in places:
+            for name, value in list(place.items()):
+                if own(value, module) and old.get(value.__name__) is value:
+                    place[name] = getattr(module, value.__name__)
+
+
+def own(value: object, module: types.ModuleType) -> bool:
+    """Return whether a function or a class was defined in this module."""
+    ours = issubclass(type(value), type | types.FunctionType)  # a proxy may compute when it's asked
+    return ours and value.__module__ == module.__name__

@@ -1,0 +1,107 @@
+"""What a check found: as text, and as a box in a notebook."""
+
+import base64
+import os
+import textwrap
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from helpers.check.task import Task, lab
+from helpers.draw.code import code_html, fold_html
+
+ONE_WAY = "One way to write it"
+# Of Okabe and Ito's set, which color-blind people can tell apart; the word says the same.
+COLORS = {"PASS": "#0072B2", "FAIL": "#D55E00", "TO DO": "#555555"}
+
+
+@dataclass(frozen=True)
+class Score:
+    """How good a pass is.
+
+    words: what the student reads. number: for the table of a class. best: "highest" or "lowest".
+    """
+
+    words: str
+    number: float
+    unit: str = ""
+    best: str = "highest"
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """The result of one check.
+
+    kind: "pass", "to do", "mistake", "crash" (also a hang), "no file" or "check" (it's ours).
+    reason: one sentence. details: the line of code, and Python's traceback. printed: by the work.
+    waits: who waited for whom, if ranks hung. code: of a pass, one way to write it.
+    """
+
+    task: Task
+    kind: str
+    reason: str = ""
+    details: str = ""
+    printed: str = ""
+    waits: Any = None
+    score: Score | None = None
+    code: str = ""
+    seconds: float = 0.0
+    hint: int = 0
+
+    @property
+    def passed(self) -> bool:
+        return self.kind == "pass"
+
+    @property
+    def points(self) -> int:
+        return self.task.points if self.passed else 0
+
+    @property
+    def word(self) -> str:
+        return {"pass": "PASS", "to do": "TO DO"}.get(self.kind, "FAIL")
+
+    @property
+    def lines(self) -> list[str]:
+        """The sentences below the title."""
+        task, found = self.task, [self.reason]
+        if self.kind == "to do":
+            found.append(f"{task.points} points, about {task.minutes} minutes.")
+        if not self.passed and self.hint:
+            found.append(f"Hint {self.hint}: {task.hints[self.hint - 1]}")
+        if not self.passed and self.hint < len(task.hints):
+            words = "More help" if self.hint else "For a hint"
+            found.append(f'{words}: check("{task.id}", hint={self.hint + 1})')
+        return [line for line in found if line]
+
+    def __repr__(self) -> str:
+        head = f"{self.task.id}  {self.word}  {self.task.title}  ({self.seconds:.1f} s)"
+        indent = {"initial_indent": "  ", "subsequent_indent": "  "}
+        return "\n".join([head, *(textwrap.fill(line, 96, **indent) for line in self.lines)])
+
+    def _repr_html_(self) -> str:
+        color, file = COLORS[self.word], escape(self.task.file)
+        link = f'<a href="{os.path.relpath(lab() / self.task.file)}">{file}</a>'
+        rows = [
+            f'<div><b style="background: {color}; color: white; padding: 1px 8px; '
+            f'border-radius: 3px">{self.word}</b>&nbsp; <b>{escape(self.task.id)}</b>&nbsp; '
+            f"{escape(self.task.title)} &nbsp;<small>{self.seconds:.1f} s</small></div>"
+        ]
+        for line in self.lines:
+            text = escape(line).replace(file, link)
+            rows.append(f'<div style="margin-top: 6px">{text}</div>')
+        rows.append(picture(self.waits) if self.waits else "")
+        for title, text in {"Details": self.details, "It printed": self.printed}.items():
+            rows.append(fold_html(title, f"<pre>{escape(text)}</pre>") if text else "")
+        rows.append(fold_html(ONE_WAY, code_html(self.code)) if self.code else "")
+        box = f"border: 1px solid {color}; border-left: 6px solid {color}; padding: 8px 14px"
+        return f'<div style="{box}">{"".join(rows)}</div>'
+
+
+def picture(waits: Any) -> str:
+    """Return who waits for whom as an image."""
+    from helpers.draw import who_waits
+
+    drawn = who_waits(waits)
+    data = base64.b64encode(drawn.svg().encode()).decode()
+    source = f"data:image/svg+xml;base64,{data}"
+    return f'<img alt="{escape(drawn.alt)}" style="max-width: 100%" src="{source}">'

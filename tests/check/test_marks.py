@@ -1,0 +1,62 @@
+"""Solutions in scripts: found, replaced, changed; a wrong mark is an error."""
+
+import pytest
+
+from helpers.check.marks import TaskError, body_of, mutated, regions, replaced
+
+MARK = "SOLUTION"  # this file isn't one with solutions
+TEXT = f"""\
+def first():
+    # BEGIN {MARK} DP-1
+    for a in b:
+        a += 1
+
+    return a
+    # END {MARK}
+    # a comment
+
+# BEGIN {MARK} PP-12
+second = 2
+# END {MARK}
+"""
+
+
+def test_solutions_are_found_and_replaced_and_all_else_stays():
+    assert [region["task"] for region in regions(TEXT)] == ["DP-1", "PP-12"]
+    assert body_of(TEXT, "DP-1") == "for a in b:\n    a += 1\n\nreturn a\n"
+    assert regions(f"# the end of the {MARK.lower()} is near\nbegin = 'solution'\n") == []
+    new = replaced(TEXT, lambda task, _: f"raise X(\n    {task!r}\n)")
+    assert new.startswith("def first():\n    raise X(\n        'DP-1'\n    )\n    # a comment\n")
+    assert new.endswith("\n\nraise X(\n    'PP-12'\n)\n")
+    kept = replaced(TEXT, lambda _, body: body)
+    assert kept == "".join(x for x in TEXT.splitlines(keepends=True) if MARK not in x)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f"\n# BEGIN {MARK} A-1\nx\n", 2),
+        (f"# END {MARK}\n", 1),
+        (f"# BEGIN {MARK} A-1\n# BEGIN {MARK} A-2\n# END {MARK}\n", 1),
+        (f"# BEGIN {MARK}\n# END {MARK}\n", 1),
+        (f"a\n    # BEGIN {MARK} A-1\nx\n# END {MARK}\n", 2),
+        (f"#BEGIN {MARK} A-1\nx\n#END {MARK}\n", 1),
+        (f"# begin {MARK.lower()} A-1\nx\n", 1),
+    ],
+)
+def test_a_wrong_mark_is_an_error_that_names_its_line(text, line):
+    with pytest.raises(TaskError, match=f"^line {line}, .*a mark without its partner"):
+        regions(text)
+
+
+def test_a_mutant_is_the_solution_with_a_mistake():
+    def body(change):
+        return mutated(TEXT, "DP-1", change).split("# a comment")[0].splitlines()[1:-1]
+
+    assert body(("a += 1", "a += 2\nb()"))[1:3] == ["        a += 2", "        b()"]
+    assert body((("a += 1", "pass"), ("return a", "return b")))[-1] == "    return b"
+    assert body("pass") == ["    pass"]
+    assert "second = 2" in mutated(TEXT, "DP-1", "pass") and MARK not in mutated(TEXT, "A-1", "x")
+    for piece, count in (("none", 0), ("a", 3)):
+        with pytest.raises(TaskError, match=f"DP-1: '{piece}' stands {count} times"):
+            mutated(TEXT, "DP-1", (piece, "b"))

@@ -1,0 +1,140 @@
+"""A student's copy: a stub for each solution, no line of one anywhere, nothing overwritten."""
+
+import ast
+import html
+import json
+import os
+import re
+import subprocess
+import zipfile
+
+import pytest
+
+from helpers.check import student
+from helpers.check.marks import regions
+from helpers.check.student import PACKED, ROOT, main, unread, write
+from helpers.check.task import load_task, task_ids
+
+MOST = 4  # lines in a row that two pieces of code may not share
+
+
+def letters(text: str) -> str:
+    return re.sub(r"\W+", "", text)
+
+
+def pieces(task_id: str, code: str) -> dict[str, str]:
+    """About half of the lines of a solution in a row, without anything but letters and digits."""
+    lines = [letters(line) for line in code.splitlines() if not line.strip().startswith("#")]
+    lines = [line for line in lines if line]
+    length = min(MOST, max(2, (len(lines) + 1) // 2), len(lines))
+    rows = ("".join(lines[n : n + length]) for n in range(len(lines) - length + 1))
+    return {row: task_id for row in rows if len(row) >= 16}
+
+
+def hidden() -> dict[str, str]:
+    """What nobody is to read by accident: solutions, and what tasks and answers compute."""
+    found = {}
+    for name in (name for name in student.files() if name.endswith(".py")):
+        text = (ROOT / name).read_text("utf-8")
+        if name.startswith(tuple(f"{lab}/" for lab in student.LABS)):
+            for region in regions(text):
+                found |= pieces(region["task"], region["body"])
+        elif name.startswith("tasks/"):
+            for node in ast.parse(text).body:
+                if isinstance(node, ast.FunctionDef) and node.name not in ("cases", "name"):
+                    found |= pieces(name, ast.get_source_segment(text, node))
+    return found
+
+
+def leaks(root, found: dict[str, str]) -> list[str]:
+    leaking = []
+    for path in (path for path in root.rglob("*") if path.is_file() and path.name != PACKED):
+        text = path.read_bytes().decode(errors="replace")
+        written = text.replace("\\n", "\n").replace("\\t", "\t")  # as JSON writes ends of lines
+        forms = {letters(form) for form in (text, written, html.unescape(written))}
+        leaking += [f"{path.relative_to(root)}: {found[p]}" for p in found
+                    if any(p in form for form in forms)]  # fmt: skip
+    return leaking
+
+
+def test_no_line_of_a_solution_stands_anywhere(written):
+    found = hidden()
+    assert len(found) > 500 and leaks(written, found) == []
+    stubs = {task_id: load_task(task_id) for task_id in task_ids()}
+    for task_id, task in stubs.items():
+        assert f"Task {task_id}: " in (written / task.file).read_text("utf-8")
+    with zipfile.ZipFile(written / PACKED) as packed:
+        assert {task.file for task in stubs.values()} <= set(packed.namelist())
+
+
+@pytest.mark.parametrize("name", ["notes.md", "notebooks/99_x.ipynb", "DP/x.py"])
+def test_a_line_of_a_solution_would_be_found(copy, name):
+    (region,) = regions((ROOT / load_task("DP-1").file).read_text("utf-8"))
+    cell = {"cell_type": "markdown", "source": [], "metadata": {"kept": region["body"]}}
+    text = json.dumps({"cells": [cell]}) if name.endswith("ipynb") else region["body"]
+    (copy.root / name).write_text(text)
+    assert set(leaks(copy.root, pieces("DP-1", region["body"]))) == {f"{name}: DP-1"}
+
+
+def test_it_holds_what_a_student_needs_and_nothing_else(written):
+    top = {path.name for path in written.iterdir()}
+    assert {"notebooks", "helpers", "simplellm", "README.md", "Makefile", *student.LABS} <= top
+    assert not top & {"tests", "bench", "tasks", "TEACHING.md", "README.student.md", "docs.md"}
+    assert not list(written.glob("notebooks/source"))
+    for path in written.glob("notebooks/*.ipynb"):
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
+    names = {path.relative_to(written).as_posix() for path in written.rglob("*.md")}
+    links = re.findall(r"\]\(([^)#:]+)", (written / "README.md").read_text("utf-8"))
+    assert links and all((written / link).exists() for link in links)
+    assert len([name for name in names if name.count("/") < 2 and "docs" in name]) == 3
+    assert os.access(written / "DP/gradient_aggr/run.sh", os.X_OK)
+
+
+def test_a_notebook_comes_as_nobody_has_run_it():
+    cells = [{"cell_type": "code", "source": ["1"], "outputs": [2], "execution_count": 3}]
+    words = "a [word](../docs/glossary.md), [more](../docs/rooflines.md#x)\n", "b"
+    cells.append({"cell_type": "markdown", "source": [*words]})
+    code, text = json.loads(unread(json.dumps({"cells": cells})))["cells"]
+    assert code["outputs"] == [] and code["execution_count"] is None
+    assert text["source"] == ["a [word](../docs/glossary.md), more\n", "b"]
+
+
+def test_what_is_there_stays_and_three_lines_say_what_to_do(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "my-lab"
+    monkeypatch.setattr(student, "fill", lambda folder: folder.mkdir())
+    assert main([str(out)]) == 0
+    first = capsys.readouterr().out.splitlines()
+    assert len(first) == 3 and str(out) in first[0] and "make lab" in first[1]
+    (out / "work.py").write_text("mine")
+    with pytest.raises(FileExistsError, match="is there already, and stays as it is"):
+        write(out)
+    assert main([str(out)]) == 0 and (out / "work.py").read_text() == "mine"
+    assert "is there already, and stays" in capsys.readouterr().out
+
+    def fail(folder):
+        folder.mkdir()
+        raise OSError("no space")
+
+    monkeypatch.setattr(student, "fill", fail)
+    with pytest.raises(OSError, match="no space"):
+        write(tmp_path / "other")
+    assert [path.name for path in tmp_path.iterdir()] == ["my-lab"]  # whole, or not at all
+
+
+def test_without_git_nothing_that_was_made_comes_along(tmp_path, monkeypatch):
+    for name in ("DP/a.py", "DP/__pycache__/a.pyc", ".venv/x.py", "build/b.py", ".gitignore"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr(student, "ROOT", tmp_path)
+    assert student.files() == [".gitignore", "DP/a.py"]
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "DP/a.py"], cwd=tmp_path, check=True)
+    assert student.files() == ["DP/a.py"]
+
+
+def test_a_copy_makes_no_copy(copy):
+    assert "This is a student's copy already" in copy.run("-m", "helpers.check.student")
+    text = copy.run("-m", "helpers.check", "DP-1", "--seed", "3")
+    assert "DP-1  TO DO" in text and "0 of 1 passed, 0 of 10 points" in text
+    assert "next: lesson 01, task TR-1" in copy.run("-m", "helpers.check", "--progress")
