@@ -21,7 +21,7 @@ from itertools import islice
 
 import torch
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.draw import curves
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, vary
 from helpers.lesson.scripts import kept_for_backward, train_script

@@ -24,7 +24,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.lesson import answer, claim, predict, reveal
 from helpers.ranks import launch
 

@@ -22,7 +22,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.cost import gpt
 from helpers.cost.rates import H100
 from helpers.cost.rooflines import data_parallel_tokens

@@ -25,7 +25,7 @@ from statistics import mean
 
 import torch
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.draw import Point, curves, points
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
 from helpers.ranks import find_place, launch

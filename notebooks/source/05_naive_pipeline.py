@@ -26,7 +26,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.hang.monitor import record_messages
 from helpers.lesson import answer, claim, predict, reveal, show, show_diff
 from helpers.lesson.scripts import distances, kept_for_backward, train_script

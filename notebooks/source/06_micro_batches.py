@@ -23,7 +23,7 @@ import sys
 import torch
 import torch.distributed as dist
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.draw import curves, lanes
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_orders
 from helpers.lesson.scripts import distances, train_script

@@ -19,7 +19,7 @@ import sys
 
 import torch
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.draw import Point, cells, lanes, points
 from helpers.draw.style import RANKS
 from helpers.lesson import answer, claim, predict, reveal, show, show_code

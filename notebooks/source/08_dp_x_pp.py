@@ -22,7 +22,7 @@ import sys
 
 import torch
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.draw import cells, lanes
 from helpers.draw.style import CAUSES, RANKS
 from helpers.grid import Grid

@@ -25,7 +25,7 @@ import torch.nn.functional
 from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 
 # %%
 from helpers.cost import (

@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.cost import states
 from helpers.draw import curves
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff

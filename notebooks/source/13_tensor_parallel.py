@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 
 # %%
 from helpers.draw import curves

@@ -21,7 +21,7 @@ import sys
 import torch
 import torch.distributed as dist
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.cost import ModelConfig, context_parallel_bytes
 from helpers.draw import curves, lanes
 from helpers.lesson import answer, claim, predict, reveal, show, show_code

@@ -31,7 +31,7 @@ from statistics import fmean
 import torch
 import torch.distributed as dist
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.cost import parameters, read_config
 from helpers.cost.rates import H100
 from helpers.cost.rooflines import expert_width

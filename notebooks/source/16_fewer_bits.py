@@ -25,7 +25,7 @@ from copy import deepcopy
 import torch
 import torch.distributed as dist
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.cost import ModelConfig, read_config
 from helpers.cost.rates import H100
 from helpers.cost.rooflines import data_parallel_tokens, expert_width, fsdp_tokens

@@ -26,7 +26,7 @@ from functools import partial
 import torch
 import torch.distributed as dist
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.draw import curves, lanes
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.network import Link, slow_link

@@ -29,7 +29,7 @@ import part5
 from cluster import PuzzleError, outcome, run, trace_of
 from cluster.leaderboard import compete
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.draw import Point, curves, lanes, points
 from helpers.lesson import answer, claim, predict, reveal, show
 

@@ -18,7 +18,7 @@
 import time
 from dataclasses import replace
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.cluster import Layout, estimate, memory_bars, preset, time_bars
 from helpers.cost import bill, gpt
 from helpers.lesson import answer, claim, predict, reveal, show, vary

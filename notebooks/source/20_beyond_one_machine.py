@@ -17,7 +17,7 @@
 import subprocess
 import sys
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.lesson import claim, predict, reveal
 from helpers.network import Link, TwoHosts, why_not
 from helpers.ranks import PlaceError, discover

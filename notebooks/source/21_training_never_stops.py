@@ -16,7 +16,7 @@
 import sys
 import tempfile
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.cost import goodput
 from helpers.lesson import answer, claim, predict, reveal, show_code, vary
 from helpers.ranks import find_place, launch

@@ -24,7 +24,7 @@ from functools import partial
 
 import torch
 
-from helpers.check import check, solve  # noqa: F401
+from helpers.check import check, solve
 from helpers.lesson import claim, predict, reveal, show_code
 from helpers.schedules import gpipe
 
