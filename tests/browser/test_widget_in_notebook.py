@@ -45,7 +45,7 @@ def page(running_lab):
     page = running_lab.open(running_lab.write("widgets.ipynb", CELLS))
     running_lab.run_all(page)
     page.wait_for_function("document.querySelectorAll('.lab-numbers tbody tr').length === 6")
-    page.wait_for_selector(".lab-keeps-keys .lab-picture svg")
+    page.wait_for_selector(".lab-keeps-keys img")
     yield page
     page.close()
 
