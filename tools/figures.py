@@ -13,23 +13,8 @@ from pathlib import Path
 
 from helpers.draw import Picture, cells, lanes
 from helpers.draw.diagrams import part_color, ring_steps, table
-from helpers.draw.picture import (
-    PAD,
-    arrow,
-    box,
-    boxes,
-    canvas,
-    styled,
-    write,
-)
-from helpers.draw.style import (
-    BAND,
-    INK,
-    LOOKS,
-    MUTED,
-    PURPLE,
-    RANKS,
-)
+from helpers.draw.picture import PAD, arrow, box, boxes, canvas, styled, write
+from helpers.draw.style import BAND, INK, LOOKS, MUTED, PURPLE, RANKS
 from helpers.files import write_whole
 from helpers.schedules import Schedule, gpipe, naive, one_f_one_b
 from helpers.simulate import Costs, simulate

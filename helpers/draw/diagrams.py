@@ -18,17 +18,7 @@ from helpers.draw.picture import (
     width_of,
     write,
 )
-from helpers.draw.style import (
-    BAND,
-    BLUE,
-    CARD,
-    GRID,
-    INK,
-    MUTED,
-    PURPLE,
-    SKY,
-    VERMILLION,
-)
+from helpers.draw.style import BAND, BLUE, CARD, GRID, INK, MUTED, PURPLE, SKY, VERMILLION
 from helpers.waits import Deadlock, Wait, WaitGraph, find_deadlock, sentence
 from helpers.words import names
 
@@ -38,14 +28,7 @@ GAP = 2  # pixels between two cells
 
 
 def table(
-    ax: Picture,
-    x: float,
-    y: float,
-    rows: Sequence[Sequence[object]],
-    colors: Colors = MappingProxyType({}),
-    wide: float = 30,
-    high: float = 24,
-    text: Callable[[object], str] = str,
+    ax: Picture, x: float, y: float, rows: Sequence[Sequence], colors: Colors, wide, high, text=str
 ) -> tuple[float, float]:
     """Draw colored cells from their upper left corner on; return their right and lower edge.
 

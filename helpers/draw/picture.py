@@ -170,12 +170,7 @@ class Picture(Axes):
 
 @styled
 def canvas(
-    height: float,
-    title: str = "",
-    alt: str = "",
-    wide: float = WIDE,
-    around: tuple[float, float, float, float] = (0, PAD, PAD, PAD),
-    axes: bool = False,
+    height: float, title="", alt="", wide=WIDE, around=(0, PAD, PAD, PAD), axes=False
 ) -> Picture:
     """Return an empty picture.
 
@@ -205,31 +200,17 @@ def canvas(
 
 
 def write(
-    ax: Picture,
-    x: float,
-    y: float,
-    text: str,
-    size: float = 12,
-    color: str = INK,
-    at: str = "left",
-    bold: bool = False,
-    page: bool = False,
-    behind: str = "",
+    ax: Picture, x, y, text: str, size=12.0, color=INK, at="left", bold=False, page=False, behind=""
 ) -> None:
     """Write a text whose middle line is at y.
 
     at: "left", "center" or "right" of it is x. page: x and y are pixels of the page, not data.
     behind: a color below it.
     """
-    box = {"facecolor": behind, "lw": 0, "pad": 1.5} if behind else None
-    where = {"transform": ax.page} if page else {}
-    weight = "bold" if bold else "normal"
-    ax.text(
-        *(x, y, text),
-        **{"size": size * PT, "color": color, "ha": at, "va": "center_baseline"},
-        **{"weight": weight, "bbox": box, "clip_on": False, "zorder": 4},
-        **where,
-    )
+    look = {"size": size * PT, "color": color, "ha": at, "va": "center_baseline", "zorder": 4}
+    look["bbox"] = {"facecolor": behind, "lw": 0, "pad": 1.5} if behind else None
+    look |= {"transform": ax.page} if page else {}
+    ax.text(x, y, text, weight="bold" if bold else "normal", clip_on=False, **look)
 
 
 def boxes(ax: Picture, spans: Sequence, rows: Sequence, color: str, **look) -> PathPatch:

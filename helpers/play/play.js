@@ -79,8 +79,8 @@ export class Board {
     const [need] = this.missing(name), { rank } = this.facts(name), { cap, kinds } = this.level;
     if (need) return `${this.long(name)} needs ${this.long(need)}, which isn't in the plan yet.`;
     if (!this.full(name)) return "";
-    return `${this.short(name)} finds no room, because rank ${rank} keeps ${cap} already and has room `
-      + `for ${cap}: a ${kinds.at(-1)} must free some first.`;
+    return `${this.short(name)} finds no room, because rank ${rank} keeps ${cap} already and has `
+      + `room for ${cap}: a ${kinds.at(-1)} must free some first.`;
   }
 
   /** When an action comes to start at the end of its rank's order, and for whom it waits. */
@@ -165,7 +165,7 @@ function playedOut(begun, [ahead, patience]) {
 /** The best way to go on that the coach knows: par's plan, or a greedy hand's. */
 export function finished(board) {
   const { known } = board.level, ends = HABITS.map((habit) => playedOut(board, habit));
-  const begun = board.orders.every((order, rank) => order.every((name, n) => name === known[rank][n]));
+  const begun = board.orders.every((row, rank) => row.every((name, n) => name === known[rank][n]));
   if (begun) ends.unshift(Board.of(board.level, known));
   return ends.filter(Boolean).sort((a, b) => a.seconds - b.seconds)[0] ?? null;
 }
@@ -189,18 +189,18 @@ export function coached(board) {
   const { par } = board.level, plan = finished(board);
   if ((plan?.seconds ?? Infinity) > par + ROUNDING) {
     const slip = slipOf(board), { start } = board.placed.get(slip);
-    const words = `Since ${board.long(slip)} at ${start} s, I know no way to ${par} s: take it back, `
-      + "and do something else in its place.";
+    const words = `Since ${board.long(slip)} at ${start} s, I know no way to ${par} s: take it `
+      + "back, and do something else in its place.";
     return { words, slip };
   }
   if (board.complete) return { words: "" };
   const first = Math.min(...board.ready.map(([start]) => start));
   const soon = board.ready.filter(([start]) => start <= first + ROUNDING).map(([, name]) => name);
-  const { rank } = board.facts(soon[0]), moves = soon.filter((one) => board.facts(one).rank === rank);
+  const { rank } = board.facts(soon[0]), moves = soon.filter((it) => board.facts(it).rank === rank);
   const values = new Map(moves.map((name) => [name, worth(board.with(name))]));
   const move = moves.reduce((best, name) => (values.get(name) < values.get(best) ? name : best));
   const best = values.get(move), worse = moves.filter((name) => values.get(name) > best + ROUNDING);
-  const cost = (names) => names.map((name) => `${board.short(name)} leads to ${leads(values.get(name))}`);
+  const cost = (names) => names.map((it) => `${board.short(it)} leads to ${leads(values.get(it))}`);
   if (best > par + ROUNDING) {
     const start = (name) => plan.placed.get(name).start;
     const left = [...plan.placed.keys()].filter((name) => !board.placed.has(name));
@@ -208,7 +208,8 @@ export function coached(board) {
     const words = `Do ${board.long(better)}, which can still reach ${par} s. On rank ${rank} now, `;
     return { words: `${words}${listed(cost(moves))}.`, move: better };
   }
-  if (moves.length === 1) return { words: `Rank ${rank} has one thing to do: ${board.short(move)}.`, move };
+  const one = `Rank ${rank} has one thing to do: ${board.short(move)}.`;
+  if (moves.length === 1) return { words: one, move };
   if (worse.length) {
     const words = `Rank ${rank} has a real choice: with ${board.short(move)} you can still reach `;
     return { words: `${words}${best} s, and ${listed(cost(worse))}.`, move };
@@ -219,8 +220,8 @@ export function coached(board) {
 
 // --- the page ---
 
-const START = "Press what a rank is to do next: it goes to the end of its lane. Press a box to take it "
-  + "back. Keys: arrows and Enter, F B I W, U undo, C coach.";
+const START = "Press what a rank is to do next: it goes to the end of its lane. Press a box to "
+  + "take it back. Keys: arrows and Enter, F B I W, U undo, C coach.";
 
 function render({ model, el }) {
   const root = element("section", "lab-play", el), levels = model.get("levels");
@@ -254,8 +255,8 @@ function render({ model, el }) {
   function praise() {
     const { seconds, level: { id, par } } = board, best = model.get("best");
     if (!won()) {
-      return `Complete in ${seconds} s, and par is ${par} s: press a box to take it back, or ask the `
-        + "coach where the time went.";
+      return `Complete in ${seconds} s, and par is ${par} s: press a box to take it back, or ask `
+        + "the coach where the time went.";
     }
     model.set("best", { ...best, [id]: Math.min(seconds, best[id] ?? Infinity) });
     const better = seconds < par - ROUNDING;
@@ -314,7 +315,7 @@ function render({ model, el }) {
     onward.hidden = !won() || number === levels.length - 1;
     const aim = level.aim === "span" ? "longest span" : "step";
     score.textContent = `${aim} ${board.seconds} s · `;
-    element("b", "play-parname", score, `par ${level.par} s`);
+    element("span", "play-parname", score, `par ${level.par} s`);
     score.append(` · placed ${board.placed.size} of ${board.total}`);
     said.textContent = words;
     said.className = `play-said ${refused ? "play-refused" : won() ? "play-won" : ""}`;
@@ -341,7 +342,7 @@ function render({ model, el }) {
         wait.title = `Rank ${rank} waits for ${board.long(other)}.`;
         Object.assign(wait.style, { left: share(free), width: share(start - free) });
       }
-      const box = button(name, lane, () => takeBack(name), `from ${start} to ${end} s, in the plan`);
+      const box = button(name, lane, () => takeBack(name), `from ${start} to ${end} s, placed`);
       Object.assign(box.style, { left: share(start), width: share(end - start) });
       box.classList.toggle("play-slip", name === advice.slip);
     }
@@ -362,7 +363,8 @@ function render({ model, el }) {
   function button(name, parent, act, when) {
     const { kind, stage, rank } = board.facts(name), words = `${board.long(name)}, ${when}`;
     const made = element("button", `play-${kind}`, parent, board.short(name));
-    Object.assign(made, { type: "button", tabIndex: -1, title: words, ariaLabel: words, onclick: act });
+    [made.type, made.tabIndex, made.onclick] = ["button", -1, act];
+    [made.title, made.ariaLabel] = [words, words];
     Object.assign(made.dataset, { name, rank });
     made.classList.toggle("play-later", board.level.places.indexOf(rank) !== stage);
     return made;

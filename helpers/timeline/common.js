@@ -12,7 +12,7 @@ export function element(name, className, parent, text = "") {
 export function ticks(from, to, most) {
   const raw = (to - from) / Math.max(most, 1), power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find((each) => each * power >= raw * (1 - 1e-9)), found = [];
-  for (let n = Math.ceil(from / step - 1e-9); n * step <= to * (1 + 1e-9); n++) found.push(n * step);
+  for (let n = Math.ceil(from / step); n * step <= to * (1 + 1e-9); n++) found.push(n * step);
   return found.map((each) => Number(each.toPrecision(12)));
 }
 

@@ -2,8 +2,8 @@
 // they are drawn on a canvas, zoomed, and pointed at.
 
 const LEFT = 62, RIGHT = 88, AXIS = 36; // pixels around the rows
-const HINT = "Point at a box, or press it. Drag to move, wheel to zoom once pressed, double-click for "
-  + "all. Keys: ← → events, ↑ ↓ ranks, + − zoom, 0 all, Esc.";
+const HINT = "Point at a box, or press it. Drag to move, wheel to zoom once pressed, double-click "
+  + "for all. Keys: ← → events, ↑ ↓ ranks, + − zoom, 0 all, Esc.";
 
 function render({ model, el }) {
   const root = element("div", "lab-timeline", el);
@@ -158,7 +158,7 @@ function render({ model, el }) {
     context.fillRect(x, top, shown, high);
     context.globalAlpha = 1;
     const left = Math.max(x, LEFT), seen = Math.min(x + shown, LEFT + wide()) - left;
-    if (high >= 10 && seen >= 8) letters(n, left + seen / 2, seen); // in sight as long as the box is
+    if (high >= 10 && seen >= 8) letters(n, left + seen / 2, seen); // in sight as long as it is
   }
 
   /** Write the longest label that fits into a box, the smaller the less room there is. */

@@ -30,7 +30,7 @@ from helpers.lesson.scripts import distances, train_script
 from helpers.pipeline import Pace, run_paced
 from helpers.ranks import launch
 from helpers.schedules import gpipe, in_flight, messages, naive, one_f_one_b, parse
-from helpers.simulate import simulate
+from helpers.simulate import Costs, simulate
 from simplellm.losses import causalLLMLoss
 from simplellm.slicing import whole_weights
 

@@ -20,7 +20,7 @@ WAIT = "Rank 1 waits for rank 0, which has yet to compute what F0 needs (1 s)."
 TRACE = simulate(one_f_one_b(2, 3), Costs(activation_bytes=1e6)).trace
 SAME = "document.querySelector('canvas').toDataURL() === before"
 CELLS = [
-    "from helpers.play import play\nfrom helpers.timeline import timeline",
+    "from helpers.play import play\nfrom helpers.timeline import explore",
     "shown = explore(ranks=2, micro_batches=2)\nshown",
     "game = play('one')\ngame",
 ]
@@ -232,6 +232,7 @@ def test_a_full_rank_a_box_that_is_taken_back_and_the_help_of_the_coach(opened):
 def test_in_jupyterlab_a_slider_simulates_a_plan_reaches_python_and_keys_stay(lab):
     page = lab.open(lab.write("widgets.ipynb", CELLS))
     lab.run_all(page)
+    assert lab.errors(page) == []
     slider = page.locator("[data-name=micro_batches]")
     page.locator(".play-move").first.wait_for()
     slider.focus()
