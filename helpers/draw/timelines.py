@@ -302,8 +302,8 @@ def _draw_row(ax: Picture, row: Row, scale: Scale, pale) -> None:
 def _label(ax: Picture, texts: list[str], x: float, row: Row, room: float, ink: str) -> None:
     """Write the best text that fits, in one line or in two."""
     sizes = [(12, True), (10, False), (9, False)] if row.high >= 18 else [(9, False)]
-    for text in texts:
-        for size, bold in sizes:
+    for number, text in enumerate(texts):
+        for size, bold in sizes[number > 0 :] or sizes:  # a letter alone is no larger than two
             if width_of(text, size, bold) <= room:
                 write(ax, x, row.top + row.high / 2, text, size, ink, "center", bold)
                 return
