@@ -234,6 +234,7 @@ for change in ({"pp": 2, "dp": 32}, {"recompute": "none", "micro_batch": 4, "fla
 # With a running kernel this cell shows sliders, which start from the layout above. Fit GPT-3 on as
 # few H100s as you can, and then make it fast. What stops you each time?
 
+
 # %%
 def designed(dp, pp, tp, chunks, micro_batches, recompute, zero):
     """What this layout takes, in bars, or the sentence that says why there is none."""
