@@ -1,8 +1,6 @@
 """Every layout of a model on a number of devices, the fastest first."""
 
 import math
-import sys
-import time
 from collections.abc import Iterator
 from itertools import product
 
@@ -64,8 +62,7 @@ def search(
 ) -> list[Estimate]:
     """All layouts that fit into memory, the fastest first; same: see `layouts`.
 
-    simulated: so many of the best are put on a clock, and ordered by what it says. What takes more
-    than five seconds says how far it is, on the standard error.
+    simulated: so many of the best are put on a clock, and ordered by what it says.
     Raises ValueError, one sentence, where there is no layout, or none fits.
     """
     if not isinstance(gpus, int) or gpus < 1:
@@ -77,18 +74,13 @@ def search(
             f"{model.heads} heads and the batch evenly; choose a batch or devices with more "
             "divisors"
         )
-    found, least, said, line = [], math.inf, time.monotonic(), ""
-    for number, layout in enumerate(tried):
+    found, least = [], math.inf
+    for layout in tried:
         held = memory(model, layout)
         if held.total <= machine.memory:
             found.append(estimate(model, layout, machine, held=held))
         elif held.total < least:
             least, smallest = held.total, layout
-        if not number % 100 and time.monotonic() - said > (1 if line else 5):
-            said, line = time.monotonic(), f"\r{number:,} of {len(tried):,} layouts"
-            print(line, end="", file=sys.stderr, flush=True)
-    if line:
-        print("\r" + " " * len(line), end="\r", file=sys.stderr, flush=True)
     if not found:
         estimate(model, smallest, machine).require_room()
     found.sort(key=lambda e: e.seconds)

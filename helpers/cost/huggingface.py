@@ -30,6 +30,7 @@ NAMES = {  # of each size, the names that files have for it
     "chosen": ("num_experts_per_tok", "moe_topk"),
 }
 GPT2 = {"hidden": "n_embd", "layers": "n_layer", "heads": "n_head", "positions": "n_positions"}
+GPT2 |= {"intermediate": "n_inner"}
 
 
 def read_config(source: str | Path | Mapping) -> ModelConfig:

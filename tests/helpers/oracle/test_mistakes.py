@@ -121,6 +121,11 @@ def a_reduce_for_an_all_reduce(here):
 GROUP = "over the wrong group: rank 0 has that of ranks 0, 1 alone, and ranks 0, 1, 2, 3"
 
 
+@mistake("rank 0 has that of ranks 0, 1 alone, and ranks 0, 1, 2 hold the same weights")
+def two_of_three(here):
+    return {"average": lambda models: mean_over_ranks(models, group=[0, 1])}
+
+
 @mistake(GROUP, (6,) * 8, n_ranks=4)
 def in_pairs(here):
     def average(models):
@@ -209,6 +214,11 @@ def one_left_out(here):
 @mistake("the micro-batches count 1, 1, 2, 1 times", (6, 4, 5, 7), n_ranks=1)
 def one_used_twice(here):
     return {"backward": lambda batches, *rest: backward([*batches, batches[2]], *rest)}
+
+
+@mistake("the micro-batches count 1, 2 times", (6, 4), n_ranks=1)
+def second_of_two_used_twice(here):
+    return {"backward": lambda batches, *rest: backward([*batches, batches[1]], *rest)}
 
 
 @mistake(
