@@ -39,7 +39,7 @@ def test_a_server_that_has_died_is_replaced():
     keep_warm(1)
     died = server()
     os.kill(died, signal.SIGKILL)
-    time.sleep(0.1)
+    os.waitid(os.P_PID, died, os.WEXITED | os.WNOWAIT)
     assert len(launch(who, ranks=2, quiet=True)) == 2
     assert server() not in (None, died)
 
