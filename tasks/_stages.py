@@ -18,7 +18,8 @@ class Stage(torch.nn.Module):
     """ids (B, S) or x (B, S, dmodel) in, y (B, S, dmodel) or logits out.
 
     seen: the order of passes; of each its input and output, the gradient that came to the output,
-    and the one that was left at the input; and how many outputs were alive at most.
+    and the one that was left at the input; how many outputs were alive at most, and of how many
+    the graph was, when another one came back.
     """
 
     def __init__(self, weights, vocab_size):
@@ -29,14 +30,17 @@ class Stage(torch.nn.Module):
 
     def begin(self):
         self.seen = {"order": [], "x": [], "y": [], "came": {}, "left": {}, "asks": True, "kept": 0}
+        self.seen["graphs"] = 0
         self.alive = weakref.WeakSet()
         return self.seen
 
     def forward(self, x):
         seen, number = self.seen, len(self.seen["x"])
         y = self.embedding[x] if hasattr(self, "embedding") else x
-        y = y + torch.tanh(y @ self.weight + self.bias)
+        inner = torch.tanh(y @ self.weight + self.bias)
+        y = y + inner
         y = y @ self.head if hasattr(self, "head") else y
+        y.number, y.inner = number, inner.grad_fn
         self.alive.add(y)
         seen["order"].append(f"F{number}")
         seen["x"].append(x.detach().clone())
@@ -44,6 +48,8 @@ class Stage(torch.nn.Module):
         seen["kept"] = max(seen["kept"], len(self.alive))
 
         def came(gradient):
+            back = [one for one in list(self.alive) if one.number in seen["came"]]
+            seen["graphs"] = max(seen["graphs"], sum(map(has_graph, back)))
             seen["order"].append(f"B{number}")
             seen["came"][number] = gradient.clone()
 
@@ -53,6 +59,14 @@ class Stage(torch.nn.Module):
         elif not hasattr(self, "embedding"):
             seen["asks"] = False
         return y
+
+
+def has_graph(y):
+    """Whether what backward needs is still kept: backward frees it."""
+    try:
+        return y.inner._saved_result is not None
+    except RuntimeError:
+        return False
 
 
 def cases(seed, calls):

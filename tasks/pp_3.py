@@ -25,7 +25,7 @@ def observe(module, case):
     seen = _stages.observe(module.forward_backward, case)
     for one in seen.values():
         one["order"] = " ".join(one["_seen"]["order"])
-        one["outputs kept"] = one["_seen"]["kept"]
+        one["outputs kept"], one["graphs kept"] = one["_seen"]["kept"], one["_seen"]["graphs"]
         one["messages not waited for"] = len(one["_seen"]["late"])
     return seen
 
@@ -48,8 +48,11 @@ MUTANTS = {
     f"{IN_1F1B}",
     (" / micro_batches", ""): "every gradient is as many times too large as there are "
     "micro-batches: divide the loss of each by micro_batches",
-    ("outputs.pop(k)", "outputs[k]"): "the order is right, and still the activations of all "
-    "micro-batches are kept: after its backward let go of a micro-batch's x and y",
+    (("outputs.pop(k)", "outputs[k]"), ("gradient)", "gradient, retain_graph=True)")): "the order "
+    "is right, and still the activations of all micro-batches are kept: let backward() free them "
+    "(no retain_graph), and keep no other tensor of a micro-batch that has come back",
+    ("outputs.pop(k)", "outputs[k]"): "the order is right, and still each y is kept until the end: "
+    "after its backward let go of a micro-batch's x and y",
 }
 
 

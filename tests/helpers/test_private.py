@@ -33,6 +33,7 @@ ELSEWHERE = {
     ("tasks/_sent.py", "_python_dispatch"): "judges what a rank sends",
     ("tasks/_sent.py", "_pytree"): "judges what a rank sends",
     ("tasks/_sent.py", "_schema"): "judges what a rank sends",
+    ("tasks/_stages.py", "_saved_result"): "judges what a rank keeps",
 }
 
 
