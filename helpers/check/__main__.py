@@ -81,7 +81,8 @@ def grade_all(folder: Path, tasks: list[Task], out: Path, seed: int) -> None:
                 score = verdict.score.number if verdict.score else ""
                 says = verdict.reason.replace(f" in {top}", "")
                 row += [verdict.points, trouble + says, score]
-            table.writerow([f"'{cell}" if str(cell)[:1] in "=+-@" else cell for cell in row])
+            formula = tuple("=+-@")  # which a spreadsheet would compute
+            table.writerow([f"'{c}" if str(c).startswith(formula) else c for c in row])
             file.flush()
             print(f"{path.name}: {row[1]} points", flush=True)
 

@@ -31,6 +31,7 @@ def run(task: Task, works: dict[str, tuple], cases: list, solved: Path) -> Launc
             of the file.
     """
     ranks = max(1, task.ranks)
+    linecache.checkcache()  # a failure shows a line as it stands now
     keep_warm(ranks, {*OFTEN, *task.libraries})
     with tempfile.TemporaryDirectory(prefix="check-", ignore_cleanup_errors=True) as place:
         return launch(

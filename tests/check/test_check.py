@@ -104,8 +104,10 @@ def test_each_kind_of_work_gets_its_verdict(tmp_path, monkeypatch):
     html = verdicts[-1]._repr_html_()
     assert "One way to write it" in html and "flat" in html and "hello" in html
     assert "data:image" in verdicts[3]._repr_html_()  # who waits for whom
+    assert "dist.all_reduce(p.grad)" in verdicts[0].details
+    assert "dist.recv(torch.zeros(1)" in verdicts[3].details  # not what stood there before
     assert "Traceback" in verdicts[0]._repr_html_()
-    assert not list(place.iterdir())
+    assert not list(place.glob("check-*"))
 
 
 @pytest.mark.slow
