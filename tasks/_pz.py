@@ -1,22 +1,18 @@
-"""What the puzzle tasks share: run a step on the simulated cluster, and judge its tape.
+"""What the puzzle tasks share: run a step on the simulated cluster, and judge what it took.
 
-In Python nothing can be hidden from a step in its own process. So only the tape counts: the judge
-plays it again, on a cluster where no line of the step has ever run, and compares the time and the
-memory that it took there with what is enough. Many steps are right, so there is no mutant: a task
-says what is enough, and `judge` makes its `explain` of it.
+Many steps are right, so there is no mutant: a task says what time and memory are enough, and
+`judge` makes its `explain` of it.
 """
 
 import importlib
 import random
 import sys
+from dataclasses import asdict
 from math import inf
-from pathlib import Path
 
 from helpers.grade.task import ROOT
 from helpers.grade.verdict import Score
 
-SECONDS = 10.0  # to run a step, for each case that names no other
-REPLAY = 60.0  # to play one tape
 ELEMENTS = 512 * 512  # of a layer, in the profile "steps"
 
 
@@ -29,24 +25,32 @@ def library():
     try:
         for name in ("lib", "utils"):
             importlib.import_module(name)
-        return importlib.import_module("cluster.tape")
+        return importlib.import_module("cluster")
     finally:
         sys.path.remove(str(ROOT / "puzzles"))
 
 
-tapes = library()  # before the work, which imports from them
-sizes = tapes.sizes
+cluster = library()  # before the work, which imports from it
 
 
 def observing(function):
     """Return `observe` of the task whose step has this name."""
 
     def observe(module, case):
-        """{"tape": what every rank did} or {"error": why the cluster refused it}."""
-        seconds = case.get("seconds", SECONDS)
-        return tapes.record(getattr(module, function), case, seconds, Path(module.__file__))
+        """{"took": what the step took} or {"error": why the cluster refused it}."""
+        step = getattr(module, function)
+        try:
+            models = cluster.run(step, *sizes(case), *case["more"], profile=case["profile"])
+            return {"took": asdict(cluster.outcome(models))}
+        except cluster.PuzzleError as error:
+            place = sys.modules["utils"].line_of(error)
+            return {"error": f"{error} (at {place})" if place else str(error)}
 
     return observe
+
+
+def sizes(case):
+    return case["ranks"], case["layers"], case["samples"]
 
 
 def case(ranks, layers, samples, *more, profile="steps"):
@@ -89,16 +93,18 @@ def listed(table, profile="classic"):
     )
 
 
-def outcome_of(seen, case):
-    """Play the tape of an observation again. Raises PuzzleError where it can't be played."""
-    return tapes.outcome_of(seen, case, REPLAY)
+def outcome_of(seen):
+    """Return what an observed step took. Raises PuzzleError, with the sentence, if it's refused."""
+    if "error" in seen:
+        raise cluster.PuzzleError(seen["error"])
+    return cluster.Outcome(**seen["took"])
 
 
 def star(enough):
     """Return the score of a pass: a star for work that needs less memory than the published one."""
 
     def passed(cases, seen):
-        found = outcome_of(seen[0], cases[0])
+        found = outcome_of(seen[0])
         _, memory = enough(*sizes(cases[0]))
         words = f"{found.memory:,.0f} elements, the target; a star is for less"
         if found.memory < memory:
@@ -118,8 +124,8 @@ def judge(enough, slow, large):
 
     def explain(case, seen):
         try:
-            found = outcome_of(seen, case)
-        except tapes.PuzzleError as error:
+            found = outcome_of(seen)
+        except cluster.PuzzleError as error:
             return str(error)
         time, memory = enough(*sizes(case)) or (inf, inf)
         if found.time > time * (1 + 1e-9):
