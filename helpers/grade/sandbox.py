@@ -20,7 +20,7 @@ SYSTEM += ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
 SYSTEM += ("/sys/devices/system",)
 # Of the lab: what the work, and the task's half beside it, import. No script, no solution.
 LAB = ("helpers", "simplellm", "pyproject.toml", "distributed_ml_lab.egg-info")
-LAB += ("puzzles/cluster", "puzzles/machines", "puzzles/lib.py", "puzzles/utils.py")
+LAB += ("puzzles/cluster", "puzzles/lib.py", "puzzles/utils.py")
 MEGABYTES = 512  # of memory for what the work writes to files
 HELD = {"files": "a copy of its own folder", "network": "loopback only"}
 CURE = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap)"

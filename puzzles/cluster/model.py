@@ -222,9 +222,8 @@ class Model(Group):
         for rank in ranks:
             self.dist.check_rank(f"rank {self.rank}, group", rank)
         if self.rank not in ranks:
-            raise PuzzleError(
-                f"rank {self.rank} is not in the group {list(ranks)} that it asks for"
-            )
+            told = f"is not in the group {list(ranks)} that it asks for"
+            raise PuzzleError(f"rank {self.rank} {told}")
         return Group(self._books, ranks)
 
     def send(self, dest: int, v: Value) -> Pending:

@@ -42,7 +42,7 @@ def trace_of(
             kind = KINDS.get(typ, typ.replace("_", "-"))
             if more:  # of what communicates: with whom, and since when the rank stood there
                 other, stood = more
-                info["group" if isinstance(other, tuple) else "peer"] = other
+                info |= {"group": list(other)} if isinstance(other, tuple) else {"peer": other}
                 if stood < start:
                     events.append(Event(books.rank, "wait", stood, start, name=kind))
             if seconds or more:

@@ -45,7 +45,11 @@ def test_part(part, flags, says, tmp_path):
     ("script", "flags", "says"),
     [
         ("part2.py", [], "\n  at part2.py, line "),
-        ("part0.py", ["--ranks", "5"], "error: a batch of 32 samples cannot be divided by 5 ranks"),
+        (
+            "part0.py",
+            ["--ranks", "5"],
+            "error: a batch of 32 samples cannot be divided into 5 ranks",
+        ),
         ("part1.py", ["--profile", "fast"], "error: there is no profile 'fast'"),
         ("eight.py", ["nine"], "there is no puzzle 'nine'; they are: basic, accumulation, ddp"),
     ],
