@@ -48,7 +48,7 @@ def run_pp(options: argparse.Namespace) -> None:
     results.forget(options.workdir, options.model_parallel_mode)
     for epoch in range(options.n_epochs):
         result = one_epoch(model, optimizer, rows, tokenizer, collate, options, epoch)
-        result.save(results.path_of(options.workdir, epoch, options.model_parallel_mode))
+        result.save(options.workdir, epoch, options.model_parallel_mode)
         print(f"epoch {epoch}: {result}", flush=True)
 
 
