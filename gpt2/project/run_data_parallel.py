@@ -24,7 +24,6 @@ from helpers.ranks.store import is_here, keep_to_loopback
 from project import flags, results, utils
 from project.across import same_weights
 from project.data import GENERATED, load
-from project.judge import judge
 from project.models import SIZES, make_config, make_model
 from project.text import load_tokenizer
 
@@ -107,7 +106,7 @@ def run_dp(
         if pytest:
             utils.save_grad_weights(model, rank)
             break
-        loss, bleu = judge(
+        loss, bleu = utils.judge(
             model, rows, tokenizer, collate, batch_size, rank, world_size, model_max_length
         )
         result = results.Result(loss, bleu, took, rate)

@@ -74,8 +74,7 @@ def test_labs_of_other_courses_name_what_exists():
     ("path", "words"),
     [
         ("gpt2/data_parallel/dataset.py", ["def partition_dataset", "class DataPartitioner"]),
-        ("gpt2/project/run_data_parallel.py", ["def setup"]),
-        ("gpt2/project/processes.py", ["Process("]),
+        ("gpt2/project/run_data_parallel.py", ["def setup", "start_processes("]),
         ("DP/ddp/inputs.py", ["h5py", "safetensors", "memmap"]),
         ("DP/ddp/profile_flags.py", ["--compile", "-shape", "--dtype"]),
         ("TP/mpi-test.py", ["allreduce", "allgather", "reduce_scatter", "split"]),
