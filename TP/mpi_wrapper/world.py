@@ -7,7 +7,6 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from mpi4py import MPI
 
@@ -16,7 +15,6 @@ from mpi_wrapper.comm import Communicator
 # Where mpirun tells a process how many there are: Open MPI; MPICH, Intel and Microsoft.
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 TOGETHER_S = 10.0  # how long a rank that is done waits for the others
-HERE = Path(__file__).resolve().parents[1]
 
 
 class MpiError(RuntimeError):
@@ -65,28 +63,20 @@ def all_arrive(comm: MPI.Comm, seconds: float = TOGETHER_S) -> bool:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """End a script with one sentence and code 2 where this lab refused something, on all ranks.
+    """End a script with one sentence and code 2 where a ValueError or MpiError is raised.
 
     What fails on all ranks is said once. What fails on some is said by these; then the others,
-    which may be waiting for them, are ended too. An error from elsewhere keeps its traceback.
+    which may be waiting for them, are ended too.
     """
     try:
         yield
     except Exception as error:
-        comm, ranks = MPI.COMM_WORLD, MPI.COMM_WORLD.Get_size()
-        everywhere = ranks == 1 or all_arrive(comm, 2.0)
+        comm = MPI.COMM_WORLD
+        everywhere = comm.Get_size() == 1 or all_arrive(comm, 2.0)
         if comm.Get_rank() == 0 or not everywhere:
-            where = "" if everywhere else f" (on rank {comm.Get_rank()})"
-            text = f"error: {error}{where}" if _is_ours(error) else traceback.format_exc()
-            print(text, file=sys.stderr, flush=True)
+            if not isinstance(error, ValueError | MpiError):
+                traceback.print_exc()
+            print(f"error: {error} (on rank {comm.Get_rank()})", file=sys.stderr, flush=True)
         if not everywhere:
             comm.Abort(2)
         sys.exit(2)
-
-
-def _is_ours(error: Exception) -> bool:
-    """Whether the line that raised the error refuses something on purpose."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return Path(last.filename).resolve().is_relative_to(HERE) and (last.line or "").startswith(
-        "raise "
-    )

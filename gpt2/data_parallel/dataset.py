@@ -40,7 +40,6 @@ class DataPartitioner:
         self.partitions = cut(len(data), sizes, seed)
 
     def use(self, partition: int) -> Partition:
-        """The samples of one part."""
         return Partition(self.data, self.partitions[partition])
 
 

@@ -48,37 +48,25 @@ def load(
 
 
 def _from_hub(name: str, load_dataset: Callable | None):
-    if load_dataset is None:
-        try:
-            from datasets import load_dataset
-        except ImportError:
-            raise WrongInput(
-                f"the data set {name!r} needs the library datasets: pip install datasets, or take "
-                f"--dataset {GENERATED}, which needs no network"
-            ) from None
     try:
+        if load_dataset is None:
+            from datasets import load_dataset
         return load_dataset(name)
-    except (OSError, ValueError) as error:  # no network, or no such data set
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+    except (ImportError, OSError, ValueError) as error:  # no library, no network, no such data set
+        first = (str(error).splitlines() or [type(error).__name__])[0]
         raise WrongInput(
-            f"the data set {name!r} cannot be loaded ({first}): look at its name and at the "
-            f"network, or take --dataset {GENERATED}"
-        ) from error
+            f"the data set {name!r} cannot be loaded ({first}): pip install datasets, look at its "
+            f"name and at the network, or take --dataset {GENERATED}"
+        ) from None
 
 
 def _both(name: str, split: str, splits, size: int) -> list[dict[str, str]]:
-    """The first sentences of one split, in both languages."""
-    if split not in splits:
-        raise WrongInput(f"the data set {name!r} has no split {split!r}: take another data set")
-    found = []
-    for number, row in enumerate(islice(splits[split], size)):
-        pair = row.get("translation", row)
-        for language in ("de", "en"):
-            if not isinstance(pair.get(language), str):
-                raise WrongInput(
-                    f"row {number} of {name!r}, {split}, has no text under {language!r}, only "
-                    f"{', '.join(map(repr, pair)) or 'nothing'}: take a data set with German and "
-                    "English"
-                )
-        found.append({language: pair[language] for language in ("de", "en")})
-    return found
+    """Return the first sentences of one split, in both languages."""
+    try:
+        pairs = [row.get("translation", row) for row in islice(splits[split], size)]
+        return [{language: pair[language] for language in ("de", "en")} for pair in pairs]
+    except KeyError as error:
+        raise WrongInput(
+            f"the data set {name!r} has no {error} in {split!r}: take one with German and English, "
+            "and with the splits train, validation and test"
+        ) from None

@@ -10,7 +10,6 @@ of the epochs.
 
 import argparse
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -21,64 +20,41 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from wrong_input import plain_words
 
-from helpers.draw.style import BLUE, ORANGE
 from project.results import Result, read_epochs
 from project.run_pipeline import MODES
 
 NAMES = {"training_time": "seconds of an epoch", "tokens_per_sec": "tokens per second"}
+Run = list[list[Result]]  # of each rank its epochs
 
 
-@dataclass(frozen=True)
-class Run:
-    """A run: its name in a figure, and of each rank the results of its epochs."""
-
-    name: str
-    ranks: list[list[Result]]
-
-    def epochs(self, fact: str) -> list[float]:
-        """One number an epoch: the mean of the ranks' times, the sum of the ranks' tokens."""
-        sums = [
-            sum(getattr(result, fact) for result in epoch)
-            for epoch in zip(*self.ranks, strict=True)
-        ]
-        return sums if fact == "tokens_per_sec" else [total / len(self.ranks) for total in sums]
-
-    def mean(self, fact: str) -> float:
-        epochs = self.epochs(fact)
-        return sum(epochs) / len(epochs)
+def epochs_of(run: Run, fact: str) -> list[float]:
+    """Return one number an epoch: the mean of the ranks' times, the sum of the ranks' tokens."""
+    sums = [sum(getattr(result, fact) for result in epoch) for epoch in zip(*run, strict=True)]
+    return sums if fact == "tokens_per_sec" else [total / len(run) for total in sums]
 
 
-def data_parallel(workdir: Path, world_size: int) -> Run:
-    folder = workdir / f"world_size{world_size}"
-    name = "one device" if world_size == 1 else f"{world_size} devices,\ndata parallel"
-    return Run(name, [read_epochs(folder, f"rank{rank}") for rank in range(world_size)])
-
-
-def pipeline(workdir: Path, mode: str) -> Run:
-    return Run(mode.replace("_", " "), [read_epochs(workdir, mode)])
-
-
-def figure(first: Run, second: Run, fact: str, path: Path) -> str:
-    """Two bars in a file; gives the title, which says what was found."""
-    runs = (first, second)
-    heights = [run.mean(fact) for run in runs]
-    spread = [(mean - min(e), max(e) - mean) for mean, e in
-              zip(heights, (run.epochs(fact) for run in runs), strict=True)]  # fmt: skip
-    plain = [run.name.replace("\n", " ") for run in runs]
-    title = f"{plain[1]}: {heights[1] / heights[0]:.2f} times the {NAMES[fact]}\nof {plain[0]}"
-    figure, axes = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
-    names = [run.name for run in runs]
-    bars = axes.bar(names, heights, color=[BLUE, ORANGE], width=0.55,
-                    yerr=list(zip(*spread, strict=True)), capsize=5)  # fmt: skip
-    told = [f"{height:,.3g}" if height < 100 else f"{height:,.0f}" for height in heights]
+def figure(runs: dict[str, Run], fact: str, path: Path) -> str:
+    """Draw two bars into a file, and return the title, which says what was found."""
+    epochs = [epochs_of(run, fact) for run in runs.values()]
+    heights = [sum(each) / len(each) for each in epochs]
+    pairs = list(zip(heights, epochs, strict=True))
+    spread = [
+        [mean - min(each) for mean, each in pairs],
+        [max(each) - mean for mean, each in pairs],
+    ]
+    first, second = runs
+    title = f"{second}: {heights[1] / heights[0]:.2f} times the {NAMES[fact]} of {first}"
+    figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")
+    bars = axes.bar(list(runs), heights, color=["C0", "C1"], width=0.55, yerr=spread, capsize=5)
     box = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+    told = [f"{height:,.3g}" if height < 100 else f"{height:,.0f}" for height in heights]
     axes.bar_label(bars, told, label_type="center", bbox=box)
     axes.set_ylabel(NAMES[fact])
-    axes.set_title(title, fontsize=11)
+    axes.set_title(title, fontsize=9)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=140, metadata={"Software": None})
+    figure.savefig(path, dpi=140)
     plt.close(figure)
-    return title.replace("\n", " ")
+    return title
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -87,16 +63,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--figures", type=Path, default=Path("submit_figures"))
     parser.add_argument("--world_size", type=int, default=2, help="ranks of the larger run")
     options = parser.parse_args(arguments)
+
+    def ranks(size):
+        folder = options.workdir / f"world_size{size}"
+        return [read_epochs(folder, f"rank{rank}") for rank in range(size)]
+
     with plain_words():
+        size = options.world_size
         pairs = {
-            "data_parallel": [
-                data_parallel(options.workdir, size) for size in (1, options.world_size)
-            ],
-            "pipeline": [pipeline(options.workdir, mode) for mode in MODES],
+            "data_parallel": {
+                "one device": ranks(1),
+                f"{size} devices, data parallel": ranks(size),
+            },
+            "pipeline": {m.replace("_", " "): [read_epochs(options.workdir, m)] for m in MODES},
         }
-    for name, pair in pairs.items():
+    for name, runs in pairs.items():
         for fact in NAMES:
-            print(figure(*pair, fact, options.figures / f"{name}_{fact}.png"))
+            print(figure(runs, fact, options.figures / f"{name}_{fact}.png"))
     return 0
 
 

@@ -1,18 +1,13 @@
 """What an epoch gave, kept as JSON."""
 
 import json
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from wrong_input import WrongInput
 
-from helpers.files import write_whole
 
-FACTS = ("validation_loss", "bleu", "training_time", "tokens_per_sec")
-
-
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """One epoch on one rank, or of one pipeline.
 
     validation_loss: nats per token, over all ranks. bleu: 0 to 100, over all ranks.
@@ -30,12 +25,11 @@ class Result:
             f"{self.tokens_per_sec:,.0f} tokens/s"
         )
 
-    def save(self, path: str | Path) -> Path:
-        return write_whole(path, json.dumps(asdict(self), indent=1) + "\n")
-
-
-def path_of(workdir: str | Path, epoch: int, who: str = "rank0") -> Path:
-    return Path(workdir) / f"{who}_results_epoch{epoch}.json"
+    def save(self, workdir: str | Path, epoch: int, who: str) -> None:
+        """Write WORKDIR/{who}_results_epoch{epoch}.json; who: "rank0", "pipeline_parallel"."""
+        path = Path(workdir) / f"{who}_results_epoch{epoch}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(self._asdict(), indent=1) + "\n", encoding="utf-8")
 
 
 def forget(workdir: str | Path, who: str) -> None:
@@ -44,22 +38,16 @@ def forget(workdir: str | Path, who: str) -> None:
         path.unlink()
 
 
-def read(path: str | Path) -> Result:
-    """Raises WrongInput for a file that is not there, or is no result."""
-    try:
-        facts = json.loads(Path(path).read_text(encoding="utf-8"))
-        return Result(**{name: float(facts[name]) for name in FACTS})
-    except OSError:
-        raise WrongInput(f"there is no {path}: run the training that writes it first") from None
-    except (ValueError, TypeError, KeyError) as error:
-        raise WrongInput(f"{path} is no result of a training ({error}): run it again") from None
-
-
 def read_epochs(workdir: str | Path, who: str) -> list[Result]:
-    """The results of every epoch but the first, which warms up; of the first where it is alone.
-
-    Raises WrongInput where there is none.
-    """
+    """Return the results of every epoch but the first, which warms up, unless it's the only one."""
     count = len(list(Path(workdir).glob(f"{who}_results_epoch*.json")))
-    epochs = range(min(1, count - 1), count) if count else [0]
-    return [read(path_of(workdir, epoch, who)) for epoch in epochs]
+    found = []
+    for epoch in range(min(1, count - 1), count) if count else [0]:
+        path = Path(workdir) / f"{who}_results_epoch{epoch}.json"
+        try:
+            found.append(Result(**json.loads(path.read_text(encoding="utf-8"))))
+        except OSError:
+            raise WrongInput(f"there is no {path}: run the training that writes it first") from None
+        except (ValueError, TypeError) as error:
+            raise WrongInput(f"{path} is no result of a training ({error}): run it again") from None
+    return found

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
 import torch.distributed as dist
+import torch.multiprocessing as mp
 from data_parallel.dataset import partition_dataset
 from wrong_input import WrongInput, plain_words
 
@@ -23,9 +24,7 @@ from helpers.ranks.store import Place, PortTaken, choose_networks, open_store
 from project import flags, results, utils
 from project.across import same_weights
 from project.data import GENERATED, load
-from project.judge import judge
 from project.models import SIZES, make_config, make_model
-from project.processes import run_ranks
 from project.text import load_tokenizer
 
 WAIT_S = 1800.0  # for rank 0, as torch does
@@ -108,12 +107,12 @@ def run_dp(
         if pytest:
             utils.save_grad_weights(model, rank)
             break
-        loss, bleu = judge(
+        loss, bleu = utils.judge(
             model, rows, tokenizer, collate, batch_size, rank, world_size, model_max_length
         )
         result = results.Result(loss, bleu, took, rate)
         for folder in (workdir, kept):  # the second one: the next world size overwrites the first
-            result.save(results.path_of(folder, epoch, f"rank{rank}"))
+            result.save(folder, epoch, f"rank{rank}")
         if rank == 0:
             print(f"epoch {epoch}: {result} on this rank", flush=True)
     dist.barrier()
@@ -121,9 +120,23 @@ def run_dp(
 
 
 def one_rank(rank: int, world_size: int, backend: str, options: dict) -> None:
-    """What a process does: a wrong input ends it with one sentence, said by rank 0."""
-    with plain_words(speaks=rank == 0):
-        run_dp(rank, world_size, backend, **options)
+    run_dp(rank, world_size, backend, **options)
+
+
+def run_ranks(function, arguments: tuple, ranks: int) -> int:
+    """Run function(rank, *arguments) in a process for each rank; if one fails, end all.
+
+    Return 0; or 2 after the sentence of a WrongInput, which a rank raised.
+    """
+    try:
+        mp.start_processes(function, arguments, ranks, start_method=mp.get_start_method())
+    except mp.ProcessRaisedException as error:
+        *_, last = str(error).strip().splitlines()
+        if "WrongInput: " not in last:
+            raise
+        print(f"error: {last.split('WrongInput: ')[1]}", file=sys.stderr)
+        return 2
+    return 0
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -145,8 +158,7 @@ def main(arguments: list[str] | None = None) -> int:
         facts = options | {"world_size": told.world_size, "workdir": None}
         (utils.TESTS / "settings.json").write_text(json.dumps(facts), encoding="utf-8")
     os.environ.setdefault("MASTER_PORT", str(free_port()))  # two runs do not meet each other
-    ranks = range(told.world_size)
-    return run_ranks(one_rank, [(rank, told.world_size, backend, options) for rank in ranks])
+    return run_ranks(one_rank, (told.world_size, backend, options), told.world_size)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from wrong_input import WrongInput, plain_words
 from helpers.trace import Recorder
 from project import flags, results, utils
 from project.data import load
-from project.judge import judge
 from project.models import SIZES, make_config, make_model
 from project.text import get_tokenizer
 
@@ -48,7 +47,7 @@ def run_pp(options: argparse.Namespace) -> None:
     results.forget(options.workdir, options.model_parallel_mode)
     for epoch in range(options.n_epochs):
         result = one_epoch(model, optimizer, rows, tokenizer, collate, options, epoch)
-        result.save(results.path_of(options.workdir, epoch, options.model_parallel_mode))
+        result.save(options.workdir, epoch, options.model_parallel_mode)
         print(f"epoch {epoch}: {result}", flush=True)
 
 
@@ -67,7 +66,7 @@ def one_epoch(model, optimizer, rows, tokenizer, collate, options, epoch) -> res
         model.transformer.h_pp.trace().save(options.trace)
     model._finalize_pipeline_parallel()
     longest = options.model_max_length
-    found = judge(model, rows, tokenizer, collate, options.batch_size, longest=longest)
+    found = utils.judge(model, rows, tokenizer, collate, options.batch_size, longest=longest)
     return results.Result(*found, took, rate)
 
 

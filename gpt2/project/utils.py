@@ -9,21 +9,11 @@ from torch import nn
 from tqdm import tqdm
 from wrong_input import WrongInput
 
-from project.across import across_ranks, most_steps, number_of_ranks
+from project.across import across_ranks, everyone, most_steps, number_of_ranks
+from project.data import Translations
 from project.text import collate_batch, german_to_english, get_tokenizer
 from project.translate import evaluate_bleu, generate
 
-__all__ = [
-    "collate_batch",
-    "evaluate_bleu",
-    "evaluate_loss",
-    "generate",
-    "german_to_english",
-    "get_tokenizer",
-    "loss_fn",
-    "save_grad_weights",
-    "train",
-]
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 Batch = dict[str, torch.Tensor]
 
@@ -73,6 +63,30 @@ def evaluate_loss(
             sums += torch.stack(token_losses(batch, model)).cpu()
     total, count = across_ranks(sums).tolist()
     return total / _some(count)
+
+
+def judge(
+    model: nn.Module,
+    rows: Translations,
+    tokenizer,
+    collate: Callable,
+    batch_size: int,
+    rank: int = 0,
+    world_size: int = 1,
+    longest: int | None = None,
+) -> tuple[float, float]:
+    """Return the loss (nats per token) and BLEU; each rank does a share, and all get both.
+
+    longest: tokens of a sentence with its translation; None: as many as the model has positions.
+    """
+    mine = rows.validation[rank::world_size]
+    loss = evaluate_loss(model, mine, batch_size, collate, "validation", rank)
+    mine = rows.test[rank::world_size]
+    device, longest = next(model.parameters()).device, longest or model.config.n_positions
+    said = generate(model, mine, "de", "en", tokenizer, longest, device, "test", rank)
+    pairs = [pair for each in everyone(list(zip(mine, said, strict=True))) for pair in each]
+    examples, sentences = zip(*pairs, strict=True)
+    return loss, evaluate_bleu(examples, sentences, "en")["bleu"]
 
 
 def train(

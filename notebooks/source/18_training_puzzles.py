@@ -27,7 +27,6 @@ import part3
 import part4
 import part5
 from cluster import PuzzleError, outcome, run, trace_of
-from cluster.leaderboard import compete
 
 from helpers.check import check, solve
 from helpers.draw import Point, curves, lanes, points
@@ -460,7 +459,11 @@ predict(
 # %%
 plain = {"1F1B": part3.part3_training_loop}
 plain["ZeRO-3"] = part1.part1_training_loop  # PZ-P1: see puzzles/README.md
-print(compete(plain))
+for name, step in plain.items():
+    try:
+        print(f"{name}: {outcome(run(step, 48, 60, 192, 1, profile='measured'))}")
+    except PuzzleError as error:
+        print(f"{name}: {error}")
 reveal("training_puzzles-4")
 
 # %% [markdown]

@@ -262,12 +262,10 @@ for name, meaning in mistakes().items():
     print(f"{name:9} {meaning}")
 
 # %% jupyter={"source_hidden": true}
-# case.accuse(rank="all", tensor="all", line=1, mistake="clip", name="your name")
+# case.accuse(rank="all", tensor="all", line=1, mistake="clip")
 
 # %% [markdown]
-# If you add your `name`, your points go to `scores.json`, and `python cases.py board scores.json …`
-# in `forensics` makes the scoreboard of a class from such files. Cases 1 to 4 are worth 4 points
-# each, 5 to 9 are worth 8, and 10 to 14 are worth 12.
+# Cases 1 to 4 are worth 4 points each, 5 to 9 are worth 8, and 10 to 14 are worth 12.
 #
 # Two of the fourteen are of another kind. If two mistakes **cancel**, one station of the chain is
 # wrong and those after it are right. That's no reason to leave the mistakes in: they only cancel in

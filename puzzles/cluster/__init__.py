@@ -5,29 +5,15 @@
     trace_of(models)                     for helpers.timeline, helpers.draw and Perfetto
 
 There is no scheduler that could be unfair: each rank has a clock of its own, and ranks meet only
-in messages and collectives, which are matched by their order. So a step gives the same times in
+in messages and collectives, which are matched by their order. So a step gets the same times in
 whatever order Python runs the ranks (a Kahn process network: G. Kahn, 1974).
 
-Files, from the ground up: `errors`; `facts` (what is known of a value); `machine`, `profiles` (what
-things cost); `values`; `rank` (its books); `compute` and `communication`; `driver`; `model` (what a
-step holds in its hands, and `run`); `outcome`; `trace`; `script`; `tape` (what a step did, and the
-same done again); `leaderboard`.
+Files, from the ground up: `values`; `profiles` (what things cost); `communication`; `ranks` (their
+books, and the cluster); `model` (what a step holds in its hands, and `run`); `outcome`; `trace`.
 """
 
-from cluster.errors import PuzzleError
-from cluster.model import Dist, Event, Group, Model, run
-from cluster.outcome import Outcome, outcome, score
+from cluster.model import Event, Group, Model, run
+from cluster.outcome import Outcome, outcome
+from cluster.ranks import Dist
 from cluster.trace import trace_of
-
-__all__ = [
-    "Dist",
-    "Event",
-    "Group",
-    "Model",
-    "Outcome",
-    "PuzzleError",
-    "outcome",
-    "run",
-    "score",
-    "trace_of",
-]
+from cluster.values import PuzzleError

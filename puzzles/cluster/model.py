@@ -1,17 +1,32 @@
-"""What a student's step holds in its hands: one rank's view of the training, and the cluster."""
+"""What a student's step holds in its hands: one rank's view of the training."""
 
 from collections.abc import Callable
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cluster import compute
-from cluster.communication import Pending, receive, send, start_collective
-from cluster.driver import SECONDS, Watch, drive
-from cluster.errors import Frozen, Misplaced, PuzzleError
-from cluster.facts import numbers_in
-from cluster.profiles import make_profile
-from cluster.rank import NAMES, Rank
-from cluster.values import Activation, ActivationGrad, OptState, Value, Weight, WeightGrad, by_hand
+from cluster.communication import Joined, Pending, Receiving, Sending
+from cluster.ranks import NAMES, Books, Dist, drive
+from cluster.values import (
+    ACTIVATION,
+    ACTIVATION_GRADIENT,
+    GRADIENT,
+    STATE,
+    WEIGHT,
+    Activation,
+    ActivationGrad,
+    Facts,
+    OptState,
+    PuzzleError,
+    Value,
+    Weight,
+    WeightGrad,
+    by_hand,
+    covers,
+    cut,
+    mask_of,
+    numbers,
+    numbers_in,
+)
 
 
 class Event(NamedTuple):
@@ -27,169 +42,68 @@ class Event(NamedTuple):
 
 
 class Group:
-    """Some of the ranks. Collectives of a group are between them alone."""
+    """Some of the ranks. Collectives of a group are between them alone.
 
-    def __init__(self, books, ranks: tuple[int, ...]):
+    index: the place of this rank in the group: the shard that reduce_scatter returns to it.
+    """
+
+    def __init__(self, books: Books, ranks: tuple[int, ...]):
         self._books, self.ranks = books, ranks
-
-    @property
-    def size(self) -> int:
-        return len(self.ranks)
-
-    @property
-    def index(self) -> int:
-        """The place of this rank in the group: the shard that reduce_scatter gives it."""
-        return self.ranks.index(self._books.number)
+        self.size, self.index = len(ranks), ranks.index(books.rank)
 
     def all_reduce(self, v: WeightGrad, layer: int | None = None) -> Pending:
         """Await it: the sum of the gradients of all ranks of the group."""
-        return start_collective(self._books, "all_reduce", v, self.ranks)
+        return Joined(self._books, "all_reduce", v, self.ranks)
 
     def reduce_scatter(self, v: WeightGrad, layer: int | None = None) -> Pending:
         """Await it: this rank's shard of that sum."""
-        return start_collective(self._books, "reduce_scatter", v, self.ranks)
+        return Joined(self._books, "reduce_scatter", v, self.ranks)
 
     def all_gather(self, v: Value, layer: int | None = None) -> Pending:
         """Await it: the shards of all ranks of the group, put together."""
-        return start_collective(self._books, "all_gather", v, self.ranks)
+        return Joined(self._books, "all_gather", v, self.ranks)
 
 
-class Dist:
-    """A cluster of `world_size` ranks.
+class Model(Group):
+    """The model as one rank sees it. Its own collectives are those of the group of all ranks.
 
-    profile: "bytes", "classic", "measured" or "steps"; left out, what the environment variable
-    PUZZLES_PROFILE says, else bytes. machine: a name in machines/, or a Calculon system file.
-    keep_tape: write down what each rank does, so that another process can do it again.
-    """
-
-    def __init__(self, world_size: int, profile=None, machine=None, keep_tape: bool = False):
-        if not isinstance(world_size, int) or isinstance(world_size, bool) or world_size < 1:
-            raise PuzzleError(f"Dist({world_size!r}): a cluster has 1 rank or more, a whole number")
-        self.world_size, self.keep_tape = world_size, keep_tape
-        self.profile = make_profile(profile, machine, world_size)
-        self.ranks = [Rank(self, number) for number in range(world_size)]
-        self.open: dict[tuple, object] = {}  # collectives that have begun, by group and number
-        self.driver = None  # the cluster's own; None: asyncio drives the ranks
-        self.watch = Watch(self)
-        self.everyone = tuple(range(world_size))
-
-    def prepare(self, number: int, layers: int, batch: int) -> Rank:
-        """The books of a rank for a new model."""
-        for name, value, least in (("num_layers", layers, 1), ("global_batch_size", batch, 1)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise PuzzleError(f"Model: {name} is a whole number from {least} on, not {value!r}")
-        if not isinstance(number, int) or not 0 <= number < self.world_size:
-            raise PuzzleError(
-                f"Model: there is no rank {number!r} in a cluster of {self.world_size}: they are 0 "
-                f"to {self.world_size - 1}"
-            )
-        rank = self.ranks[number]
-        if rank.next or rank.log:
-            raise PuzzleError(
-                f"Model: rank {number} of this Dist has worked already: a new run needs a new Dist"
-            )
-        for other in self.ranks:
-            alike = (other.layers, other.batch) == (layers, batch)
-            if other.layers and other is not rank and not alike:
-                raise PuzzleError(
-                    f"Model: rank {number} has {layers} layers and {batch} samples, and rank "
-                    f"{other.number} {other.layers} and {other.batch}: give all the same"
-                )
-        rank.layers, rank.batch = layers, batch
-        rank.most_events = 20_000 + 50 * (layers + 2) * (batch + 2)
-        return rank
-
-    # The calls below the model's: they cost what the model's cost.
-
-    async def all_reduce(self, rank: int, value, time: float):
-        """(the sum over all ranks, the time when it is there)."""
-        return await self._collective("all_reduce", rank, value, time)
-
-    async def all_gather(self, rank: int, value, time: float):
-        """(all shards, the time when they are there)."""
-        return await self._collective("all_gather", rank, value, time)
-
-    async def reduce_scatter(self, rank: int, value, time: float):
-        """(this rank's shard of the sum, the time when it is there)."""
-        return await self._collective("reduce_scatter", rank, value, time)
-
-    async def send(self, rank_source: int, rank_dest: int, value) -> None:
-        """Send a value, alone or as (value, time)."""
-        value, time = value if isinstance(value, tuple) else (value, None)
-        await send(self._at(rank_source, time), rank_dest, value)
-
-    async def receive(self, rank_source: int, rank_dest: int):
-        """(the value, the time when it is there)."""
-        rank = self._at(rank_dest, None)
-        return await receive(rank, rank_source), rank.now
-
-    async def _collective(self, op: str, number: int, value, time: float):
-        rank = self._at(number, time)
-        return await start_collective(rank, op, value, self.everyone), rank.now
-
-    def _at(self, number: int, time: float | None) -> Rank:
-        if not isinstance(number, int) or not 0 <= number < self.world_size:
-            raise Misplaced(f"there is no rank {number!r}: they are 0 to {self.world_size - 1}")
-        rank = self.ranks[number]
-        if time is not None and abs(time - rank.now) > 1e-9 * max(1.0, rank.now):
-            raise Misplaced(f"rank {number}: its clock says {rank.now:g}, not {time:g}")
-        return rank
-
-
-def written_by_cluster(name: str, get, doc: str) -> property:
-    """A property of a model that a step can read, and not write."""
-
-    def write(model, _):
-        raise Frozen(f"rank {model.rank}: model.{name} is written by the cluster, not by a step")
-
-    return property(lambda model: get(model._books), write, doc=doc)
-
-
-class Model:
-    """The model as one rank sees it.
-
-    Methods that end in a message or a collective give something to await. Left unawaited for a
-    while, they go on beside the computing, where the profile has two lanes (bytes).
+    Methods that end in a message or a collective return something to await. Left unawaited for a
+    while, they go on beside the computing, where the profile has two lanes (bytes, measured).
     """
 
     def __init__(self, rank=0, dist=None, num_layers=2, global_batch_size=1):
-        dist = Dist(1) if dist is None else dist
-        if type(dist) is not Dist:
-            raise Misplaced(f"Model: dist must be a Dist, not a {type(dist).__name__}")
-        self._books = dist.prepare(rank, num_layers, global_batch_size)
-        self._everyone = Group(self._books, dist.everyone)
+        self.dist = Dist(1) if dist is None else dist
+        self._books = books = self.dist.add(rank, num_layers, global_batch_size)
+        self.rank, self.world_size = rank, self.dist.world_size
+        self.num_layers, self.global_batch_size = num_layers, global_batch_size
+        self.profile = self.dist.profile.name
+        self.weights, self.opt_states, self.activations, *grads = books.places
+        self.grad_activations, self.grad_weights = grads
+        super().__init__(books, self.dist.everyone)
 
-    rank = written_by_cluster("rank", lambda b: b.number, "the number of this rank")
-    world_size = written_by_cluster("world_size", lambda b: b.cluster.world_size, "ranks in all")
-    num_layers = written_by_cluster("num_layers", lambda b: b.layers, "layers of the model")
-    global_batch_size = written_by_cluster("global_batch_size", lambda b: b.batch, "samples in all")
-    time = written_by_cluster("time", lambda b: b.now, "the clock of this rank")
-    dist = written_by_cluster("dist", lambda b: b.cluster, "the cluster")
-    profile = written_by_cluster(
-        "profile", lambda b: b.profile.name, "bytes, classic, measured or steps"
-    )
-    log = written_by_cluster(
-        "log",
-        lambda b: [Event(e[0], e[1], b.number, *e[2:5], numbers_in(e[5])) for e in b.log],
-        "the events of this rank until now: a copy",
-    )
-    final_weights = written_by_cluster(
-        "final_weights",
-        lambda b: MappingProxyType({i: by_hand(facts, b.layers) for i, facts in b.finals.items()}),
-        "what set_final_weight was given, by layer",
-    )
-    weights, opt_states, activations, grad_activations, grad_weights = (
-        written_by_cluster(name, lambda b, i=i: b.storage[i], f"the storage of {name}")
-        for i, name in enumerate(NAMES)
-    )
+    @property
+    def time(self) -> float:
+        """The clock of this rank."""
+        return self._books.now
+
+    @property
+    def log(self) -> list[Event]:
+        """The events of this rank until now: a copy."""
+        return [Event(e[0], e[1], self.rank, *e[2:5], numbers_in(e[5])) for e in self._books.log]
+
+    @property
+    def final_weights(self) -> MappingProxyType:
+        """What set_final_weight was given, by layer."""
+        finals = self._books.finals.items()
+        return MappingProxyType({layer: by_hand(f, self.num_layers) for layer, f in finals})
 
     def storage(self):
-        """The five dictionaries: (weights, opt_states, activations, grad_activations,
+        """Return the five dictionaries: (weights, opt_states, activations, grad_activations,
         grad_weights). In classic and steps, memory is what lies in them."""
-        return self._books.storage
+        return self._books.places
 
     def memory(self) -> float:
-        """What this rank holds now: elements, or in the profile `bytes` bytes."""
+        """Return what this rank holds now: elements, or in `bytes` and `measured` bytes."""
         return self._books.memory()
 
     def status(self) -> None:
@@ -198,69 +112,149 @@ class Model:
             print(f"{name}: {', '.join(f'{key}: {value!r}' for key, value in place.items())}")
 
     def load_weights(self, layer: int, shard: int = 0, num_shards: int = 1):
-        """The (Weight, OptState) of a layer at step 0, or shard `shard` of `num_shards` of both."""
-        return compute.load(self._books, layer, shard, num_shards)
+        """Return the (Weight, OptState) of a layer at step 0, or a shard of both."""
+        b, op = self._books, "load_weights"
+        self._check_layer(op, layer)
+        facts = b.ask(op, cut, Facts(WEIGHT, layer), shard, num_shards)
+        b.loaded.add(layer)
+        pair = b.new(facts), b.new(facts._replace(kind=STATE))
+        b.event(op, layer, b.profile.load(num_shards))
+        return pair
 
     def get_input_activation(self, samples) -> Activation:
-        """The input of layer 0 for these samples of the batch."""
-        return compute.take_input(self._books, samples)
+        """Return the input of layer 0 for these samples of the batch."""
+        b, op, samples = self._books, "get_input_activation", list(samples)
+        for sample in samples:
+            if not isinstance(sample, int) or not 0 <= sample < b.batch:
+                known = f"the batch has samples 0 to {b.batch - 1}"
+                b.refuse(op, f"there is no sample {sample!r}: {known}")
+        return b.new(Facts(ACTIVATION, 0, b.ask(op, mask_of, samples)))
 
     def forward(self, layer: int, inp: Activation, weight: Weight) -> Activation:
-        """The activation of layer `layer` -> that of layer `layer + 1`."""
-        return compute.forward(self._books, layer, inp, weight)
-
-    def backward(self, layer: int, inp: Activation, grad: ActivationGrad, weight: Weight):
-        """(WeightGrad of the layer, ActivationGrad of layer - 1)."""
-        return compute.backward(self._books, layer, inp, grad, weight)
+        """Take the activation of layer `layer` to that of layer `layer + 1`."""
+        b, op = self._books, ("forward", layer)
+        x = b.use(inp, ACTIVATION, op)
+        self._check_weight(op, layer, b.use(weight, WEIGHT, op), x)
+        b.must_store(op, inp, weight)
+        out = b.new(Facts(ACTIVATION, layer + 1, x.samples))
+        b.event("forward", layer, b.profile.forward(x.samples.bit_count()), x.samples)
+        return out
 
     def loss(self, inp: Activation) -> ActivationGrad:
-        """The activation of layer num_layers -> the ActivationGrad of the last layer."""
-        return compute.loss(self._books, inp)
+        """Take the activation of layer num_layers to the ActivationGrad of the last layer."""
+        b = self._books
+        x = b.use(inp, ACTIVATION, "loss")
+        if x.layer != b.layers:
+            needs = f"it needs the activation of layer {b.layers}, after the last layer"
+            b.refuse("loss", f"{needs}, and got {x}")
+        b.must_store("loss", inp)
+        out = b.new(Facts(ACTIVATION_GRADIENT, b.layers - 1, x.samples))
+        b.event("loss", b.layers, 0.0, x.samples)
+        return out
+
+    def backward(self, layer: int, inp: Activation, grad: ActivationGrad, weight: Weight):
+        """Return (WeightGrad of the layer, ActivationGrad of layer - 1)."""
+        b, op = self._books, ("backward", layer)
+        x = b.use(inp, ACTIVATION, op)
+        w = b.use(weight, WEIGHT, op)
+        g = b.use(grad, ACTIVATION_GRADIENT, op)
+        self._check_weight(op, layer, w, x, g)
+        if x.samples != g.samples:
+            b.refuse(
+                op,
+                f"the activation is for {numbers(x.samples)}, and the gradient for "
+                f"{numbers(g.samples)}: they must be the same",
+            )
+        b.must_store(op, inp, grad, weight)
+        pair = (
+            b.new(Facts(GRADIENT, layer, x.samples)),
+            b.new(Facts(ACTIVATION_GRADIENT, layer - 1, x.samples)),
+        )
+        b.event("backward", layer, b.profile.backward(x.samples.bit_count()), x.samples)
+        return pair
 
     def update(self, layer: int, weight_grad: WeightGrad, weight: Weight, opt_state: OptState):
-        """(Weight, OptState) of step 1. The gradient must hold every sample of the batch once."""
-        return compute.update(self._books, layer, weight_grad, weight, opt_state)
+        """Return (Weight, OptState) of step 1. The gradient must hold every sample once."""
+        b, op = self._books, ("update", layer)
+        g = b.use(weight_grad, GRADIENT, op)
+        w = b.use(weight, WEIGHT, op)
+        s = b.use(opt_state, STATE, op)
+        self._check_layer(op, layer, g, w, s)
+        for old in (w, s):
+            if old.step != 0:
+                b.refuse(op, f"{old} has been updated already; there is one step")
+        if lost := ((1 << b.batch) - 1) & ~g.samples:
+            b.refuse(
+                op,
+                f"{numbers(lost)} {'is' if lost.bit_count() == 1 else 'are'} missing in the "
+                "gradient: add or reduce the gradients of all micro-batches and all ranks first",
+            )
+        if not covers(g, w):
+            b.refuse(
+                op,
+                f"{w} needs more than {g}: both must be whole, or the same shard",
+            )
+        if not (covers(s, w) and covers(w, s)):
+            b.refuse(op, f"{w} and {s} are not the same part of it")
+        b.must_store(op, weight_grad, weight, opt_state)
+        pair = b.new(w._replace(step=1)), b.new(s._replace(step=1))
+        b.event("update", layer, b.profile.update(w.shards.bit_count(), w.parts), g.samples)
+        return pair
 
     def set_final_weight(self, layer: int, weight: Weight) -> None:
         """Hand in the updated weight of a layer, or the shards of it that this rank keeps."""
-        compute.finish(self._books, layer, weight)
+        op = ("set_final_weight", layer)
+        w = self._books.use(weight, WEIGHT, op)
+        self._check_layer(op, layer, w)
+        if w.step != 1:
+            told = f"{w} is the old one, of step 0: hand in what update gave"
+            self._books.refuse(op, told)
+        self._books.finals[layer] = w
 
     def empty_grad(self, layer: int) -> WeightGrad:
-        """A gradient of zeros, of no sample: for a rank that has nothing to add to a collective."""
-        return compute.empty(self._books, layer)
+        """Return a gradient of no sample, for a rank that has nothing to add to a collective."""
+        self._check_layer("empty_grad", layer)
+        return self._books.new(Facts(GRADIENT, layer))
 
     def group(self, ranks) -> Group:
-        """Some of the ranks, this one among them: with all_reduce, all_gather, reduce_scatter."""
+        """Return some of the ranks, this one among them, as a group with collectives."""
         ranks = tuple(sorted(set(ranks)))
-        size = self.world_size
         for rank in ranks:
-            if not isinstance(rank, int) or not 0 <= rank < size:
-                raise Misplaced(f"rank {self.rank}, group: there is no rank {rank!r} of {size}")
+            self.dist.check_rank(f"rank {self.rank}, group", rank)
         if self.rank not in ranks:
-            raise Misplaced(f"rank {self.rank} is not in the group {list(ranks)} that it asks for")
+            told = f"is not in the group {list(ranks)} that it asks for"
+            raise PuzzleError(f"rank {self.rank} {told}")
         return Group(self._books, ranks)
-
-    def all_reduce(self, v: WeightGrad, layer: int | None = None) -> Pending:
-        """Await it: the sum of the gradients of all ranks."""
-        return self._everyone.all_reduce(v, layer)
-
-    def reduce_scatter(self, v: WeightGrad, layer: int | None = None) -> Pending:
-        """Await it: shard `rank` of that sum."""
-        return self._everyone.reduce_scatter(v, layer)
-
-    def all_gather(self, v: Value, layer: int | None = None) -> Pending:
-        """Await it: the shards of all ranks, put together."""
-        return self._everyone.all_gather(v, layer)
 
     def send(self, dest: int, v: Value) -> Pending:
         """Await it: the value has left for rank `dest`."""
-        return send(self._books, dest, v)
+        return Sending(self._books, dest, v)
 
     def receive(self, source: int) -> Pending:
         """Await it: the next value that rank `source` sends here."""
-        return receive(self._books, source)
+        return Receiving(self._books, source)
 
     recv = receive
+
+    def _check_layer(self, op: str, layer, *all_facts: Facts) -> None:
+        """Refuse a layer that there is not, and what is of another one."""
+        if not isinstance(layer, int) or not 0 <= layer < self.num_layers:
+            known = f"they are 0 to {self.num_layers - 1}"
+            self._books.refuse(op, f"there is no layer {layer!r}: {known}")
+        for facts in all_facts:
+            if facts.layer != layer:
+                got = f"and got that of layer {facts.layer}"
+                self._books.refuse(op, f"it needs the {facts.kind} of layer {layer}, {got}")
+
+    def _check_weight(self, op: str, layer: int, weight: Facts, *others: Facts) -> None:
+        """Refuse anything but the whole weight, before the update."""
+        self._check_layer(op, layer, *others, weight)
+        if weight.step != 0:
+            told = f"{weight} has been updated already: update comes last"
+            self._books.refuse(op, told)
+        if not weight.complete:
+            got = f"and got {weight}: gather it first"
+            self._books.refuse(op, f"it needs the whole weight, {got}")
 
 
 def run(
@@ -270,16 +264,12 @@ def run(
     global_batch_size: int,
     *arguments,
     profile: str | None = None,
-    machine: str | None = None,
-    keep_tape: bool = False,
-    seconds: float | None = SECONDS,
 ) -> list:
-    """Run `step(model, *arguments)` on every rank, and give what each rank returned.
+    """Run `step(model, *arguments)` on every rank, and return what each rank returned.
 
-    profile, machine, keep_tape: see Dist. seconds: of the real clock, after which the step is
-    stopped. Raises PuzzleError for what no cluster would do, and what the step itself raises.
-    Works where a loop of asyncio runs already, as in a notebook.
+    profile: see Dist. Raises PuzzleError for what no cluster would do, and what the step
+    itself raises. Works where a loop of asyncio runs already, as in a notebook.
     """
-    dist = Dist(world_size, profile, machine, keep_tape)
+    dist = Dist(world_size, profile)
     models = [Model(rank, dist, num_layers, global_batch_size) for rank in range(world_size)]
-    return drive(dist, [step(model, *arguments) for model in models], seconds)
+    return drive(dist, [step(model, *arguments) for model in models])

@@ -4,9 +4,9 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 
-from cluster.errors import Forged, Missing, OutOfMemory
-from cluster.facts import missing_parts, numbers, numbers_in
 from cluster.model import Model
+from cluster.ranks import OutOfMemory
+from cluster.values import PuzzleError, mask_of, numbers, spans
 from helpers.words import many
 
 MFU_POINTS = ((80, 5), (70, 4), (60, 3), (50, 2), (40, 1))
@@ -15,83 +15,85 @@ MEMORY_POINTS = ((60e9, 5), (69e9, 4), (80e9, 3))
 
 def check(models) -> None:
     """Return if the step is right. Raises PuzzleError: the first thing that is not."""
-    cluster = cluster_of(models)
-    ranks = cluster.ranks
+    ranks = cluster_of(models)
     for rank in ranks:
-        for pending in rank.pending.values():
+        for pending in rank.pending:
             if not pending.taken:
-                raise Missing(
-                    f"rank {rank.number} never waited for what it had started: it "
+                raise PuzzleError(
+                    f"rank {rank.rank} never waited for what it had started: it "
                     f"{pending.doing()}; write await before it, or await it later"
                 )
-            raise Missing(f"rank {rank.number} has not ended: it {pending.doing()}")
+            raise PuzzleError(f"rank {rank.rank} has not ended: it {pending.doing()}")
     for layer in range(ranks[0].layers):
         finals = [rank.finals[layer] for rank in ranks if layer in rank.finals]
         if not finals:
-            raise Missing(
+            raise PuzzleError(
                 f"no rank has handed in a new weight of layer {layer}: call set_final_weight after "
                 "the update of every layer"
             )
-        if missing_parts(finals):
-            shards = {shard for facts in finals for shard in numbers_in(facts.shards)}
-            raise Missing(
+        if spans(*finals) != [[0, 1]]:
+            there = 0
+            for facts in finals:
+                there |= facts.shards
+            raise PuzzleError(
                 f"layer {layer} is not complete: of its {finals[0].parts} shards, the ranks handed "
-                f"in {numbers(shards, 'shard')}"
+                f"in {numbers(there, 'shard')}"
             )
         for rank in ranks:
             if layer in rank.loaded and layer not in rank.finals:
-                raise Missing(
-                    f"rank {rank.number} has loaded layer {layer} and handed in no new weight of "
+                raise PuzzleError(
+                    f"rank {rank.rank} has loaded layer {layer} and handed in no new weight of "
                     "it: its copy is stale, and would spoil the next step"
                 )
 
 
-def cluster_of(models):
-    """The cluster of a list of all its models, in any order. Raises Forged, Missing."""
+def cluster_of(models) -> list:
+    """Return the books of all ranks, in order, of a list of all models. Raises PuzzleError."""
     models = list(models)
     if not models:
-        raise Missing("there are no models to check: give the list of what all ranks returned")
+        raise PuzzleError("there are no models to check: give the list of what all ranks returned")
     for number, model in enumerate(models):
-        if model is None:
-            raise Missing(f"the step of rank {number} returned nothing: end it with `return model`")
         if not isinstance(model, Model):
-            raise Forged(
-                f"rank {number} returned an object of type {type(model).__name__}, not its model"
+            raise PuzzleError(
+                f"the step of rank {number} returned a {type(model).__name__}, not its model: end "
+                "it with `return model`"
             )
-    clusters = {id(model._books.cluster): model._books.cluster for model in models}
-    if len(clusters) > 1:
-        raise Forged("these models belong to several clusters: check those of one run together")
-    (cluster,) = clusters.values()
-    given = sorted(model._books.number for model in models)
-    if given != list(cluster.everyone):
-        lost = set(cluster.everyone) - set(given)
-        told = f"{numbers(lost, 'rank')} missing" if lost else "one rank twice"
-        raise Missing(f"give the models of all {cluster.world_size} ranks, each once: {told}")
-    return cluster
+    dist = models[0].dist
+    if any(model.dist is not dist for model in models):
+        raise PuzzleError("these models belong to several clusters: check those of one run")
+    given = {model.rank: model._books for model in models}
+    if lost := set(dist.everyone) - set(given):
+        raise PuzzleError(
+            f"give the models of all {dist.world_size} ranks, each once: "
+            f"{numbers(mask_of(lost), 'rank')} missing"
+        )
+    return [given[rank] for rank in dist.everyone]
 
 
-def fullest(cluster) -> tuple[float, int, float]:
-    """(the most memory of any rank, the first rank that has it, when). Raises OutOfMemory."""
-    found = (0.0, 0, 0.0)
-    for rank in cluster.ranks:
-        parked = [each for channel in rank.incoming.values() for each in channel.parked]
-        memory, when = _most(rank, parked)
-        if memory > rank.profile.limit:
-            raise OutOfMemory(
-                f"rank {rank.number} runs out of memory at {when:.4g} s: with the messages that "
-                f"have come and that it has not received, it would hold {memory / 1e9:.1f} GB, and "
-                f"the card has {rank.profile.limit / 1e9:.1f} GB"
-            )
-        if memory > found[0]:
-            found = (memory, rank.number, when)
-    return found
+def fullest(ranks: list) -> tuple[float, int, float]:
+    """Return (the most memory of any rank, the first rank that has it, when).
+
+    Raises OutOfMemory: for messages that have come and that the rank has not received.
+    """
+    parked = {books.rank: [] for books in ranks}
+    for (_, target), channel in ranks[0].cluster.channels.items():
+        parked[target] += channel.parked
+    most = [(*_most(books, parked[books.rank]), books.rank) for books in ranks]
+    memory, when, rank = max(most, key=lambda found: found[0])
+    if memory > ranks[0].profile.limit:
+        raise OutOfMemory(
+            f"rank {rank} runs out of memory at {when:.4g} s: with the messages that have come and "
+            f"that it has not received, it would hold {memory / 1e9:.1f} GB, and the card has "
+            f"{ranks[0].profile.limit / 1e9:.1f} GB"
+        )
+    return memory, rank, when
 
 
-def _most(rank, parked: list[tuple[float, float, float]]) -> tuple[float, float]:
-    """(the most memory of a rank, when)."""
-    moments = [(event[4], event[2]) for event in rank.log]
-    if not rank.profile.in_storage:
-        moments.append((rank.peak, rank.peak_time))
+def _most(books, parked: list[tuple[float, float, float]]) -> tuple[float, float]:
+    """Return (the most memory of a rank, when)."""
+    moments = [(event[4], event[2]) for event in books.log]
+    if not books.profile.in_storage:
+        moments.append(books.peak)
     if parked:
         changes = sorted(
             change for come, gone, size in parked for change in ((come, size), (gone, -size))
@@ -124,18 +126,21 @@ class Outcome:
 
     @property
     def mfu(self) -> float:
-        """Model FLOPs utilisation: the best time over the time, 0 to 1."""
+        """Model FLOPs utilization: the best time over the time, 0 to 1."""
         return self.best / self.time if self.time else 0.0
 
     @property
     def points(self) -> tuple[float, int, int]:
-        """(the score of part 4, points for MFU, points for memory).
+        """(The score, points for MFU, points for memory), as part 4 has them.
 
-        In the profile measured, part 5's, the score is the MFU in percent.
+        The score is 0.75 of the MFU's points + 0.25 of the memory's; of part 5, in the profile
+        measured, it is the MFU in percent.
         """
         if self.profile == "measured":
             return 100 * self.mfu, 0, 0
-        return score(self.mfu, self.memory)
+        speed = next((points for least, points in MFU_POINTS if 100 * self.mfu >= least), 0)
+        room = next((points for most, points in MEMORY_POINTS if self.memory <= most), 0)
+        return 0.75 * speed + 0.25 * room, speed, room
 
     def __str__(self) -> str:
         return (
@@ -146,33 +151,26 @@ class Outcome:
         )
 
 
-def score(mfu: float, memory: float) -> tuple[float, int, int]:
-    """(0.75 of the MFU's points + 0.25 of the memory's, MFU's points, memory's points)."""
-    speed = next((points for least, points in MFU_POINTS if 100 * mfu >= least), 0)
-    room = next((points for most, points in MEMORY_POINTS if memory <= most), 0)
-    return 0.75 * speed + 0.25 * room, speed, room
-
-
 def outcome(models) -> Outcome:
     """Check the step, and say what it took. Raises PuzzleError."""
     check(models)
-    cluster = cluster_of(models)
-    profile, ranks = cluster.profile, cluster.ranks
+    ranks = cluster_of(models)
+    first, profile = ranks[0], ranks[0].profile
     start = max((rank.log[-1][2] for rank in ranks if rank.log), default=0.0)
     end = max(max(rank.now, rank.lane_free, rank.send_free) for rank in ranks)
-    memory, number, when = fullest(cluster)
+    memory, number, when = fullest(ranks)
     return Outcome(
-        profile.name,
-        end if profile.ends else start,
-        start,
-        end,
-        memory,
-        number,
-        when,
-        profile.best(ranks[0].layers, ranks[0].batch),
-        profile.unit,
-        profile.memory_unit,
-        cluster.world_size,
-        ranks[0].layers,
-        ranks[0].batch,
+        profile=profile.name,
+        time=end if profile.ends else start,
+        start_of_last=start,
+        end=end,
+        memory=memory,
+        rank=number,
+        when=when,
+        best=profile.best(first.layers, first.batch),
+        unit=profile.unit,
+        memory_unit=profile.memory_unit,
+        ranks=len(ranks),
+        layers=first.layers,
+        samples=first.batch,
     )

@@ -2,8 +2,8 @@
 
 measured a transformer layer as the model in helpers/cluster counts it: matrix products, other
          kernels and two tiers of network, at the speeds that were fitted to measured iterations
-bytes    FLOPs, bytes and latencies of such machines (formerly called honest). It leaves out
-         attention and every small kernel, so its MFU is far above that of any real run
+bytes    FLOPs, bytes and latencies of such machines. It leaves out attention and every small
+         kernel, so its MFU is far above that of any real run
 classic  the arithmetic of the CS 8803 SMR lab, to the last digit: a layer is one matrix of hidden x
          hidden, and a sample is one block of tokens
 steps    the rules of the LLM Training Puzzles (https://github.com/srush/LLM-Training-Puzzles)
@@ -14,18 +14,39 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 
-from cluster.errors import PuzzleError
-from cluster.facts import ACTIVATION, ACTIVATION_GRADIENT, GRADIENT, STATE, WEIGHT, Facts
-from cluster.machine import Machine, read_machine
+from cluster.values import (
+    ACTIVATION,
+    ACTIVATION_GRADIENT,
+    BLOCK_SIZE,
+    GRADIENT,
+    HIDDEN_SIZE,
+    PER_SAMPLE,
+    STATE,
+    WEIGHT,
+    Facts,
+    PuzzleError,
+    elements,
+)
 from helpers.cluster import Layout, preset
 from helpers.cluster.layer import layer_seconds
 from helpers.cluster.machine import all_gather_seconds, message_seconds
 from helpers.cluster.parts import UPDATE
 from helpers.cost import flops, gpt, layer_activations, parameters
 
-HIDDEN_SIZE, BLOCK_SIZE = 4096, 1024
-VARIABLE = "PUZZLES_PROFILE"  # the environment variable that names the profile
-PER_SAMPLE = (ACTIVATION, ACTIVATION_GRADIENT)
+# An H100 and its node, as the lab's simulator knows them: a peak, and from which size on which
+# share of it is reached. FLOP/s and FLOPs; bytes/s and bytes of the card's memory and the host's.
+FLOPS = 1e15, ((128e9, 0.95), (16e9, 0.9), (1e9, 0.6), (0, 0.1))
+MEMORY = 3072e9, ((100e6, 0.9), (10e6, 0.75), (1e6, 0.6), (0, 0.3))
+HOST = 450e9, ((10e6, 0.9), (1e6, 0.7), (0, 0.3))
+CARD = 80 * 2**30
+NODE = 8  # ranks that NVLink joins
+NVLINK, BETWEEN = (450e9 * 0.65, 1e-5), (50e9 * 0.9, 2e-5)  # bytes/s, and the latency in seconds
+
+
+def seconds(amount: float, rates: tuple) -> float:
+    """Return the time of so many FLOPs or bytes at once."""
+    peak, steps = rates
+    return amount / (peak * next(share for least, share in steps if amount >= least))
 
 
 class Profile:
@@ -49,30 +70,25 @@ class Profile:
     unit, memory_unit = "s", "elements"
     limit: float = float("inf")
 
-    def __init__(self, machine: Machine, world_size: int):
-        self.machine, self.world_size = machine, world_size
-        self.network = machine.network(world_size)
+    def __init__(self, world_size: int):
+        self.world_size = world_size
+        self.rate, self.latency = NVLINK if world_size <= NODE else BETWEEN
         self._sizes = {
-            kind: one * self.hidden * (self.block if kind in PER_SAMPLE else self.hidden)
+            kind: one * elements(Facts(kind, 0, 1), self.hidden, self.block)
             for kind, one in self.each.items()
         }
         # The same few questions are asked a hundred thousand times.
         for name in ("forward", "backward", "update", "load", "message_of"):
             setattr(self, name, cache(getattr(self, name)))
 
-    # --- memory ---
-
     def size(self, facts: Facts) -> float:
-        """The memory of a value, in `memory_unit`."""
-        kind, _, samples, shards, parts, _ = facts
-        if kind in PER_SAMPLE:
-            return samples.bit_count() * self._sizes[kind]
-        return shards.bit_count() / parts * self._sizes[kind]
-
-    # --- time ---
+        """Return the memory of a value, in `memory_unit`."""
+        if facts.kind in PER_SAMPLE:
+            return facts.samples.bit_count() * self._sizes[facts.kind]
+        return facts.shards.bit_count() / facts.parts * self._sizes[facts.kind]
 
     def forward(self, samples: int) -> float:
-        """One layer on so many samples: a matrix product, or its memory traffic if that is more."""
+        """Return a matrix product's time, or that of its memory traffic if that is more."""
         tokens = samples * self.block
         flops = 2 * self.hidden * self.hidden * tokens
         moved = self.element * (self.hidden * self.hidden + 2 * tokens * self.hidden)
@@ -82,22 +98,22 @@ class Profile:
         return self.forward(samples)
 
     def update(self, held: int, parts: int) -> float:
-        """The optimizer on `held` of `parts` shards of a layer: three arrays read or written."""
+        """Update `held` of `parts` shards of a layer: three arrays read or written."""
         parameters = self.hidden * (self.hidden * held // parts)
         return self._work(parameters, 3 * self.element * parameters)
 
-    def load(self, held: int, parts: int) -> float:
-        """Weights from the host's memory."""
-        return self.machine.host.seconds(self.element * (self.hidden * self.hidden * held // parts))
+    def load(self, parts: int) -> float:
+        """Load a shard of the weights from the host's memory."""
+        return seconds(self.element * (self.hidden * self.hidden // parts), HOST)
 
     def collective(self, op: str, given: list[Facts], result: Facts, group: tuple) -> float:
-        """A collective moves a whole layer, however it is cut, and over however few ranks."""
+        """Move a whole layer, however it is cut, and over however few ranks."""
         parts = result.parts if result.kind == STATE else 1
         size = self.element * (self.hidden * self.hidden // parts)
-        return self.network.seconds(op, size, self.world_size)
+        return self.latency + size / self.rate
 
     def message(self, facts: Facts, source: int, target: int) -> float:
-        """A message from one rank to another, which each end pays."""
+        """Return what each end of a message pays."""
         if facts.kind in PER_SAMPLE:
             size = facts.samples.bit_count() * self.hidden * self.block
         else:
@@ -105,16 +121,15 @@ class Profile:
         return self.message_of(self.element * size, source, target)
 
     def message_of(self, size: float, source: int, target: int) -> float:
-        """A message of so many bytes."""
-        return self.network.seconds("p2p", size, 2)
+        return self.latency + size / self.rate
 
     def best(self, layers: int, samples: int) -> float:
-        """The time of the whole step at the peak rate of every rank, without a wait."""
+        """Return the time of the whole step at the peak rate of every rank, without a wait."""
         flops = 4 * self.hidden * self.hidden * samples * self.block * layers
-        return flops / (self.machine.flops.peak * self.world_size)
+        return flops / (FLOPS[0] * self.world_size)
 
     def _work(self, flops: float, moved: float) -> float:
-        return max(self.machine.flops.seconds(flops), self.machine.memory.seconds(moved))
+        return max(seconds(flops, FLOPS), seconds(moved, MEMORY))
 
 
 class Steps(Profile):
@@ -130,7 +145,7 @@ class Steps(Profile):
     def update(self, held, parts):
         return 0.5
 
-    def load(self, held, parts):
+    def load(self, parts):
         return 0.0
 
     def collective(self, op, given, result, group):
@@ -147,13 +162,9 @@ class Bytes(Profile):
     """Bytes, Adam's states in float32, backward twice forward, nodes of 8, two lanes."""
 
     name, in_storage, overlap, room, ends = "bytes", False, True, None, True
-    memory_unit = "bytes"
+    memory_unit, limit = "bytes", CARD
     # float16 weights and gradients; a float32 copy of the weights and Adam's two moments.
     each = {STATE: 12, WEIGHT: 2, GRADIENT: 2, ACTIVATION: 2, ACTIVATION_GRADIENT: 2}
-
-    def __init__(self, machine, world_size):
-        super().__init__(machine, world_size)
-        self.limit = machine.card
 
     def backward(self, samples):
         return 2 * self.forward(samples)  # two products of the same size: for x and for the weight
@@ -163,37 +174,29 @@ class Bytes(Profile):
         parameters = self.hidden * self.hidden * held / parts
         return self._work(12 * parameters, 28 * parameters)
 
-    def load(self, held, parts):
-        return self.machine.host.seconds(14 * self.hidden * self.hidden * held / parts)
+    def load(self, parts):
+        return seconds(14 * self.hidden * self.hidden / parts, HOST)
 
     def collective(self, op, given, result, group):
         """A ring: each rank passes on (n - 1) / n of the bytes, for an all-reduce twice."""
-        n = len(group)
-        if n == 1:
+        if len(group) == 1:
             return 0.0
-        if op == "all_gather":
-            size = sum(map(self.size, given))
-        else:
-            size = max(map(self.size, given))
+        size = (sum if op == "all_gather" else max)(map(self.size, given))
         return (2 if op == "all_reduce" else 1) * self._gather(size, group)
 
     def _gather(self, size: float, group: tuple) -> float:
-        network, n = self._between(group), len(group)
-        return network.latency + (n - 1) / n * size / network.rate
+        (rate, latency), n = self._between(group), len(group)
+        return latency + (n - 1) / n * size / rate
 
     def message(self, facts, source, target):
         return self.message_of(self.size(facts), source, target)
 
     def message_of(self, size, source, target):
-        network = self._between((source, target))
-        return network.latency + size / network.rate
+        rate, latency = self._between((source, target))
+        return latency + size / rate
 
     def _between(self, ranks):
-        """The network inside a node if they share one, else the one that joins all nodes."""
-        inside = self.machine.networks[0]
-        if len({rank // inside.size for rank in ranks}) == 1:
-            return inside
-        return self.network if self.world_size > inside.size else self.machine.networks[-1]
+        return NVLINK if len({rank // NODE for rank in ranks}) == 1 else BETWEEN
 
     def best(self, layers, samples):
         return 1.5 * super().best(layers, samples)  # 2 products forward and backward make 3
@@ -211,8 +214,8 @@ class Measured(Bytes):
     name, hidden, block = "measured", 12288, 2048
     model = gpt(hidden, layers=1, heads=96, sequence=block)
 
-    def __init__(self, machine, world_size):
-        super().__init__(machine, world_size)
+    def __init__(self, world_size):
+        super().__init__(world_size)
         card = preset("A100")
         self.card = replace(card, between=replace(card.between, bandwidth=400e9 / 8 / card.node))
         self.limit, self.parameters = card.memory, parameters(self.model).layer
@@ -235,7 +238,7 @@ class Measured(Bytes):
     def update(self, held, parts):
         return self.card.memory_seconds(UPDATE * self.parameters * held / parts)
 
-    def load(self, held, parts):
+    def load(self, parts):
         return 0.0
 
     def _gather(self, size, group):
@@ -258,13 +261,11 @@ class Measured(Bytes):
 
 
 PROFILES = {"bytes": Bytes, "classic": Profile, "measured": Measured, "steps": Steps}
-FORMER = {"honest": "bytes"}
 
 
-def make_profile(name: str | None, machine: str | None, world_size: int) -> Profile:
-    """The profile of this name; None: the one of PUZZLES_PROFILE, or bytes. PuzzleError."""
-    name = name or os.environ.get(VARIABLE) or "bytes"
-    name = FORMER.get(name, name)
+def make_profile(name: str | None, world_size: int) -> Profile:
+    """Return the profile of this name; None: PUZZLES_PROFILE's, or bytes. Raises PuzzleError."""
+    name = name or os.environ.get("PUZZLES_PROFILE") or "bytes"
     if name not in PROFILES:
         raise PuzzleError(f"there is no profile {name!r}: choose bytes, classic, measured or steps")
-    return PROFILES[name](read_machine(machine or "h100"), world_size)
+    return PROFILES[name](world_size)

@@ -1,108 +1,188 @@
-"""The symbolic tensors that a step works with: each is a number that stands in a rank's books.
+"""The symbolic tensors of a step, what is known of them, and what the cluster refuses.
 
-What a value is stands in those books, under the number that the value carries; so a value that
-somebody builds by hand has the right face and no entry, and is refused where it is used.
+A value says what was computed. One that somebody builds by hand has no owner, so it is refused
+where a rank would use it. Samples are a bit mask, bit i for sample i, and so are shards: shard k of
+n is the interval from k/n to (k+1)/n of a layer's parameters.
 """
 
-from cluster.errors import Forged, Frozen, PuzzleError
-from cluster.facts import (
-    ACTIVATION,
-    ACTIVATION_GRADIENT,
-    GRADIENT,
-    STATE,
-    WEIGHT,
-    Facts,
-    added,
-    combined,
-    cut,
-    mask_of,
-    numbers_in,
-    words,
-)
-from cluster.profiles import BLOCK_SIZE, HIDDEN_SIZE
+from fractions import Fraction
+from functools import cache
+from typing import NamedTuple
+
+from helpers.words import listed
+
+HIDDEN_SIZE, BLOCK_SIZE = 4096, 1024
+WEIGHT, STATE, GRADIENT = "weight", "optimizer state", "weight gradient"
+ACTIVATION, ACTIVATION_GRADIENT = "activation", "activation gradient"
+SHARDED = (WEIGHT, STATE, GRADIENT)
+PER_SAMPLE = (ACTIVATION, ACTIVATION_GRADIENT)
 
 
-def shown(get, doc: str) -> property:
-    """A property that can be read only."""
+class PuzzleError(ValueError):
+    """A training step did something that no real cluster would do."""
 
-    def write(value, _):
-        raise Frozen(
-            f"{words(value.facts)} cannot be changed: a value says what was computed; compute "
-            "another one"
+
+class Facts(NamedTuple):
+    """samples, shards: masks. parts: into which the layer is cut. step: 0; after the update 1."""
+
+    kind: str
+    layer: int
+    samples: int = 0
+    shards: int = 1
+    parts: int = 1
+    step: int = 0
+
+    @property
+    def complete(self) -> bool:
+        return self.shards.bit_count() == self.parts
+
+    def __str__(self) -> str:  # the weight gradient of layer 3, shard 1 of 4, for samples 0 to 7
+        text = f"the {self.kind} of layer {self.layer}"
+        if self.parts > 1:
+            text += f", {numbers(self.shards, 'shard')} of {self.parts}"
+        return text if self.kind in (WEIGHT, STATE) else f"{text}, for {numbers(self.samples)}"
+
+
+def mask_of(samples) -> int:
+    mask = 0
+    for sample in samples:
+        if mask & 1 << sample:
+            raise PuzzleError(f"sample {sample} is in the list twice: each sample counts once")
+        mask |= 1 << sample
+    return mask
+
+
+def numbers_in(mask: int) -> frozenset[int]:
+    return frozenset(i for i, bit in enumerate(reversed(bin(mask)[2:])) if bit == "1")
+
+
+@cache
+def numbers(mask: int, word: str = "sample") -> str:
+    """0b1111 -> "samples 0 to 3"; 0b100010 -> "samples 1 and 5"; 1 << 7 -> "sample 7"."""
+    found = sorted(numbers_in(mask))
+    if len(found) < 2:
+        return f"{word} {found[0]}" if found else f"no {word}"
+    if found[-1] - found[0] == len(found) - 1 and len(found) > 2:
+        return f"{word}s {found[0]} to {found[-1]}"
+    if len(found) > 6:
+        return f"{len(found)} {word}s ({found[0]}, {found[1]}, {found[2]} …)"
+    return f"{word}s {listed(map(str, found))}"
+
+
+def spans(*pieces: Facts) -> list[list[Fraction]]:
+    """Return the intervals that the pieces fill together, in order; those that touch are one."""
+    joined: list[list[Fraction]] = []
+    for k, parts in sorted(
+        {(k, piece.parts) for piece in pieces for k in numbers_in(piece.shards)},
+        key=lambda shard: Fraction(*shard),
+    ):
+        start, end = Fraction(k, parts), Fraction(k + 1, parts)
+        if joined and start <= joined[-1][1]:
+            joined[-1][1] = max(end, joined[-1][1])
+        else:
+            joined.append([start, end])
+    return joined
+
+
+def covers(a: Facts, b: Facts) -> bool:
+    """Return whether the shards of `a` hold every parameter that those of `b` do."""
+    if a.parts == b.parts:
+        return not b.shards & ~a.shards
+    return spans(a, b) == spans(a)
+
+
+def added(a: Facts, b: Facts) -> Facts:
+    """Return the sum of two gradients. Raises PuzzleError."""
+    if a.kind != GRADIENT or b.kind != GRADIENT:
+        raise PuzzleError(f"{a} and {b} cannot be added: only weight gradients can")
+    if a.layer != b.layer:
+        raise PuzzleError(f"{a} and {b} belong to two layers, and cannot be added")
+    if (a.shards, a.parts) != (b.shards, b.parts):
+        raise PuzzleError(f"{a} and {b} are different parts of it: bring both alike")
+    if both := a.samples & b.samples:
+        raise PuzzleError(
+            f"{numbers(both)} would count twice in the gradient of layer {a.layer}: it is in both "
+            "that are added"
         )
+    return a._replace(samples=a.samples | b.samples)
 
-    return property(lambda value: get(value.facts), write, doc=doc)
+
+def combined(a: Facts, b: Facts) -> Facts:
+    """Return shards of one thing put together. Raises PuzzleError."""
+    if a.kind != b.kind or a.kind not in SHARDED or a.layer != b.layer:
+        raise PuzzleError(f"{a} and {b} cannot be put together: only shards of one layer can")
+    if a.parts != b.parts:
+        raise PuzzleError(f"{a} and {b} were cut into different numbers of shards")
+    if a.step != b.step:
+        raise PuzzleError(f"{a} is of step {a.step}, and {b} of step {b.step}")
+    if a.samples != b.samples:
+        raise PuzzleError(f"{a} and {b} stand for different samples: reduce them first")
+    return a._replace(shards=a.shards | b.shards)
+
+
+def cut(a: Facts, shard: int, parts: int) -> Facts:
+    """Return one shard of something whole. Raises PuzzleError."""
+    if a.kind not in SHARDED or not a.complete:
+        raise PuzzleError(f"{a} is not whole, so it cannot be cut: gather it first")
+    if not (type(shard) is type(parts) is int and 0 <= shard < parts):
+        raise PuzzleError(f"there is no shard {shard!r} of {parts!r}: they count from 0")
+    return a._replace(shards=1 << shard, parts=parts)
 
 
 class Value:
-    """A tensor on one rank. `rank` keeps the books; None: built by hand, and good for nothing."""
+    """A tensor on one rank, whose books are its owner.
 
-    __slots__ = ("_rank", "_number", "_claim")
+    _total: the samples of the whole batch. _size: its memory, by the profile, or for one built by
+    hand the elements that the lab counts.
+    """
+
+    __slots__ = ("_facts", "_owner", "_layers", "_total", "_size")
     kind = ""
-    layer = shown(lambda facts: facts.layer, "the layer that it belongs to")
-
-    def __init__(self, facts: Facts, layers: int, total: int = 0):
-        self._rank, self._number, self._claim = None, -1, (facts, layers, total)
-
-    @property
-    def facts(self) -> Facts:
-        """What the cluster knows of it; of a value built by hand, what it claims."""
-        if self._rank is None:
-            return self._claim[0]
-        return self._rank.facts_of(self)
-
-    @property
-    def layers(self) -> int:
-        """How many layers the model has."""
-        return self._claim[1] if self._rank is None else self._rank.layers
+    facts = property(lambda self: self._facts)
+    layer = property(lambda self: self._facts.layer)
+    layers = property(lambda self: self._layers)
 
     def memory(self) -> float:
-        """What it takes on the card: elements, or in the profile `bytes` bytes."""
-        if self._rank is not None:
-            return self._rank.profile.size(self.facts)
-        facts = self.facts
-        if facts.kind in (ACTIVATION, ACTIVATION_GRADIENT):
-            return facts.samples.bit_count() * HIDDEN_SIZE * BLOCK_SIZE
-        return facts.shards.bit_count() / facts.parts * HIDDEN_SIZE * HIDDEN_SIZE
+        return self._size
+
+    def fill(self, facts: Facts, layers: int, total=0, owner=None, size=None) -> "Value":
+        self._facts, self._layers, self._total, self._owner = facts, layers, total, owner
+        self._size = elements(facts) if size is None else size
+        return self
 
     def __del__(self):  # Python holds it no longer: its memory is free
-        rank = self._rank
-        if rank is not None and rank.book.pop(self._number, None) is not None:
-            size = rank.weight.pop(self._number)
-            if not rank.by_storage:
-                rank.held -= size
-            rank.write("free", self._number)
+        if self._owner is not None:
+            self._owner.held -= self._size
 
     def __copy__(self):
-        return self  # values do not change, and a second one would have to be paid for
+        return self  # a second one would have to be paid for
 
     def __deepcopy__(self, _):
         return self
 
-    def __reduce__(self):
-        raise Forged(f"{words(self.facts)} cannot be stored outside of the cluster")
-
     def __eq__(self, other):
-        if not isinstance(other, Value):
-            return NotImplemented
-        return self.facts == other.facts
+        return self._facts == other._facts if isinstance(other, Value) else NotImplemented
 
     __hash__ = None
 
     def __repr__(self):
-        made = "" if self._rank is not None else " (built by hand)"
-        return f"<{words(self.facts).removeprefix('the ')}{made}>"
+        made = "" if self._owner is not None else " (built by hand)"
+        return f"<{str(self._facts).removeprefix('the ')}{made}>"
+
+
+def elements(facts: Facts, hidden: int = HIDDEN_SIZE, block: int = BLOCK_SIZE) -> float:
+    if facts.kind in PER_SAMPLE:
+        return facts.samples.bit_count() * hidden * block
+    return facts.shards.bit_count() / facts.parts * hidden * hidden
 
 
 class Sharded(Value):
-    """A value that may be one or several shards of a layer's parameters."""
-
     __slots__ = ()
-    shards = shown(lambda facts: numbers_in(facts.shards), "the shards that are here, a frozenset")
-    num_shards = shown(lambda facts: facts.parts, "into how many shards the layer is cut")
+    shards = property(lambda self: numbers_in(self._facts.shards))
+    num_shards = property(lambda self: self._facts.parts)
 
     def combine(self, other):
-        """The shards of both."""
+        """Return the shards of both."""
         return self._made("combine", combined, other)
 
     def shard(self, shard: int, num_shards: int):
@@ -110,34 +190,28 @@ class Sharded(Value):
         return self._made("shard", cut, shard, num_shards)
 
     def is_complete(self) -> bool:
-        """Whether all shards are here."""
-        return self.facts.complete
+        return self._facts.complete
 
     def _made(self, op: str, rule, *inputs):
-        """What `rule` makes of the facts, as a new value on the same rank; by hand from by hand."""
+        """Return what `rule` makes of the facts, on the same rank; by hand from by hand."""
         values = [v for v in (self, *inputs) if isinstance(v, Value)]
-        ranks = [v._rank for v in values if v._rank is not None]
-        try:
-            facts = rule(*(v.facts if isinstance(v, Value) else v for v in (self, *inputs)))
-        except PuzzleError as error:
-            raise type(error)(
-                f"rank {ranks[0].number}, {op}: {error}" if ranks else error
-            ) from None
-        if not ranks:
-            return by_hand(facts, *self._claim[1:])
+        owner = next((v._owner for v in values if v._owner is not None), None)
+        facts = [v.facts if isinstance(v, Value) else v for v in (self, *inputs)]
+        if owner is None:
+            return by_hand(rule(*facts), self._layers, self._total)
         for value in values:
-            ranks[0].use(value, self.kind, op)
-        return ranks[0].derived(op, facts, self, inputs)
+            owner.use(value, self.kind, op)
+        return owner.new(owner.ask(op, rule, *facts))
 
 
 class Stepped(Sharded):
-    """A weight or an optimizer state."""
+    """step: 0 as loaded, 1 after the update."""
 
     __slots__ = ()
-    step = shown(lambda facts: facts.step, "0 as loaded, 1 after the update")
+    step = property(lambda self: self._facts.step)
 
     def __init__(self, layer, layers, step, shards=frozenset({0}), num_shards=1):
-        super().__init__(Facts(self.kind, layer, 0, mask_of(shards), num_shards, step), layers)
+        self.fill(Facts(self.kind, layer, 0, mask_of(shards), num_shards, step), layers)
 
 
 class Weight(Stepped):
@@ -154,63 +228,49 @@ class OptState(Stepped):
     kind = STATE
 
 
-class Sampled:
-    """What belongs to some of the samples of the batch."""
-
-    __slots__ = ()
-    samples = shown(lambda facts: numbers_in(facts.samples), "the samples, a frozenset")
-
-    @property
-    def total_samples(self) -> int:
-        """The samples of the whole batch."""
-        return self._claim[2] if self._rank is None else self._rank.batch
-
-
-class WeightGrad(Sampled, Sharded):
+class WeightGrad(Sharded):
     """The gradient of a layer's weights, for some of the samples."""
 
     __slots__ = ()
     kind = GRADIENT
+    samples = property(lambda self: numbers_in(self._facts.samples))
+    total_samples = property(lambda self: self._total)
 
     def __init__(self, layer, layers, samples, total_samples, shards=frozenset({0}), num_shards=1):
         facts = Facts(GRADIENT, layer, mask_of(samples), mask_of(shards), num_shards)
-        super().__init__(facts, layers, total_samples)
+        self.fill(facts, layers, total_samples)
 
     def __add__(self, other):
-        if not isinstance(other, WeightGrad):
-            return NotImplemented
-        return self._made("add", added, other)
+        return self._made("add", added, other) if isinstance(other, WeightGrad) else NotImplemented
 
 
-class Flowing(Sampled, Value):
-    """What goes from layer to layer."""
+class Flowing(Value):
+    """What goes from layer to layer, for some of the samples."""
 
     __slots__ = ()
+    samples, total_samples = WeightGrad.samples, WeightGrad.total_samples
 
     def __init__(self, layer, layers, samples, total_samples):
-        super().__init__(Facts(self.kind, layer, mask_of(samples)), layers, total_samples)
+        self.fill(Facts(self.kind, layer, mask_of(samples)), layers, total_samples)
 
 
 class Activation(Flowing):
-    """The input of layer `layer` for some of the samples."""
+    """The input of layer `layer`."""
 
     __slots__ = ()
     kind = ACTIVATION
 
 
 class ActivationGrad(Flowing):
-    """The gradient of the output of layer `layer`, for some of the samples."""
+    """The gradient of the output of layer `layer`."""
 
     __slots__ = ()
     kind = ACTIVATION_GRADIENT
 
 
-def by_hand(facts: Facts, *claims: int) -> Value:
-    """A value to look at: it says what the facts say, and no operation takes it."""
-    value = object.__new__(CLASSES[facts.kind])
-    Value.__init__(value, facts, *claims)
-    return value
-
-
 CLASSES = {cls.kind: cls for cls in (Weight, OptState, WeightGrad, Activation, ActivationGrad)}
-KINDS = frozenset(CLASSES.values())
+
+
+def by_hand(facts: Facts, *more) -> Value:
+    """Return a value to look at: it says what the facts say, and no operation takes it."""
+    return object.__new__(CLASSES[facts.kind]).fill(facts, *more)

@@ -52,9 +52,8 @@ def refuses(error):
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ({"train": [{"translation": {"de": "a", "fr": "b"}}]}, "has no text under 'en', only 'de'"),
-        ({"train": [{"text": "a"}]}, "has no text under 'de', only 'text'"),
-        ({"dev": []}, "has no split 'train'"),
+        ({"train": [{"translation": {"de": "a", "fr": "b"}}]}, "has no 'en' in 'train'"),
+        ({"dev": []}, "has no 'train' in 'train'"),
         (OSError("no route to host\nmore"), r"cannot be loaded \(no route to host\)"),
     ],
 )

@@ -42,7 +42,7 @@ def test_both_halves_and_the_four_figures(program, tmp_path, monkeypatch, capsys
         ("run_data_parallel", "--world_size 4 --batch_size 3", "a batch of 3 for 4 ranks"),
         ("run_data_parallel", "--learning_rate 0", "give a number above 0"),
         ("run_data_parallel", "--pytest maybe", "write True or False"),
-        ("run_data_parallel", "--world_size 0", "not a whole number of 1 or more"),
+        ("run_data_parallel", "--world_size 0", "0 is not a whole number of 1 to 64"),
         ("run_pipeline", "--n_chunk 9 --batch_size 8", "a micro-batch would have no sample"),
         ("run_pipeline", "--dataset some/set", "some/set"),
         ("plot", "", "run the training that writes it first"),

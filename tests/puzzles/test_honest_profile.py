@@ -3,8 +3,8 @@
 import part1
 import pytest
 from cluster import outcome, run
-from cluster.errors import OutOfMemory
-from cluster.outcome import fullest
+from cluster.outcome import cluster_of, fullest
+from cluster.ranks import OutOfMemory
 from steps import data_parallel, load_all, there_and_back
 from test_classic_profile import forward_by_hand
 
@@ -108,8 +108,8 @@ def test_a_message_that_nobody_took_yet_lies_in_the_receivers_memory():
                         model.forward(0, model.get_input_activation(range(64)), weight)
         return model
 
-    late = fullest(run(step, 2, 1, 64, False, profile="bytes")[0].dist)
-    soon = fullest(run(step, 2, 1, 64, True, profile="bytes")[0].dist)
+    late = fullest(cluster_of(run(step, 2, 1, 64, False, profile="bytes")))
+    soon = fullest(cluster_of(run(step, 2, 1, 64, True, profile="bytes")))
     assert late[1] == soon[1] == 1
     assert late[0] - soon[0] == pytest.approx(3 * 2 * H * BLOCK)
 
@@ -123,7 +123,7 @@ def test_out_of_memory_is_an_event_with_a_name():
         while True:
             kept.append(model.get_input_activation(range(1000)))
 
-    says = r"rank 0 runs out of memory at .* in activations, .* and the card has 85\.9 GB"
+    says = r"rank 0 runs out of memory at .* and the card has 85\.9 GB"
     with pytest.raises(OutOfMemory, match=says):
         run(step, 1, 1, 1000, profile="bytes")
     assert models[0].log[-1].typ == "out_of_memory"

@@ -71,10 +71,7 @@ def settings_of(text: str, start: dict, values: dict) -> dict:
 
 def puzzle(question: dict) -> dict:
     """Run somebody's step on the simulated cluster, by the rules of the puzzles."""
-    from cluster.errors import PuzzleError
-    from cluster.model import run
-    from cluster.outcome import outcome
-    from cluster.trace import trace_of
+    from cluster import PuzzleError, outcome, run, trace_of
     from eight import CASES
 
     from helpers.timeline.packed import packed
@@ -94,7 +91,7 @@ def puzzle(question: dict) -> dict:
             exec(compile(text, YOURS, "exec"), scope)
             if name not in scope:
                 raise PuzzleError(f"there is no function {name} in it: keep its first line")
-            models = run(scope[name], ranks, layers, samples, profile="steps", seconds=None)
+            models = run(scope[name], ranks, layers, samples, profile="steps")
             found = outcome(models)
         except SyntaxError as error:
             return problem(f"line {error.lineno}: {error.msg}", "")

@@ -1,0 +1,316 @@
+"""The books of each rank, the cluster of them, and what happens when no rank can go on."""
+
+import asyncio
+import gc
+import time
+from collections import defaultdict
+
+from cluster.communication import Channel, Joined, Receiving, Sending
+from cluster.profiles import make_profile
+from cluster.values import CLASSES, Facts, PuzzleError, Value
+from helpers.waits import Wait, find_deadlock, sentence
+
+NAMES = ("weights", "opt_states", "activations", "grad_activations", "grad_weights")
+ROUNDS = 4
+PATIENCE_S = 1.0  # where other tasks live beside the ranks, and might wake one of them
+
+
+class Deadlock(PuzzleError):
+    """Ranks that wait for each other, or for one that has ended."""
+
+
+class OutOfMemory(PuzzleError):
+    """A rank holds more than its card has."""
+
+
+class Freed(PuzzleError, KeyError):
+    """Something that isn't in storage."""
+
+    __str__ = ValueError.__str__
+
+
+class Storage(dict):
+    """One of the five dictionaries of a rank."""
+
+    def __init__(self, rank: int, name: str):
+        self.rank, self.name = rank, name
+
+    def __missing__(self, key):
+        raise Freed(
+            f"rank {self.rank} has no {self.name}[{key!r}]: it was never put there, or is freed"
+        )
+
+
+class Books:
+    """What the cluster knows of one rank.
+
+    now: its clock. held: its memory now; peak: the most, and when. log: of each event (type, layer,
+    start, duration, memory, samples, more). finals: the new weights by layer. pending: what it has
+    started and not awaited. lane_free, send_free: when its collectives and its messages that go on
+    beside computing have ended.
+    """
+
+    def __init__(self, cluster, rank: int, layers: int, batch: int):
+        self.cluster, self.rank, self.profile = cluster, rank, cluster.profile
+        self.layers, self.batch = layers, batch
+        self.most_events = 20_000 + 50 * (layers + 2) * (batch + 2)
+        self.now = self.held = self.lane_free = self.send_free = 0.0
+        self.peak = 0.0, 0.0
+        self.log: list[tuple] = []
+        self.places = tuple(Storage(rank, name) for name in NAMES)
+        self.finals: dict[int, Facts] = {}
+        self.loaded: set[int] = set()
+        self.pending: dict = {}
+        self.collectives: list = []  # started, in order, not ended yet
+        self.called: dict[tuple, int] = {}  # how many collectives of each group
+
+    def stored(self):
+        return (value for place in self.places for value in place.values())
+
+    def memory(self) -> float:
+        if self.profile.in_storage:
+            return sum(value._size for value in self.stored() if isinstance(value, Value))
+        return self.held
+
+    def new(self, facts: Facts) -> Value:
+        """Return a value that this rank holds from now on."""
+        size = self.profile.size(facts)
+        made = object.__new__(CLASSES[facts.kind])
+        made.fill(facts, self.layers, self.batch, self, size)
+        self.hold(size, facts)
+        return made
+
+    def hold(self, size: float, facts: Facts) -> None:
+        """Take memory that a value will fill. Raises OutOfMemory."""
+        self.held += size
+        if self.held > self.peak[0]:
+            self.peak = self.held, self.now
+            if self.held > self.profile.limit:
+                self.log.append(("out_of_memory", facts.layer, self.now, 0.0, self.held, 0, None))
+                raise OutOfMemory(
+                    f"rank {self.rank} runs out of memory at {self.now:.4g} s, with {facts}: it "
+                    f"would hold {self.held / 1e9:.1f} GB, and the card has "
+                    f"{self.profile.limit / 1e9:.1f} GB"
+                )
+
+    def use(self, value, kind: str, op) -> Facts:
+        """Return the facts of a value of this kind that `op` needs here. Raises PuzzleError."""
+        if hasattr(value, "__await__"):
+            self.refuse(op, "it got a call that has not been awaited: write await before the call")
+        if not isinstance(value, Value):
+            self.refuse(op, f"it needs {_a(kind)}, and got {_a(type(value).__name__)}")
+        facts, owner = value._facts, value._owner
+        if owner is None:
+            self.refuse(
+                op,
+                f"{facts} was built by hand, and nobody has computed it: use what the model's own "
+                "methods return",
+            )
+        if owner.cluster is not self.cluster:
+            self.refuse(op, f"{facts} belongs to another run")
+        if facts.kind != kind:
+            self.refuse(op, f"it needs {_a(kind)}, and got {facts}")
+        if owner is not self:
+            there = f"{facts} lies on rank {owner.rank}"
+            self.refuse(op, f"{there}: send it with model.send and model.receive")
+        return facts
+
+    def must_store(self, op, *values: Value) -> None:
+        """Where only storage counts as memory, refuse what is used beside it."""
+        for value in values if self.profile.in_storage else ():
+            if not any(each is value for each in self.stored()):
+                self.refuse(
+                    op,
+                    f"{value.facts} is in none of the five dictionaries of model.storage(), where "
+                    "its memory counts: put it there first, and leave it there until the call has "
+                    "returned",
+                )
+
+    def event(self, typ: str, layer, seconds: float, samples=0, more=None, start=None) -> None:
+        """Write down what this rank does now, and for so long; or beside the rest, from `start`."""
+        begun = self.now if start is None else start
+        self.log.append((typ, layer, begun, seconds, self.memory(), samples, more))
+        if start is None:
+            self.now += seconds
+        if len(self.log) > self.most_events:
+            raise PuzzleError(
+                f"rank {self.rank} has done {len(self.log):,} things, far more than a step of "
+                f"{self.layers} layers and {self.batch} samples needs: is there a loop that never "
+                "ends?"
+            )
+
+    def refuse(self, op, sentence: str) -> None:
+        """Raise the error. op: in words, or ("forward", layer)."""
+        told = op if isinstance(op, str) else f"{op[0]} of layer {op[1]}"
+        raise PuzzleError(f"rank {self.rank}, {told}: {sentence}")
+
+    def ask(self, op, rule, *inputs) -> Facts:
+        """Return what a rule makes of facts; say where if it refuses them."""
+        try:
+            return rule(*inputs)
+        except PuzzleError as error:
+            self.refuse(op, str(error))
+
+
+def _a(word: str) -> str:
+    return f"an {word}" if word[:1].lower() in "aeo" else f"a {word}"
+
+
+class Dist:
+    """A cluster of `world_size` ranks.
+
+    profile: "bytes", "classic", "measured" or "steps"; left out, what the environment variable
+    PUZZLES_PROFILE says, else bytes.
+
+    Whoever drives the ranks, asyncio or `drive`, runs them in turn; one that waits looks around and
+    yields. moved: counts what any rank starts or is done with. If several rounds pass in which
+    nothing moves, nothing ever will.
+    """
+
+    def __init__(self, world_size: int, profile: str | None = None):
+        whole_number("Dist", world_size=world_size)
+        self.world_size, self.profile = world_size, make_profile(profile, world_size)
+        self.ranks: dict[int, Books] = {}
+        self.channels: dict[tuple, Channel] = defaultdict(Channel)
+        self.open: dict[tuple, object] = {}  # collectives that have begun, by group and number
+        self.everyone = tuple(range(world_size))
+        self.moved = self.seen = self.looked = 0
+        self.since, self.dead, self.driven = 0.0, None, False
+        self.tasks = {_task()}  # the one that waits for the ranks, and theirs
+
+    def add(self, rank: int, layers: int, batch: int) -> Books:
+        """Return the books of a rank for a new model."""
+        whole_number("Model", num_layers=layers, global_batch_size=batch)
+        self.check_rank("Model", rank)
+        if rank in self.ranks:
+            raise PuzzleError(
+                f"Model: rank {rank} of this Dist has a model already: a new run needs a new Dist"
+            )
+        for other in self.ranks.values():
+            if (other.layers, other.batch) != (layers, batch):
+                raise PuzzleError(
+                    f"Model: rank {rank} has {layers} layers and {batch} samples, and rank "
+                    f"{other.rank} {other.layers} and {other.batch}: give all the same"
+                )
+        made = self.ranks[rank] = Books(self, rank, layers, batch)
+        return made
+
+    def check_rank(self, op: str, rank) -> None:
+        if type(rank) is not int or not 0 <= rank < self.world_size:
+            last = self.world_size - 1
+            raise PuzzleError(f"{op}: there is no rank {rank!r}: they are 0 to {last}")
+
+    def channel(self, books: Books, source: int, target: int, op: str) -> Channel:
+        for other in (source, target):
+            self.check_rank(f"rank {books.rank}, {op}", other)
+        if source == target:
+            books.refuse(op, f"rank {source} is this rank itself: it has the value already")
+        return self.channels[source, target]
+
+    def look(self) -> None:
+        """Raise Deadlock if no rank can go on; each rank that waits asks in each round."""
+        if self.seen != self.moved:
+            self.seen, self.looked, self.since = self.moved, 0, time.monotonic()
+        self.looked += 1
+        self.tasks.add(_task())
+        if self.dead is None and self.looked > ROUNDS * len(self.ranks):
+            others = not self.driven and asyncio.all_tasks() - self.tasks
+            if not others or time.monotonic() - self.since > PATIENCE_S:
+                self.dead = deadlock(self)
+        if self.dead is not None:
+            raise self.dead
+
+    # The calls below the model's: they cost what the model's cost, and return the time, too.
+
+    async def all_reduce(self, rank: int, value, time: float):
+        return await self._collective("all_reduce", rank, value, time)
+
+    async def all_gather(self, rank: int, value, time: float):
+        return await self._collective("all_gather", rank, value, time)
+
+    async def reduce_scatter(self, rank: int, value, time: float):
+        return await self._collective("reduce_scatter", rank, value, time)
+
+    async def send(self, rank_source: int, rank_dest: int, value) -> None:
+        """Send a value, alone or as (value, time)."""
+        value, time = value if isinstance(value, tuple) else (value, None)
+        await Sending(self._at(rank_source, time), rank_dest, value)
+
+    async def receive(self, rank_source: int, rank_dest: int):
+        books = self._at(rank_dest)
+        return await Receiving(books, rank_source), books.now
+
+    async def _collective(self, op: str, rank: int, value, time: float):
+        books = self._at(rank, time)
+        return await Joined(books, op, value, self.everyone), books.now
+
+    def _at(self, rank: int, time: float | None = None) -> Books:
+        self.check_rank("Dist", rank)
+        books = self.ranks[rank]
+        if time is not None and abs(time - books.now) > 1e-9 * max(1.0, books.now):
+            raise PuzzleError(f"rank {rank}: its clock says {books.now:g}, not {time:g}")
+        return books
+
+
+def whole_number(where: str, **values) -> None:
+    for name, value in values.items():
+        if type(value) is not int or value < 1:
+            told = f"must be a whole number, 1 or more, not {value!r}"
+            raise PuzzleError(f"{where}: {name} {told}")
+
+
+def deadlock(cluster: Dist) -> Deadlock:
+    waits, ended = [], []
+    for rank, books in sorted(cluster.ranks.items()):
+        stuck = next((p for p in books.pending if p.taken and not p.ready), None)
+        if stuck is None:
+            ended.append(rank)
+        else:
+            waits.append(Wait(rank, tuple(sorted(stuck.needs())), stuck.doing()))
+    found = find_deadlock(waits, ended)
+    if found is None:
+        return Deadlock("deadlock: collectives of overlapping groups were started in two orders")
+    cure = "All ranks of a group must make the same collectives, and each receive needs its send"
+    if found.cycle:
+        cure = "Let one of them change its order: send first, receive first, or join the others"
+    return Deadlock(f"deadlock: {sentence(found)}. {cure}")
+
+
+def _task():
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def drive(cluster: Dist, steps: list) -> list:
+    """Run the coroutines of all ranks to their ends, and return what each returns."""
+    for rank, step in enumerate(steps):
+        if not asyncio.iscoroutine(step):
+            raise PuzzleError(
+                f"rank {rank}: the step returned a {type(step).__name__} where a coroutine was "
+                "expected: write it as `async def`"
+            )
+    results, running = [None] * len(steps), dict(enumerate(steps))
+    cluster.driven = True
+    # Memory is what Python holds, to the moment: the collector would free some of it by chance.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        while running:
+            for rank, step in list(running.items()):
+                try:
+                    if step.send(None) is not None:
+                        raise PuzzleError(
+                            f"rank {rank} awaits something that is not the cluster's: a step may "
+                            "await only what the model's methods return"
+                        )
+                except StopIteration as end:
+                    results[rank] = end.value
+                    del running[rank]
+    finally:
+        for step in running.values():
+            step.close()
+        if collects:
+            gc.enable()
+    return results
