@@ -110,6 +110,7 @@ async def weight_sharded(model: Model) -> Model:
     """Each rank keeps one shard of every weight; layers are gathered where they are needed."""
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
     last = model.num_layers - 1
+    # BEGIN SOLUTION PZ-4
     for layer in range(model.num_layers):
         weights[layer], opt_states[layer] = model.load_weights(layer, model.rank, model.world_size)
     activations[0] = model.get_input_activation([model.rank])
@@ -130,6 +131,7 @@ async def weight_sharded(model: Model) -> Model:
         grad_weights[layer] = await model.all_reduce(grad_weights[layer], layer)
         new, _ = model.update(layer, grad_weights[layer], weights[layer], opt_states[layer])
         model.set_final_weight(layer, new)
+    # END SOLUTION
     return model
 
 
@@ -167,6 +169,7 @@ async def pipeline(model: Model) -> Model:
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
     rank, end_rank, each = model.rank, model.world_size - 1, model.num_layers // model.world_size
     mine = range(rank * each, (rank + 1) * each)
+    # BEGIN SOLUTION PZ-6
     first, after = mine[0], mine[-1] + 1
     for layer in mine:
         weights[layer], opt_states[layer] = model.load_weights(layer)
@@ -193,6 +196,7 @@ async def pipeline(model: Model) -> Model:
     for layer in mine:
         new, _ = model.update(layer, grad_weights[layer], weights[layer], opt_states[layer])
         model.set_final_weight(layer, new)
+    # END SOLUTION
     return model
 
 

@@ -69,6 +69,19 @@ TASKS = {
         lambda ranks, layers, samples: (2.8 * layers, ELEMENTS * (3 * layers + 1)),
         "each rank takes its own sample alone, and each layer is reduced once", HOLD, star=True,
     ),
+    "PZ-4": puzzle(
+        "weight_sharded", 25, "keep a shard of each weight; gather layers when they are needed",
+        ("Every rank keeps one part of each weight and of each optimizer state: "
+         "model.load_weights(layer, shard, num_shards). Forward needs the whole weight. Who has "
+         "the rest of it, and for how long is it needed?",
+         "Before each forward and each backward: weights['whole'] = await "
+         "model.all_gather(weights[layer], layer); after it: del weights['whole']. Reduce the "
+         "gradients with all_reduce, as in PZ-3, and update the shards."),
+        drawn((4, 6, 4), one_sample_each),
+        lambda ranks, layers, samples: (
+            3.4 * layers, ELEMENTS * (2 * layers / ranks + layers + 1.5)),
+        "a layer is gathered twice and reduced once", "keep one whole weight at a time", star=True,
+    ),
     "PZ-5": puzzle(
         "fully_sharded", 15, "shard the gradients too",
         ("In weight_sharded() each rank ends up with the whole gradient of every layer, but "
@@ -80,6 +93,21 @@ TASKS = {
             3.4 * layers, ELEMENTS * (2 * layers / ranks + layers / 2 + 3)),
         "a layer is gathered twice and reduced once",
         "cut the gradient of a layer into shards right after its backward", star=True,
+    ),
+    "PZ-6": puzzle(
+        "pipeline", 25, "pass the whole batch through a pipeline of ranks",
+        ("Each rank loads only its own layers. Which rank has the input of the model, and where do "
+         "the others get theirs? Which rank can compute the loss?",
+         "Rank 0: get_input_activation(range(model.global_batch_size)); others: receive. Forward "
+         "through mine. The last rank: loss; others: send activations[after], then receive "
+         "grad_activations[after - 1]. Backward through reversed(mine). rank > 0: send "
+         "grad_activations[first - 1] back. Update mine."),
+        drawn((4, 8, 4), stages),
+        lambda ranks, layers, samples: (
+            2 * layers * samples + 0.8 * (ranks - 1) + 0.5 * (layers // ranks),
+            ELEMENTS * (2 * (layers // ranks) + (layers // ranks + 2) * samples / 2)),
+        "nothing is sent twice, and each rank works only on its own layers",
+        "load only the layers of this rank, and delete what has been used", star=True,
     ),
     "PZ-7": puzzle(
         "gpipe", 30, "one sample after the other through the pipeline",

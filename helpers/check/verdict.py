@@ -9,10 +9,10 @@ from typing import Any
 
 from helpers.check.task import Task, lab
 from helpers.draw.code import code_html, fold_html
+from helpers.draw.style import CURVES
 
 ONE_WAY = "One way to write it"
-# Of Okabe and Ito's set, which color-blind people can tell apart; the word says the same.
-COLORS = {"PASS": "#0072B2", "FAIL": "#D55E00", "TO DO": "#555555"}
+COLORS = {"PASS": CURVES[0], "FAIL": CURVES[1], "TO DO": "#555555"}  # the word says the same
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Training puzzles: a cluster that you can program
 #
-# *Reading 30 minutes · tasks 500 (homework 435) · machine 1*
+# *Reading 30 minutes · tasks 550 (homework 435) · machine 1*
 #
 # *With twenty minutes: read as far as puzzle 3 and solve PZ-1.*
 #
@@ -14,8 +14,7 @@
 # **Question.** How do you spread one training step over many ranks so that it's fast and needs
 # little memory?
 #
-# With the reading, the four puzzles of this session take an hour and a half. Five more are
-# homework.
+# With the reading, the six puzzles of this session take a good two hours. Five more are homework.
 
 # %%
 import sys
@@ -207,8 +206,15 @@ answer("training_puzzles-2", mine)
 #
 # Cut a tensor into as many parts as there are ranks, and each part is a **shard**. In puzzle 4
 # each rank keeps one shard of every weight and of its optimizer state, and `await
-# model.all_gather(shard, layer)` puts a layer together when it's needed. `weight_sharded()` in
-# `puzzles/eight.py` does that, in 20.4 steps and 2.8 million elements with 6 layers:
+# model.all_gather(shard, layer)` puts a layer together when it's needed.
+#
+# ### Your turn: PZ-4 · 25 minutes · 15 points
+#
+# Write `weight_sharded()` in `puzzles/eight.py`. Target: 20.4 steps and 2.8 million elements, with
+# 6 layers.
+
+# %%
+check("PZ-4")
 
 # %% jupyter={"source_hidden": true}
 play("weight_sharded")
@@ -220,8 +226,7 @@ play("weight_sharded")
 #
 # ### Your turn: PZ-5 · 15 minutes · 10 points
 #
-# Write `fully_sharded()` in `puzzles/eight.py`; `weight_sharded()` is a good start. Target:
-# 20.4 steps and 2.3 million elements.
+# Write `fully_sharded()` in `puzzles/eight.py`. Target: 20.4 steps and 2.3 million elements.
 
 # %%
 check("PZ-5")
@@ -251,8 +256,14 @@ predict(
 )
 
 # %% [markdown]
-# `pipeline()` in `puzzles/eight.py` is the naive pipeline of lesson 05, with the whole batch in one
-# piece. It holds 3.1 million elements.
+# ### Your turn: PZ-6 · 25 minutes · 15 points
+#
+# Write `pipeline()` in `puzzles/eight.py`: the naive pipeline of lesson 05, with the whole batch in
+# one piece. Memory target: 3.1 million elements. The target in steps is printed above your
+# picture.
+
+# %%
+check("PZ-6")
 
 # %% jupyter={"source_hidden": true}
 play("pipeline")

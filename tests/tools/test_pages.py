@@ -149,6 +149,7 @@ def test_every_link_of_a_lesson_leads_somewhere(path):
     pages = {each.with_suffix(".html").name for each in LESSONS} | {
         *(f"../{name}" for name in ("puzzles.html", *DOCUMENTS.values())),
         *(f"../{name}.html" for name in TOUCHED),
+        *(f"../imgs/{path.name}" for path in (ROOT / "imgs").glob("*.svg")),
         *lesson.files,
     }
     ids = set(re.findall(r'\bid="([^"]+)"', lesson.article))

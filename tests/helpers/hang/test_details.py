@@ -152,7 +152,7 @@ def asks_once(work):
     [
         ((2, "waits"), [(3, "waits")], True),
         ((2, "waits"), [(3, "waits"), ("/usr/lib/python3/site.py", 1, "sleep")], True),
-        ((2, "waits"), [(3, "waits"), ("/home/me/mine.py", 1, "sleep")], False),
+        ((2, "waits"), [(3, "waits"), ("/course/mine.py", 1, "sleep")], False),
         ((5, "counts"), [(6, "counts")], False),
         ((8, "asks_once"), [(9, "asks_once")], False),
         ((2, "waits"), [(9, "asks_once")], False),  # it has left the loop

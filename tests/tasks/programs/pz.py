@@ -5,6 +5,7 @@ ALL_REDUCE = "await model.all_reduce(grad_weights[layer], layer)"
 UPDATE = "    weights[layer], opt_states[layer] = model.update("
 SUM_UP = "await model.reduce_scatter(grad_weights[layer], layer)"
 LOSS = "grad_activations[last] = model.loss"
+LOAD = ":\n    weights[layer], opt_states"
 RECEIVES = ":\n    if layer == first and stage > 0:"
 
 PROGRAMS = {
@@ -20,10 +21,17 @@ PROGRAMS = {
         "only rank 0 updates":
             ({"    new, _": "    if model.rank:\n        return model\n    new, _"},
              "its copy is stale, and would spoil the next step")},
+    "PZ-4": {
+        "the same shard on every rank":
+            ({"layer, model.rank, model.world_size": "layer, 0, model.world_size"},
+             "it needs the whole weight, and got the weight of layer 0, shard 0 of 4")},
     "PZ-5": {
         "gathers three times":
             ({LOSS: f'weights["whole"] = await model.all_gather(weights[last], last)\n{LOSS}'},
              "it takes 20.7 steps, and 20.4 are enough: a layer is gathered twice")},
+    "PZ-6": {
+        "loads everything":
+            ({f"mine{LOAD}": f"range(model.num_layers){LOAD}"}, "its copy is stale")},
     "PZ-7": {
         "samples back in two orders":
             ({"after, sample])\n        del activations[after, sample]": "after, 3 - sample])"},
