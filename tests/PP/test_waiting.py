@@ -22,6 +22,7 @@ def paced_step(path, case):
     """On a rank: the trace of one batch, through a stage that sleeps where a device computes."""
     place, recorder = find_place(), Recorder(find_place().rank)
     stage = _stages.Stage(case["weights"][place.rank], case["vocab_size"])
+    stage.begin()
 
     def sleep(*_):
         time.sleep(SECONDS)

@@ -170,7 +170,7 @@ SAID = [
     (2, "demo.py --batch 4", "--batch 4: choose a multiple of 3, for 3 ranks"),
     (1, "DP/weight_aggr/intro_DP_WA.py 9", "the rank must be a whole number from 0 to 2"),
     (1, GA, "this script needs its rank, a whole number from 0 to 2: start one process for each"),
-    (1, f"{GA} 0 --backend nccl", "there is none here (lessons see none): use --backend gloo"),
+    (1, f"{GA} 0 --backend nccl", "there is no GPU here (lessons see none): use --backend gloo"),
     (1, f"RANK=1 | {GA}", "RANK=1 is set, and WORLD_SIZE is not"),
     (1, f"WORLD_SIZE=3 | {GA}", "WORLD_SIZE=3 is set, and RANK is not"),
     (1, f"RANK=3 WORLD_SIZE=3 | {GA}", "RANK must be a whole number from 0 to 2"),
