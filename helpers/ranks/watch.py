@@ -107,14 +107,15 @@ def _look(end: threading.Event, place: Place, native: bool, store: Any, limit: f
         if not told and waited >= SAY_AFTER_S and waited >= least.get(where.frame, 0):
             told, least[where.frame] = True, 2 * waited
             say(waits_long(place.rank, waited, stands.waiting, where.phrase))
-        if waited > limit and any(frame[0] == checked.__file__ for frame in stands.frames):
+        asks = any(frame[0] == checked.__file__ for frame in stands.frames)
+        if asks and waited > limit:
             # It asks for notes: torch waits for an answer of the store without a limit.
             told_last = store_is_gone(stands.waiting, where.phrase, waited)
             sys.stderr.write(f"error: {told_last}\n")
             sys.stderr.flush()
             os._exit(1)
-        if store is None or waited < SAY_AFTER_S / 2:
-            continue
+        if store is None or asks or waited < SAY_AFTER_S / 2:
+            continue  # a store that doesn't answer would hold this thread, too
         try:
             count += 1
             store.set(str(place.rank), repr((count, astuple(stands))))
