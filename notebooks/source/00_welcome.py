@@ -239,7 +239,7 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # - Some lessons ask you to write code: a function in a file of this project, of the kind that you'd
 #   find inside Megatron-LM or PyTorch. The heading says "Your turn", the task has a name such as
 #   TR-1, and the cell `check("TR-1")` tells you whether it's right, or what is wrong with it. There
-#   are three hints: `check("TR-1", hint=1)`, and so on. Once it's right, the same cell shows one
+#   are two hints: `check("TR-1", hint=1)`, and so on. Once it's right, the same cell shows one
 #   way to write it, for you to compare.
 # - From there on, the lesson runs *your* function. If you haven't written it yet, the cells that
 #   need it say so, and the others run as usual. If you're stuck or short of time, `solve("TR-1")`
