@@ -1,5 +1,6 @@
 """Work in the place of a task's solution: the programs beside this file, by lab."""
 
+import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +50,7 @@ def planted(task: Task, work: str | dict[str, str], text: str) -> str:
             body = work if isinstance(work, str) else body
             for old, changed in changes.items():
                 body = body.replace(old, changed)
-        return f"# BEGIN {mark} {task_id}\n{body.strip(chr(10))}\n# END {mark}"
+        body = textwrap.dedent(body).strip("\n")
+        return f"# BEGIN {mark} {task_id}\n{body}\n# END {mark}"
 
     return replaced(text, new)
