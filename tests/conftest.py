@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from collections import Counter
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ import pytest
 # nbformat would build a parser of all internet addresses, in seconds, for what no notebook has.
 sys.modules.setdefault("rfc3987_syntax", None)
 os.environ.setdefault("MPLBACKEND", "Agg")
+get_temp_dir()  # for good: a test's own folder may be too long for the address of a socket
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # `make gpu` looks at them
 # Two threads that wait for each other on a busy machine can take many times as long as one.
 os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or "1"

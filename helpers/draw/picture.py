@@ -150,7 +150,9 @@ class Picture(Axes):
     def high(self) -> int:
         return round(96 * self.figure.get_figheight())
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
+        if static():
+            return None  # IPython would add it to the bundle
         # On one line, and as few characters as possible: quotes inside are single ones.
         svg = re.sub("<title>.*?</title>", "", self.svg().strip(), flags=re.DOTALL)
         source = quote(svg.replace('"', "'"), safe=" ='/:;,.()!*@$+?[]{}|~^-_")

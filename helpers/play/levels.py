@@ -128,19 +128,6 @@ LEVELS = (
         par=20.0,
     ),
     Level(
-        "h2",
-        "No gap at all",
-        "Room for five. No rank may wait between its first action and its last: a span of 18 s.",
-        "Fill the warm-up with more forwards: 5 on rank 0, 3 on rank 1, 1 on rank 2. Then F, I "
-        "in turn, and W wherever there would be a gap. This is ZB-H2.",
-        places=(0, 1, 2),
-        micro_batches=6,
-        kinds="FIW",
-        cap=5,
-        aim="span",
-        par=18.0,
-    ),
-    Level(
         "v",
         "The V",
         "Rank 0 holds the first stage and the last, rank 1 the two between. Four micro-batches, "
