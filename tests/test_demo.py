@@ -53,7 +53,7 @@ def test_the_demo_tells_the_whole_story_in_forty_columns(tmp_path):
     assert max(map(len, told)) <= 40
     page = Path(path).read_text(encoding="utf-8")
     assert "rank 0: F0 F1 B0" in page and "after 1 step, loss 7.1" in page
-    assert "://" not in re.sub(r"""["']http://www.w3.org/[^"']*["']""", "", page)  # nothing is fetched
+    assert "://" not in page.replace("http://www.w3.org/", "")  # nothing is fetched
 
 
 @pytest.mark.long
