@@ -126,7 +126,8 @@ def run(notebook: NotebookNode) -> None:
             extra_arguments=["--log-level=ERROR"],
             resources={"metadata": {"path": str(ROOT / "notebooks")}},
         )
-        client.execute(env=os.environ | {"LAB_STATIC": "1", "IPYTHONDIR": folder})
+        variables = {"LAB_STATIC": "1", "IPYTHONDIR": folder}
+        client.execute(cleanup_kc=True, env=os.environ | variables)
     notebook.metadata = METADATA  # and not the version of this Python
     for number, cell in enumerate(code_cells(notebook), 1):
         for output in cell.outputs:

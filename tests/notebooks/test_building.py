@@ -1,6 +1,7 @@
 """From a source to an executed notebook: what it becomes, and what a failure says."""
 
 import nbformat
+import psutil
 import pytest
 from nbclient.exceptions import CellExecutionError
 
@@ -60,6 +61,7 @@ def test_what_cells_show_is_kept_and_what_no_reader_should_see_is_refused():
     for code in ("import sys; print(1, file=sys.stderr)", "object()", "'/ho' 'me/x'"):
         with pytest.raises(ValueError, match="code cell 1 shows what no reader should see"):
             run(notebook_of(code))
+    assert not [one for one in psutil.Process().children() if "ipykernel_launcher" in one.cmdline()]
 
 
 def test_a_name_that_no_lesson_has_is_refused(capsys):
