@@ -151,7 +151,7 @@ def test_a_page_that_names_a_system_says_what_was_tested():
     untested = told.partition("Meant to work but not tested:")[2].partition("\n\n")[0]
     for name in ("README.md", "README.student.md", "TEACHING.md", "docs/installing.md"):
         path = ROOT / name
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""  # the student edition's
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""  # not in a student's copy
         for system in (system for system in ("macOS", "Windows") if system in untested):
             assert system not in text or "measured.md#what-was-tested" in text, f"{name}: {system}"
 
