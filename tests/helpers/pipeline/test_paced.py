@@ -5,13 +5,14 @@ import pytest
 from helpers.pipeline import Pace, message_latency, run_paced
 from helpers.ranks import launch
 from helpers.schedules import in_flight, one_f_one_b, zb_v
+from helpers.simulate import simulate
 
 pytestmark = pytest.mark.ranks
 
 
-def test_a_paced_step_runs_every_action_of_the_plan_in_its_order():
-    plan = zb_v(2, 3)
-    step = run_paced(plan, Pace(0.002, 0.002, 0.002))
+def test_a_paced_step_runs_every_action_in_its_order_and_waits_as_the_simulated_one_does():
+    plan, pace = zb_v(2, 3), Pace(0.02, 0.02, 0.02)
+    step = run_paced(plan, pace)
     assert set(step.trace.by_rank()) == {0, 1}
     for rank, events in step.trace.by_rank().items():
         done = [
@@ -19,7 +20,7 @@ def test_a_paced_step_runs_every_action_of_the_plan_in_its_order():
         ]
         assert done == [(a.kind, a.stage, a.micro_batch) for a in plan.ranks[rank]]
     assert list(step.most_kept) == list(in_flight(plan, until="weights"))
-    assert step.step_time > 0
+    assert step.step_time > 0.97 * simulate(plan, pace.costs()).step_time  # a sleep isn't shorter
     assert {c.name for c in step.trace.counters} == {"in flight"}  # and no bytes of tiny stages
 
 

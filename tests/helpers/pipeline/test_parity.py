@@ -1,8 +1,8 @@
-"""Every schedule on real ranks: gradients and weights after SGD are those of one device.
+"""Every schedule on three real ranks: gradients and weights after SGD are those of one device.
 
-One launch for each number of ranks does all schedules, and two of them in float32 too, on a batch
-that the micro-batches do not divide and whose rows have different numbers of tokens. Up to four
-ranks, with random schedules, are in tests/fuzz/test_executor.py.
+One launch does all schedules, and two of them in float32 too, on a batch that the micro-batches do
+not divide and whose rows have different numbers of tokens. Random schedules, on up to four ranks,
+are in tests/fuzz/test_executor.py.
 """
 
 import functools
@@ -12,11 +12,13 @@ from itertools import pairwise
 
 import pytest
 import torch
+import torch.distributed as dist
 
 from helpers.oracle import between, gather, judge, one_step, snapshot
 from helpers.pipeline import Pipeline, count_targets
 from helpers.ranks import launch
 from helpers.schedules import (
+    KINDS,
     SCHEDULES,
     gpipe,
     in_flight,
@@ -34,7 +36,7 @@ from .models import cut_model, loss, make_batch, make_model
 
 pytestmark = pytest.mark.ranks
 
-M = 5
+RANKS, M = 3, 5
 
 
 def paired(p, m):
@@ -69,8 +71,6 @@ CASES = [(name, "float64") for name in BUILDERS] + [("1F1B", "float32"), ("ZB-V"
 
 def train():
     """On every rank: one step of each schedule; the tensors, the order, what was kept."""
-    import torch.distributed as dist
-
     rank, size, answers = dist.get_rank(), dist.get_world_size(), {}
     for name, dtype in CASES:
         schedule = BUILDERS[name](size, M)
@@ -80,19 +80,27 @@ def train():
             OrderedDict(part for stage in stages.values() for part in stage.named_children())
         )
         recorder = Recorder(rank)
-        pipeline = Pipeline(schedule, stages, loss=loss, recorder=recorder)
+        ready = {}  # of each stage: after how many actions its gradients were
+
+        def gradients_ready(stage, ready=ready, recorder=recorder):
+            assert stage not in ready
+            ready[stage] = sum(event.kind in KINDS for event in recorder.trace().events)
+
+        pipeline = Pipeline(
+            schedule, stages, loss=loss, recorder=recorder, gradients_ready=gradients_ready
+        )
         before = snapshot(whole)
         outcome = pipeline.step(*make_batch())
         with torch.no_grad():  # SGD by hand: torch.optim takes two seconds to import
             for p in whole.parameters():
                 p -= 0.5 * p.grad
-        answers[name, dtype] = between(before, snapshot(whole)), outcome, recorder.trace()
+        answers[name, dtype] = between(before, snapshot(whole)), outcome, recorder.trace(), ready
     return answers
 
 
 @functools.cache
-def launched(ranks):
-    return launch(train, ranks=ranks, quiet=True)
+def launched():
+    return launch(train, RANKS, quiet=True)
 
 
 @functools.cache
@@ -105,33 +113,32 @@ def one_device(dtype, micro_batches):
     return one_step(make_model(DTYPES[dtype]), loss_of, batches, sgd)
 
 
-@pytest.mark.slow_for("2")
 @pytest.mark.parametrize("name, dtype", CASES)
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_the_step_is_that_of_one_device(name, dtype, ranks):
-    right = one_device(dtype, BUILDERS[name](ranks, M).micro_batches)
-    parts = [answers[name, dtype][0] for answers in launched(ranks)]
+def test_the_step_is_that_of_one_device(name, dtype):
+    right = one_device(dtype, BUILDERS[name](RANKS, M).micro_batches)
+    parts = [answers[name, dtype][0] for answers in launched()]
     verdict = judge(right, gather(parts, right.before))
     assert verdict.ok and len(verdict.rows) == 2 * len(right.before), str(verdict)
 
 
-@pytest.mark.slow_for("2")
 @pytest.mark.parametrize("name", BUILDERS)
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_every_rank_does_what_the_schedule_says_and_keeps_no_more(name, ranks):
-    schedule = BUILDERS[name](ranks, M)
-    answers = [answers[name, "float64"] for answers in launched(ranks)]
-    traces = [trace for _, _, trace in answers]
+def test_every_rank_does_what_the_schedule_says_and_keeps_no_more(name):
+    schedule = BUILDERS[name](RANKS, M)
+    answers = [answers[name, "float64"] for answers in launched()]
+    traces = [trace for _, _, trace, _ in answers]
     assert recorded(traces[0].merged(*traces[1:])) == planned(schedule)
-    outcomes = [outcome for _, outcome, _ in answers]
+    outcomes = [outcome for _, outcome, _, _ in answers]
     assert [o.most_in_flight for o in outcomes] == in_flight(schedule)
     assert [o.most_kept for o in outcomes] == in_flight(schedule, until="weights")
+    for rank, (*_, ready) in enumerate(answers):
+        last = {s: n for n, (kind, s, _) in enumerate(schedule.ranks[rank], 1) if kind in "BW"}
+        assert ready == last  # at once after the stage's last backward
 
 
 @pytest.mark.parametrize("name", ["1F1B, paired", "DualPipeV"])
 def test_the_results_of_a_pair_leave_when_both_are_done(name):
-    for rank, (_, _, trace) in enumerate(answers[name, "float64"] for answers in launched(3)):
-        ends, sends, schedule = {}, {}, BUILDERS[name](3, M)
+    for rank, (_, _, trace, _) in enumerate(answers[name, "float64"] for answers in launched()):
+        ends, sends, schedule = {}, {}, BUILDERS[name](RANKS, M)
         for e in trace.by_rank()[rank]:
             key = e.info.get("stage"), e.info.get("micro_batch")
             if e.kind in "FBI":
@@ -148,7 +155,7 @@ def test_the_results_of_a_pair_leave_when_both_are_done(name):
 def test_the_loss_is_that_of_the_whole_batch_and_only_the_last_rank_has_it():
     ids, targets = make_batch()
     whole = loss(make_model(torch.float64)(ids), targets)
-    first, _, last = (answers["1F1B", "float64"][1] for answers in launched(3))
+    first, _, last = (answers["1F1B", "float64"][1] for answers in launched())
     assert torch.allclose(last.loss, whole, rtol=1e-12)
     assert sum(last.tokens) == count_targets(targets) and len(last.losses) == M
     assert (first.loss, first.losses, first.tokens) == (None, (), ())

@@ -2,22 +2,18 @@
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
 
-from helpers.pipeline import Pace, Pipeline, add_tied, count_targets, make_tie
-from helpers.pipeline.observers import ActivationCount
+from helpers.pipeline import Pace, Pipeline, count_targets
 from helpers.ranks import RankFailed, launch
 from helpers.schedules import (
-    KINDS,
     Schedule,
     gpipe,
-    interleaved,
     naive,
     one_f_one_b,
     parse,
-    zb_v,
 )
-from helpers.trace import Recorder
 
 from .models import (
     VOCAB,
@@ -60,31 +56,6 @@ def test_one_rank_alone_needs_no_connection(text):
     assert_same(gradients_of(model), right_gradients())
     ids, targets = make_batch()
     torch.testing.assert_close(outcome.loss, loss(model(ids), targets).detach())
-
-
-def test_two_steps_without_zero_grad_add_up():
-    pipeline, model = build(gpipe(1, 3))
-    pipeline.step(*make_batch(seed=1))
-    first = gradients_of(model)
-    pipeline.step(*make_batch(seed=2))
-    second = right_gradients(batch=make_batch(seed=2))
-    assert_same(gradients_of(model), {name: first[name] + second[name] for name in first})
-
-
-def test_a_micro_batch_without_tokens_adds_nothing():
-    ids, targets = make_batch()
-    targets[:4] = -100
-    pipeline, model = build(gpipe(1, 2))
-    outcome = pipeline.step(ids, targets)
-    assert_same(gradients_of(model), right_gradients(batch=(ids, targets)))
-    assert outcome.tokens[0] == 0 and outcome.losses[0] == 0 and torch.isfinite(outcome.loss)
-
-
-def test_micro_batches_of_any_size_as_a_list():
-    pipeline, model = build(gpipe(1, 3))
-    ids, targets = (part.split([1, 5, 2]) for part in make_batch())
-    pipeline.step(ids, targets)
-    assert_same(gradients_of(model), right_gradients())
 
 
 def test_tokens_are_counted():
@@ -196,176 +167,6 @@ def test_lengths_that_differ_within_a_batch():
 
 # --- several ranks -------------------------------------------------------------------------------
 
-# The second micro-batch is sent last and needed first: by tag it does not matter.
-CROSSED = parse("""
-rank 0: 0F0 0F1 0B1 0B0
-rank 1: 1F1 1B1 1F0 1B0
-""")
-
-
-def many_steps():
-    """On each of two ranks: what differs from one step to the next."""
-    import torch.distributed as dist
-
-    rank, answers = dist.get_rank(), {}
-    for name, schedule, batches in [
-        ("crossed", CROSSED, [make_batch()]),
-        ("another size each step", one_f_one_b(2, 3), [make_batch(n) for n in (9, 4, 5)]),
-        ("a list", interleaved(2, 3), [[part.split([1, 5, 2]) for part in make_batch()]]),
-        ("many micro-batches", gpipe(2, 8), [make_batch()]),
-    ]:
-        pipeline, model = build(schedule, rank)
-        for batch in batches:
-            pipeline.step(*batch)
-        mine = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
-        answers[name] = mine, len(pipeline.transport.in_transit)
-    return answers
-
-
-def what_is_kept(rows):
-    """On each of three ranks: the receives posted ahead (at first, at most), and the sends kept."""
-    import torch.distributed as dist
-
-    rank, schedule = dist.get_rank(), one_f_one_b(3, 12)
-    model = make_model()
-    stages = {n: cut_model(model, 3)[n] for n in schedule.stages_of(rank)}
-    pipeline = Pipeline(schedule, stages, loss=loss)
-    ids, targets = make_batch(rows)
-    pipeline.step(ids, targets)  # the first tells the sizes
-    transport, posted, sent = pipeline.transport, [], []
-    receive, send = transport.receive, transport.send
-
-    def counted(call):
-        def wrapped(*args):
-            answer = call(*args)
-            posted.append(max((i.unused for i in transport.inbound.values()), default=0))
-            sent.append(len(transport.in_transit))
-            return answer
-
-        return wrapped
-
-    transport.receive, transport.send = counted(receive), counted(send)
-    begin = transport.begin_step
-    transport.begin_step = lambda rows: (begin(rows), posted.append(len(transport.posted)))
-    pipeline.step(ids, targets)
-    return posted[0], max(posted), max(sent)
-
-
-def test_receives_are_posted_ahead_while_they_are_small_and_sends_are_let_go_once_they_arrived():
-    small, large = (launch(what_is_kept, 3, args=(n,), quiet=True) for n in (12, 2400))
-    # A pair of neighbors has at most a forward and a backward of three micro-batches on its way.
-    assert all(sent <= 8 for _, _, sent in small), small
-    assert max(posted for _, posted, _ in small) > 3 >= max(posted for _, posted, _ in large)
-    # Before the step's first action; rank 0 learns the size of a gradient as it sends.
-    assert all(first for first, _, _ in small[1:])
-
-
-def test_steps_that_differ():
-    answers = launch(many_steps, ranks=2, quiet=True)
-    right = right_gradients()
-    sum_of_three = [right_gradients(batch=make_batch(n)) for n in (9, 4, 5)]
-    for name in answers[0]:
-        found = {}
-        for answer in answers:
-            tensors, in_transit = answer[name]
-            assert in_transit == 0
-            found |= tensors
-        if name == "another size each step":
-            assert_same(found, {n: sum(one[n] for one in sum_of_three) for n in right})
-        else:
-            assert_same(found, right)
-
-
-# Two stages on each rank, whose last backward is a B, or a W with other work behind it.
-MIXED = parse("""
-rank 0: 0F0 0F1 2F0 2F1 2I0 2B1 0B1 2W0 0I0 0W0
-rank 1: 1F0 1F1 3F0 3I0 3F1 3B1 1B1 1I0 1W0 3W0
-""")
-AVERAGED = [one_f_one_b(2, 4), interleaved(2, 4), zb_v(2, 4), MIXED]
-
-
-def averaged_early():
-    """On each of four ranks, two replicas of two stages: gradients added up during the step."""
-    import torch.distributed as dist
-
-    rank, answers = dist.get_rank(), []
-    pipelines = [dist.new_group([0, 1]), dist.new_group([2, 3])]
-    replicas = [dist.new_group([0, 2]), dist.new_group([1, 3])]
-    replica, place = divmod(rank, 2)
-    for schedule in AVERAGED:
-        model, recorder, calls, works = make_model(), Recorder(place), [], []
-        parts = cut_model(model, schedule.stages)
-
-        def average(stage, parts=parts, recorder=recorder, calls=calls, works=works):
-            done = [event for event in recorder.trace().events if event.kind in KINDS]
-            calls.append((stage, len(done)))
-            for p in parts[stage].parameters():
-                works.append(dist.all_reduce(p.grad, group=replicas[place], async_op=True))
-
-        options = {"group": pipelines[replica], "recorder": recorder, "gradients_ready": average}
-        pipeline, _ = build(schedule, place, model, **options)
-        pipeline.step(*make_batch(seed=replica))
-        for work in works:
-            work.wait()
-        mine = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
-        answers.append((mine, calls))
-    return answers
-
-
-def test_gradients_are_ready_once_after_the_last_backward_of_a_stage():
-    answers = launch(averaged_early, ranks=4, quiet=True)
-    of_replicas = [right_gradients(batch=make_batch(seed=seed)) for seed in (0, 1)]
-    right = {name: of_replicas[0][name] + of_replicas[1][name] for name in of_replicas[0]}
-    for number, schedule in enumerate(AVERAGED):
-        for rank, (_, calls) in enumerate(answer[number] for answer in answers):
-            last = {}  # of each stage: how many actions are done with its last backward
-            for done, (kind, stage, _) in enumerate(schedule.ranks[rank % 2], 1):
-                if kind in ("B", "W"):
-                    last[stage] = done
-            assert calls == sorted(last.items(), key=lambda item: item[1])
-        for first, second in (answers[:2], answers[2:]):
-            assert_same(first[number][0] | second[number][0], right)
-
-
-def tied_model():
-    model = make_model()
-    model[-1].out.weight = model[0].weight
-    return model
-
-
-def tied():
-    """On each of three ranks, for a schedule with the ends apart and one with both on rank 0."""
-    import torch.distributed as dist
-
-    rank, answers = dist.get_rank(), []
-    for schedule in (one_f_one_b(3, 4), zb_v(3, 4)):
-        model = make_model()
-        model[-1].out.weight = nn.Parameter(model[0].weight.detach().clone())  # a copy each
-        pipeline, _ = build(schedule, rank, model)
-        tie = make_tie(schedule)
-        pipeline.step(*make_batch(seed=1))
-        pipeline.step(*make_batch(seed=2))
-        copies = {0: model[0].weight, schedule.stages - 1: model[-1].out.weight}
-        mine = [copies[stage] for stage in schedule.stages_of(rank) if stage in copies]
-        add_tied(mine, tie)
-        answers.append([copy.grad for copy in mine])
-    return answers
-
-
-def test_a_tied_weight_gets_the_sum_of_both_gradients():
-    right = 0
-    for seed in (1, 2):
-        model = tied_model()
-        ids, targets = make_batch(seed=seed)
-        loss(model(ids), targets).backward()
-        right = right + model[0].weight.grad
-    apart, together = zip(*launch(tied, ranks=3, quiet=True), strict=True)
-    assert [len(found) for found in apart] == [1, 0, 1]
-    assert [len(found) for found in together] == [2, 0, 0]
-    for found in (*apart, *together):
-        for gradient in found:
-            torch.testing.assert_close(gradient, right, rtol=1e-10, atol=1e-12)
-
 
 class Raises(nn.Module):
     """Fails at its third micro-batch."""
@@ -382,8 +183,6 @@ class Raises(nn.Module):
 
 
 def failing():
-    import torch.distributed as dist
-
     rank = dist.get_rank()
     stages = [nn.Embedding(VOCAB, WIDTH).double(), Raises(), Head().double()]
     Pipeline(one_f_one_b(3, 6), {rank: stages[rank]}, loss=loss).step(*make_batch())
@@ -398,8 +197,6 @@ def test_a_stage_that_raises_in_the_middle_ends_all_and_is_named():
 
 def disagreeing():
     """On each of two ranks: what is said where schedules differ, and where dtypes do."""
-    import torch.distributed as dist
-
     rank, float32 = dist.get_rank(), make_model(torch.float32)
     return [
         said(lambda: build(naive(2, 4) if rank else gpipe(2, 4), rank)),
@@ -432,18 +229,3 @@ def test_a_pace_gives_its_costs_and_refuses_what_is_wrong():
     assert "Pace(forward=...) holds -1" in said(lambda: Pace(forward=-1))
     text = said(lambda: build(gpipe(1, 1), pace=pace))
     assert "has 2 numbers, and the schedule needs 1" in text
-
-
-def test_bytes_are_those_of_each_stage_and_of_each_half_of_backward():
-    count = ActivationCount()
-    for key, nbytes in (((0, 0), 20), ((1, 0), 60)):  # 10 and 30 for each of their two rows
-        count.add(key, rows=2)
-        count.measure(key, "F", lambda: nbytes)  # noqa: B023
-    count.add((1, 1), rows=1)
-    count.measure((1, 1), "F", lambda: 1 / 0)  # its stage is known
-    assert count.bytes() == 20 + 60 + 30
-    count.remove((1, 0), "I")
-    count.measure((1, 0), "I", lambda: 10)
-    assert (count.bytes(), count.in_flight, count.most_kept) == (20 + 10 + 30, 2, 3)
-    count.remove((1, 0), "W")
-    assert count.bytes() == 20 + 30
