@@ -8,7 +8,6 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import ModuleType
 
 from helpers.check.task import part_of_tasks
 
@@ -26,23 +25,11 @@ class Prediction:
         right: its letter, or a function that returns it from values the lesson has measured.
         because: why it's right, where it's measured; else its own letter's reason says so. Reasons
             may hold measured values: "{ratio:.1f} times".
-        here: where a clock measures what was asked, the letter that this run measured. The reader
-            is judged by the argument all the same, which a busy machine doesn't change.
-        unless: what to say where the two differ. May hold measured values.
         reasons: for each other letter, why one might think so and what that misses.
     """
 
-    def __init__(
-        self,
-        right: str | Callable[..., str],
-        because: str = "",
-        here: Callable[..., str] | None = None,
-        unless: str = "",
-        **reasons: str,
-    ):
-        self.right, self.here, self.unless = right, here, unless
-        self.because = because or reasons.pop(right)
-        self.wrong = reasons
+    def __init__(self, right: str | Callable[..., str], because: str = "", **reasons: str):
+        self.right, self.because, self.wrong = right, because or reasons.pop(right), reasons
 
 
 @dataclass(frozen=True)
@@ -73,27 +60,15 @@ def asked(question: str, kind: type) -> Prediction | Number:
     found = ID.fullmatch(question) if isinstance(question, str) else None
     if not found:
         raise UnknownQuestion(f"a question is called like 'micro_batches-1', not {question!r}")
-    name = "PREDICTIONS" if kind is Prediction else "NUMBERS"
-    questions = getattr(answers_of(found[1]), name, {})
-    if question not in questions:
-        known = ", ".join(questions) or "none"
-        raise UnknownQuestion(f"the lesson {found[1]} has no {question} among its {name}: {known}")
-    return questions[question]
-
-
-def answers_of(lesson: str) -> ModuleType:
-    """Return the module with the answers of a lesson.
-
-    Args:
-        lesson: its name: "micro_batches".
-
-    Raises:
-        UnknownQuestion: if the lesson asks nothing.
-    """
+    lesson, name = found[1], "PREDICTIONS" if kind is Prediction else "NUMBERS"
     try:
-        return part_of_tasks(f"answers/{lesson}")
+        questions = getattr(part_of_tasks(f"answers/{lesson}"), name, {})
     except FileNotFoundError:
         raise UnknownQuestion(f"the lesson {lesson} asks nothing") from None
+    if question not in questions:
+        known = ", ".join(questions) or "none"
+        raise UnknownQuestion(f"the lesson {lesson} has no {question} among its {name}: {known}")
+    return questions[question]
 
 
 def with_values(thing: object, values: dict) -> object:

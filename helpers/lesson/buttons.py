@@ -72,21 +72,16 @@ class Choices(anywidget.AnyWidget):
     choices = traitlets.List().tag(sync=True)
     chosen = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, question_id: str, question: str, choices: Sequence[str], keys: str):
-        """keys: of the choices, in the order in which they are shown: "CAB"."""
-        self._id, self._keys = question_id, keys
-        texts = [choices[ascii_uppercase.index(key)] for key in keys]
-        lettered = [list(pair) for pair in zip(ascii_uppercase, texts, strict=False)]
+    def __init__(self, question_id: str, question: str, choices: Sequence[str]):
+        self._id = question_id
+        lettered = [list(pair) for pair in zip(ascii_uppercase, choices, strict=False)]
         before = noted("predictions").get(question_id, {}).get("chosen") or ""
-        chosen = ascii_uppercase[keys.index(before)] if before and before in keys else ""
-        super().__init__(question=question, choices=lettered, chosen=chosen)
+        super().__init__(question=question, choices=lettered, chosen=before)
 
     @traitlets.observe("chosen")
     def _remember(self, change: dict) -> None:
-        letters = ascii_uppercase[: len(self._keys)]
-        if change["new"] and change["new"] in letters:
-            key = self._keys[letters.index(change["new"])]
-            note("predictions", self._id, {"chosen": key, "right": None})
+        if change["new"] in [letter for letter, _ in self.choices]:
+            note("predictions", self._id, {"chosen": change["new"], "right": None})
 
     def __repr__(self) -> str:
         rows = [f"  {letter}) {text}" for letter, text in self.choices]

@@ -9,13 +9,11 @@ goes on: on another machine, or beside other programs, seconds may come out othe
 """
 
 import os
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 WIDEST = 0.15  # of a claim that gives no reason
 TRIES = 3  # of a measurement that can be repeated: the machine may do something else meanwhile
-FACTS = "application/vnd.distributed-ml-lab.claim+json"  # beside each line
 
 
 def in_a_hurry() -> bool:
@@ -65,7 +63,7 @@ def claim(
     room = f"{off:+.1%}, at most {within:.0%}" if within else "exactly"
     room += f": {because}" if because else ""
     line = f"{sentence}: predicted {_shown(predicted)}{unit}, {how} {_shown(best)}{unit} ({room})"
-    _say(line, abs(off) <= within, best, predicted, {"because": because} if because else {})
+    _say(line, abs(off) <= within)
     return Measured(best)
 
 
@@ -81,7 +79,7 @@ def _below(sentence: str, smaller: float, larger: float, spread: float = 0.0) ->
     """
     clear = f" by more than the {spread:.0%} that they vary" if spread else ""
     line = f"{sentence}: {_shown(smaller)}, below {_shown(larger)}{clear}"
-    _say(line, smaller < larger * (1 - spread), smaller, larger)
+    _say(line, smaller < larger * (1 - spread))
 
 
 def _same(sentence: str, found: Any, expected: Any = True) -> None:
@@ -91,25 +89,19 @@ def _same(sentence: str, found: Any, expected: Any = True) -> None:
         AssertionError: it isn't so, and the lesson is being built.
     """
     line = sentence if expected is True else f"{sentence}: {_shown(found)}"
-    _say(line, found == expected, found, expected)
+    _say(line, found == expected)
 
 
 claim.below, claim.same = _below, _same
 
 
-def _say(line: str, holds: bool, measured: Any, predicted: Any, more: Mapping = {}) -> None:
-    """Print the line; its facts lie beside it in the notebook."""
+def _say(line: str, holds: bool) -> None:
+    """Print the line; one that doesn't hold ends the build of its lesson."""
     if not holds and not in_a_hurry():
         if os.environ.get("LAB_STATIC") == "1":
             raise AssertionError(f"this lesson claims what was not measured: {line}")
         line += ". Here it isn't so, as it was when this lesson was built"
-    facts = [each if isinstance(each, int | float | bool) else str(each)
-             for each in (measured, predicted)]  # fmt: skip
-    said = {"text/plain": line, FACTS: {"claim": line, "numbers": facts, **more}}
-    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython():
-        sys.modules["IPython"].display.display(said, raw=True)
-    else:
-        print(line)
+    print(line)
 
 
 def _shown(value: Any) -> str:

@@ -1,6 +1,8 @@
-"""`show_code`: the lines that matter, from the file, so that a lesson never shows old ones."""
+"""`show_code`: the lines that matter, from the file, so that a lesson never shows old ones.
+`show_diff`: what changed from one script to the next, which is often the lesson itself."""
 
 import ast
+import difflib
 import re
 import textwrap
 from html import escape
@@ -11,11 +13,15 @@ from helpers.check.solving import definitions, lines_of
 from helpers.check.task import lab, solved
 from helpers.check.verdict import ONE_WAY
 from helpers.draw.code import code_html, fold_html
+from helpers.draw.style import BLUE, ORANGE, see_through
 from helpers.lesson.shown import Shown, find_file, put
 from helpers.record import noted
 
 STUB = re.compile(r'raise NotImplementedError\(\s*"Task ([A-Z0-9-]+): [^\n]*\n[^\n]*\n\s*\)')
 YOURS = "...  # task {}: yours"
+# Thin enough to read the text on a light or a dark page; each line keeps its mark besides.
+COLORS = {"+": see_through(BLUE, 0.2), "-": see_through(ORANGE, 0.25)}
+DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef
 
 
 def show_code(path: str | Path, name: str = "", start: str = "", end: str = "") -> None:
@@ -85,3 +91,59 @@ def _line(lines: list[str], begins: str, where: str, after: int) -> int:
         if line.strip().startswith(begins):
             return number
     raise ValueError(f"no line of {where} begins with {begins!r}, where it's looked for")
+
+
+def show_diff(before: str | Path, after: str | Path, context: int = 3) -> None:
+    """Show the lines in which the script `after` differs from the script `before`.
+
+    Each line has its mark (+ new, - gone) besides its color, and `context` unchanged lines stand
+    around every change. Docstrings, imports and flags are left out, because they bury the lines
+    that matter; the title says so. In place of the solution of a task there is a comment.
+
+    Raises:
+        FileNotFoundError: there is no such script, seen from here or from the top of the project.
+    """
+    put(diff(before, after, context))
+
+
+def diff(before: str | Path, after: str | Path, context: int = 3) -> Shown:
+    """Return what `show_diff` shows."""
+    old, new = (_bare(_yours(find_file(path).read_text("utf-8"))) for path in (before, after))
+    names = [Path(path).as_posix() for path in (before, after)]
+    # Without the two lines that name the files, as the title does, and without line numbers, which
+    # would count only what was not left out.
+    lines = [*difflib.unified_diff(old, new, n=context, lineterm="")][2:]
+    lines = ["@@" if line.startswith("@@") else line for line in lines]
+    if not lines:
+        same = f"{names[0]} and {names[1]} are the same."
+        return Shown(f"<p>{escape(same)}</p>", same)
+    gone, come = (sum(line.startswith(mark) for line in lines) for mark in "-+")
+    title = f"From {names[0]} to {names[1]}: {come} lines new (+), {gone} lines gone (-)"
+    title += "; docstrings, imports and flags are left out"
+    colors = (COLORS.get(line[0], "transparent") for line in lines)
+    rows = "\n".join(
+        f'<span style="background-color: {color}">{escape(line)}</span>'
+        for color, line in zip(colors, lines, strict=True)
+    )
+    html = f'<p>{escape(title)}</p><pre style="font-family: monospace">{rows}</pre>'
+    return Shown(html, "\n".join([title, *lines]))
+
+
+def _bare(text: str) -> list[str]:
+    """Return the lines of a script without docstrings, imports, flags and doubled blank lines."""
+    lines: list[str | None] = list(text.splitlines())
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+            hidden = node.body[0]
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            hidden = node
+        else:
+            hidden = None
+        if getattr(node, "name", "") == "read_flags":
+            hidden = node
+        if hidden:
+            lines[hidden.lineno - 1 : hidden.end_lineno] = [None] * (
+                hidden.end_lineno - hidden.lineno + 1
+            )
+    left = [line for line in lines if line is not None]
+    return [line for line, above in zip(left, ["", *left], strict=False) if line or above]

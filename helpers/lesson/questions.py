@@ -1,21 +1,17 @@
-"""`predict` and `reveal`: the reader commits to a choice, and the answering cell refers to it.
+"""`predict` and `reveal`: the reader commits to a choice, and a later cell says what is right.
+`answer`: a question for a number, whose truth isn't in the lesson; a known slip is named."""
 
-A choice's key is its letter in the source: with it stand the reasons, and with it a choice is
-remembered. The letter that a reader sees is another one, since the choices are shuffled: for each
-student in an order of their own, and on a page without a kernel in one that each question has.
-"""
-
-import random
+import math
 import sys
 from collections.abc import Sequence
 from html import escape
 from string import ascii_uppercase
 
 from helpers.draw.style import BLUE
-from helpers.lesson.asked import ID, Prediction, asked, with_values
+from helpers.lesson.asked import ID, Number, Prediction, asked, with_values
 from helpers.lesson.shown import PREDICT, REVEAL, Shown, put, static
 from helpers.ranks.pool import in_notebook
-from helpers.record import note, noted, progress_file
+from helpers.record import note, noted
 
 MOST = 5
 BOX = f"border: 1px solid {BLUE}; border-left: 6px solid {BLUE}; padding: 8px 14px"
@@ -46,22 +42,13 @@ def predict(question_id: str, question: str, *choices: str) -> None:
     if in_notebook() and not static():
         from helpers.lesson.buttons import Choices
 
-        put(Choices(question_id, question, choices, keys_in_order(question_id, len(choices))))
+        put(Choices(question_id, question, choices))
         return
-    keys = keys_in_order(question_id, len(choices))
-    put(listed(question_id, question, [choices[ascii_uppercase.index(key)] for key in keys]))
+    put(listed(question_id, question, choices))
     if sys.stdin is not None and sys.stdin.isatty() and not static():
         typed = input("Your choice (a letter, or Enter to go on): ").strip().upper()
         if typed and typed in ascii_uppercase[: len(choices)]:
-            key = keys[ascii_uppercase.index(typed)]
-            note("predictions", question_id, {"chosen": key, "right": None})
-
-
-def keys_in_order(question_id: str, count: int) -> str:
-    """Return the keys of a question's choices in the order in which they are shown: "CAB"."""
-    whose = "" if static() else str(progress_file() or "")
-    order = random.Random(f"{question_id} {whose}".strip())
-    return "".join(order.sample(ascii_uppercase[:count], count))
+            note("predictions", question_id, {"chosen": typed, "right": None})
 
 
 def listed(question_id: str, question: str, choices: Sequence[str]) -> Shown:
@@ -90,28 +77,62 @@ def reveal(question_id: str, **measured: object) -> None:
 def revealed(question_id: str, measured: dict[str, object]) -> Shown:
     """Return what `reveal` shows; without a prediction the answer is folded."""
     truth = asked(question_id, Prediction)
-    key = with_values(truth.right, measured)
-    keys = {*truth.wrong, key}
-    letter = dict(zip(keys_in_order(question_id, len(keys)), ascii_uppercase, strict=False))
-    right, because = letter[key], truth.because.format(**measured)
-    if truth.here and with_values(truth.here, measured) != key:
-        because += " " + truth.unless.format(**measured)
+    right, because = with_values(truth.right, measured), truth.because.format(**measured)
     chosen = noted("predictions").get(question_id, {}).get("chosen")
-    if chosen not in keys:
+    if chosen not in {*truth.wrong, right}:
         text = f"It's {right}: {because}"
         html = (
             f'<details style="{BOX}"><summary><b>The answer</b></summary>'
             f"<div>{escape(text)}</div></details>"
         )
-        wrong = {letter[k]: why.format(**measured) for k, why in sorted(truth.wrong.items())}
+        wrong = {letter: why.format(**measured) for letter, why in sorted(truth.wrong.items())}
         answers = {"id": question_id, "right": right, "because": because, "wrong": wrong}
         return Shown(html, f"The answer: {text}", {REVEAL: answers})
-    note("predictions", question_id, {"chosen": chosen, "right": chosen == key})
-    if chosen == key:
+    note("predictions", question_id, {"chosen": chosen, "right": chosen == right})
+    if chosen == right:
         parts = [f"You said {right}, and {right} it is:", because]
     else:
-        said = letter[chosen]
         why = truth.wrong[chosen].format(**measured)
-        parts = [f"You said {said}; it's {right}:", because, f"Why not {said}? {why}"]
+        parts = [f"You said {chosen}; it's {right}:", because, f"Why not {chosen}? {why}"]
     html = f'<div style="{BOX}"><b>{escape(parts[0])}</b> {escape(" ".join(parts[1:]))}</div>'
     return Shown(html, " ".join(parts))
+
+
+def answer(question_id: str, mine: float | None, **measured: object) -> None:
+    """Compare the reader's number with the truth, and say what is wrong with it.
+
+    Args:
+        question_id: such as "micro_batches-3"; the answer is in tasks/answers/.
+        mine: the reader's number, or None before the reader has answered.
+        measured: values that the truth depends on.
+    """
+    mark, words = verdict(question_id, mine, measured)
+    put(Shown(f"<p><b>{mark}</b>&nbsp; {words}</p>", f"{mark} {words}"))
+
+
+def verdict(question_id: str, mine: float | None, measured: dict[str, object]) -> tuple[str, str]:
+    """Return the mark and the sentence that `answer` shows."""
+    found = asked(question_id, Number)
+    if mine is None:
+        return "?", "Not answered yet: write your number in place of None."
+    if isinstance(mine, bool) or not isinstance(mine, int | float) or math.isnan(mine):
+        return "?", f"Your answer must be a number, but {mine!r} is not."
+    truth = with_values(found.truth, measured)
+    right = _close(mine, truth, found.tolerance)
+    tries = noted("numbers").get(question_id, {}).get("tries", 0)
+    note("numbers", question_id, {"tries": tries + 1, "right": right})
+    if right:
+        words = f"Right: {_number(truth)} {found.unit}".rstrip() + "."
+        return "✓", f"{words} {found.because.format(**measured)}".rstrip()
+    for slip, diagnosis in found.slips.items():
+        if _close(mine, slip, min(found.tolerance, abs(slip - truth) / 4)):
+            return "✗", f"Not yet: {diagnosis}"
+    return "✗", f"Not yet: {_number(mine)} is too {'large' if mine > truth else 'small'}."
+
+
+def _close(mine: float, other: float, tolerance: float) -> bool:
+    return math.isclose(mine, other, rel_tol=1e-9, abs_tol=tolerance)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"

@@ -1,9 +1,10 @@
 """`vary`: a function of the lesson under sliders; without a kernel, its result where they start."""
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from html import escape
 
-from helpers.draw.themed import static
+from helpers.draw.themed import hint, static
 from helpers.lesson.pictures import picture
 from helpers.lesson.shown import Shown, put
 from helpers.ranks.pool import in_notebook
@@ -22,17 +23,35 @@ def vary(draw: Callable[..., object], press: str = "", **choices: Iterable) -> N
         choices: the values of each slider; it starts at the first of them.
     """
     values = {name: list(each) for name, each in choices.items()}
-    first = {name: each[0] for name, each in values.items()}
-    start = shown(f"Press '{press}' to see what happens." if press else draw(**first))
     if in_notebook() and not static():
-        from helpers.lesson.sliders import Sliders
-
-        def ask(**chosen: object) -> object:
-            return shown(draw(**chosen))
-
-        put(Sliders(ask, values, start, press))
+        put(sliders(draw, press, values))
+    elif press:
+        put(shown(f"Press '{press}' to see what happens."))
     else:
-        put(start)
+        put(shown(draw(**{name: each[0] for name, each in values.items()})))
+
+
+def sliders(draw: Callable[..., object], press: str, values: dict[str, list]) -> object:
+    """Return the widget that `vary` shows where a kernel runs."""
+    import ipywidgets
+
+    draw = draw if press else cache(draw)
+    controls = {
+        name: ipywidgets.SelectionSlider(
+            options=each if isinstance(each[0], str) else sorted(each),
+            value=each[0],
+            description=name.replace("_", " "),
+            continuous_update=False,
+            layout={"width": "420px"},
+            style={"description_width": "120px"},
+        )
+        for name, each in values.items()
+    }
+    options = {"manual": bool(press), "manual_name": press} if press else {}
+    box = ipywidgets.interactive(lambda **chosen: put(shown(draw(**chosen))), options, **controls)
+    says = "Choose, then press the button." if press else "Let go of a slider: the page follows."
+    box.children += (ipywidgets.HTML(hint(says)),)
+    return box
 
 
 def shown(thing: object) -> object:

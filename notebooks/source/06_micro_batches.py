@@ -25,7 +25,7 @@ import torch.distributed as dist
 
 from helpers.check import check, solve
 from helpers.draw import curves, lanes
-from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_orders
+from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.lesson.scripts import distances, train_script
 from helpers.pipeline import Pace, run_paced
 from helpers.ranks import launch
@@ -366,8 +366,9 @@ show(job)
 #
 # Here is how the order differs from GPipe's:
 
-# %% jupyter={"source_hidden": true}
-show_orders(gpipe(4, 8), one_f_one_b(4, 8))
+# %%
+for schedule in (gpipe(4, 8), one_f_one_b(4, 8)):
+    print(f"{schedule.name}\n{schedule}\n")
 
 # %% [markdown]
 # ### Your turn: PP-3 · 45 minutes · 25 points

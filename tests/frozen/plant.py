@@ -35,7 +35,10 @@ PATIENCE = 60  # seconds that a test may take beyond three times what it took wi
 # Of each package: its code, and its tests. What isn't there is skipped.
 PACKAGES = {
     **{
-        f"helpers/{name}": ([f"helpers/{name}"], [f"tests/helpers/{name}", f"tests/{name}"])
+        f"helpers/{name}": (
+            [f"helpers/{name}"],
+            [f"tests/helpers/{name}", f"tests/{name}", *["tests/schedules"] * (name == "simulate")],
+        )
         for name in "schedules simulate pipeline oracle ranks hang trace cost cluster".split()
     },
     "helpers/checkpoint": (

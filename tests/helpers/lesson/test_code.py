@@ -1,11 +1,11 @@
-"""`show_code`: lines from a file, the solution under a fold, and what isn't there is named."""
+"""`show_code` and `show_diff`: lines from a file, solutions under a fold, and clear refusals."""
 
 import html
 import re
 
 import pytest
 
-from helpers.lesson.code import code
+from helpers.lesson.code import COLORS, code, diff
 
 TEXT = '''"""A script."""
 
@@ -86,3 +86,45 @@ def test_what_is_not_there_is_named(script, given, said):
         code("ring.py", *given)
     with pytest.raises(FileNotFoundError):
         code("no.py")
+
+
+BEFORE = """"What it did."
+import torch
+from simplellm.options import (
+    settle,
+)
+
+
+def read_flags(arguments=None):
+    return settle(arguments)
+
+
+a = 1
+loss = f(a)
+print(loss)
+"""
+
+
+@pytest.fixture
+def scripts(script, tmp_path):
+    (tmp_path / "before.py").write_text(BEFORE)
+    (tmp_path / "after.py").write_text(BEFORE.replace("it did", "it does")[:-13] + " < 2\n")
+    return "before.py", "after.py"
+
+
+def test_a_diff_has_every_line_with_its_mark_and_colors_new_and_gone_ones(scripts, tmp_path):
+    title = (
+        "From before.py to after.py: 1 lines new (+), 2 lines gone (-); "
+        "docstrings, imports and flags are left out"
+    )
+    body = ["@@", " a = 1", "-loss = f(a)", "-print(loss)", "+loss = f(a) < 2"]
+    assert repr(diff(*scripts)).splitlines() == [title, *body]
+    page = diff(*scripts).html
+    assert words(page) == title + "\n".join(body)
+    assert f'{COLORS["+"]}">+loss = f(a) &lt; 2<' in page and f'{COLORS["-"]}">-print' in page
+    assert " a = 1" not in repr(diff(*scripts, context=0))
+    assert repr(diff(scripts[0], scripts[0])) == "before.py and before.py are the same."
+    lines = ["def f(a):", "    # BEGIN SOLUTION DP-1", "    return secret", "    # END SOLUTION"]
+    (tmp_path / "after.py").write_text("\n".join(lines))
+    assert "+    ...  # task DP-1: yours" in repr(diff(*scripts)).splitlines()
+    assert "secret" not in repr(diff(*scripts)) + diff(*scripts).html

@@ -1,15 +1,11 @@
-"""`predict` and `reveal`: choices, what is remembered, what the answer says."""
-
-from collections import Counter
+"""`predict`, `reveal` and `answer`: what is asked, what is remembered, what the answer says."""
 
 import pytest
-import traitlets
 
-from helpers.check.task import ROOT, part_of_tasks
-from helpers.lesson import predict, questions, reveal
+from helpers.lesson import questions, reveal
 from helpers.lesson.asked import Number, Prediction, UnknownQuestion, asked
 from helpers.lesson.buttons import Choices
-from helpers.lesson.questions import keys_in_order, listed, revealed
+from helpers.lesson.questions import listed, predict, revealed, verdict
 from helpers.record import note, noted
 from tests.terminal import Terminal
 
@@ -23,14 +19,18 @@ TRUTH = Prediction(
 
 
 @pytest.fixture(autouse=True)
-def own_record(monkeypatch, tmp_path):
+def ask(monkeypatch, tmp_path):
+    """Make the next questions this one; nobody else's record is touched."""
     monkeypatch.setenv("LAB_PROGRESS", str(tmp_path / "progress.json"))
-    monkeypatch.setattr(questions, "asked", lambda question, kind: TRUTH)
-    orders = {2: "BA", 3: "CAB"}  # the first one that is shown is the last of the source
-    monkeypatch.setattr(questions, "keys_in_order", lambda question, count: orders[count])
+
+    def ask(truth):
+        monkeypatch.setattr(questions, "asked", lambda question, kind: truth)
+
+    ask(TRUTH)
+    return ask
 
 
-def test_choices_get_letters_and_text_stays_text():
+def test_choices_get_letters_in_the_order_written_and_text_stays_text():
     shown = listed("micro_batches-1", "Is 1 < 2?", ("yes", "<b>no</b>"))
     assert repr(shown).splitlines() == ["Predict: Is 1 < 2?", "  A) yes", "  B) <b>no</b>"]
     for words in ("Is 1 &lt; 2?", "<b>A</b>", "&lt;b&gt;no&lt;/b&gt;"):
@@ -51,72 +51,39 @@ def test_what_is_no_question(arguments, said):
         predict(*arguments)
 
 
-def test_in_a_terminal_a_letter_is_typed(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", Terminal("b\n"))
+def test_in_a_terminal_a_letter_is_typed_and_in_a_notebook_a_button_pressed(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", Terminal("b\nx\n"))
     predict("sums-1", "Why?", "so", "or so")
-    assert "  A) or so\n  B) so" in capsys.readouterr().out
-    assert noted("predictions")["sums-1"]["chosen"] == "A"
-    monkeypatch.setattr("sys.stdin", Terminal("x\n"))
     predict("sums-2", "Why?", "so", "or so")
+    assert "  A) so\n  B) or so" in capsys.readouterr().out
+    assert noted("predictions")["sums-1"]["chosen"] == "B"
     assert "sums-2" not in noted("predictions")
+    box = Choices("sums-3", "Why?", ("so", "or so"))
+    box.chosen = "A"
+    box.chosen = "Z"  # nothing that can be clicked
+    assert Choices("sums-3", "Why?", ("so", "or so")).chosen == "A"
 
 
 def test_the_answer_says_what_was_chosen_and_why_it_is_wrong():
     note("predictions", "sums-3", {"chosen": "A"})
     words = repr(revealed("sums-3", {"ratio": 3.14}))
-    assert words == "You said B; it's C: It was 3.1 times. Why not B? Only 3?"
+    assert words == "You said A; it's B: It was 3.1 times. Why not A? Only 3?"
     assert noted("predictions")["sums-3"] == {"chosen": "A", "right": False}
     note("predictions", "sums-3", {"chosen": "B"})
-    assert repr(revealed("sums-3", {"ratio": 3.14})) == "You said C, and C it is: It was 3.1 times."
+    assert repr(revealed("sums-3", {"ratio": 3.14})) == "You said B, and B it is: It was 3.1 times."
     assert noted("predictions")["sums-3"]["right"]
 
 
-def test_without_a_prediction_the_answer_is_folded():
+def test_without_a_prediction_the_answer_is_folded(capsys):
     shown = revealed("sums-4", {"ratio": 1.0})
-    assert repr(shown) == "The answer: It's B: It was 1.0 times."
+    assert repr(shown) == "The answer: It's A: It was 1.0 times."
     assert shown.html.startswith("<details") and "<summary>" in shown.html
     assert "sums-4" not in noted("predictions")
+    reveal("sums-4", ratio=1)
+    assert "The answer: It's A" in capsys.readouterr().out
 
 
-def test_a_click_is_remembered_and_shown_again():
-    box = Choices("sums-5", "Why?", ("so", "or so"), "BA")
-    assert box.choices == [["A", "or so"], ["B", "so"]] and box.chosen == ""
-    box.chosen = "B"
-    assert noted("predictions")["sums-5"]["chosen"] == "A"  # the key
-    assert Choices("sums-5", "Why?", ("so", "or so"), "BA").chosen == "B"
-    assert Choices("sums-5", "Why?", ("so", "or so"), "AB").chosen == "A"
-    box.chosen = "Z"  # nothing that can be clicked
-    assert noted("predictions")["sums-5"]["chosen"] == "A"
-    with pytest.raises(traitlets.TraitError):
-        box.chosen = 3
-
-
-def test_choices_are_shuffled_for_each_student_and_stay_so(monkeypatch):
-    def orders(name):
-        monkeypatch.setenv("LAB_PROGRESS", name)
-        return [keys_in_order(f"sums-{number}", 3) for number in range(30)]
-
-    assert orders("/one/progress.json") == orders("/one/progress.json")
-    assert orders("/one/progress.json") != orders("/another/progress.json")
-    assert len(set(orders("/one/progress.json"))) == 6
-    monkeypatch.setenv("LAB_STATIC", "1")  # a page that everybody reads has one order
-    assert orders("/one/progress.json") == orders("/another/progress.json")
-
-
-def test_no_letter_is_right_more_often_than_the_others(monkeypatch):
-    """On the pages without a kernel; B was right 55 times in 110 before choices were shuffled."""
-    monkeypatch.setenv("LAB_STATIC", "1")
-    right = Counter()
-    for path in sorted((ROOT / "tasks" / "answers").glob("[a-z]*.py")):
-        predictions = part_of_tasks(f"answers/{path.stem}").PREDICTIONS
-        for question, found in predictions.items():
-            if isinstance(found.right, str):
-                keys = keys_in_order(question, len(found.wrong) + 1)
-                right["ABCDE"[keys.index(found.right)]] += 1
-    assert right.total() > 80 and max(right.values()) < 0.45 * right.total()
-
-
-def test_where_no_record_is_kept_the_kernel_remembers(monkeypatch):
+def test_where_no_record_is_kept_the_kernel_remembers_and_a_build_does_not(monkeypatch):
     monkeypatch.setenv("LAB_PROGRESS", "off")
     note("predictions", "sums-6", {"chosen": "C"})
     assert noted("predictions")["sums-6"]["chosen"] == "C"
@@ -125,18 +92,32 @@ def test_where_no_record_is_kept_the_kernel_remembers(monkeypatch):
     assert noted("predictions") == {}
 
 
-def test_a_clock_that_disagrees_is_told_and_the_argument_counts(monkeypatch):
-    """What a busy machine measures doesn't make a good argument wrong."""
-    truth = Prediction(
-        "B", A="No.", B="Two are twice one.", C="No.",
-        here=lambda ratio: "B" if ratio > 1.5 else "A", unless="Here it was {ratio:.1f}.",
-    )  # fmt: skip
-    assert truth.wrong == {"A": "No.", "C": "No."}
-    monkeypatch.setattr(questions, "asked", lambda question, kind: truth)
-    note("predictions", "sums-1", {"chosen": "B"})
-    calm, busy = (repr(revealed("sums-1", {"ratio": ratio})) for ratio in (2.0, 1.2))
-    assert calm == "You said C, and C it is: Two are twice one."
-    assert busy == f"{calm} Here it was 1.2." and noted("predictions")["sums-1"]["right"]
+@pytest.mark.parametrize(
+    ("mine", "number", "words"),
+    [
+        (None, Number(lambda: 1 / 0), "? Not answered yet"),  # and nothing is computed
+        (10, Number(10.0, "ranks"), "✓ Right: 10 ranks."),
+        (8.3, Number(8.31777, tolerance=0.06, because="ln 4096."), "✓ Right: 8.31777. ln 4096."),
+        (3, Number(lambda half: 2 * half, because="Twice {half:.1f}."), "✓ Right: 3. Twice 1.5."),
+        (6, Number(10), "✗ Not yet: 6 is too small."),
+        (1024, Number(lambda: 512), "✗ Not yet: 1,024 is too large."),
+        (16, Number(15, slips={16: "you forgot (n-1)/n."}), "✗ Not yet: you forgot (n-1)/n."),
+        (15.9, Number(15, tolerance=0.2, slips={16: "forgot"}), "✗ Not yet: forgot"),
+        ("ten", Number(10), "? Your answer must be a number, but 'ten' is not."),
+        (True, Number(1), "? Your answer must be a number"),
+        (float("nan"), Number(1), "? Your answer must be a number"),
+    ],
+)
+def test_a_number_is_right_or_a_slip_is_named(ask, mine, number, words):
+    ask(number)
+    assert " ".join(verdict("sums-9", mine, {"half": 1.5, "ranks": 4})).startswith(words)
+
+
+def test_tries_are_remembered(ask):
+    ask(Number(3))
+    verdict("sums-8", 2, {})
+    verdict("sums-8", 3, {})
+    assert noted("numbers")["sums-8"] == {"tries": 2, "right": True}
 
 
 def test_questions_that_are_not_there(tmp_path, monkeypatch):
@@ -146,22 +127,11 @@ def test_questions_that_are_not_there(tmp_path, monkeypatch):
     (tmp_path / "tasks" / "answers" / "sums.py").write_text(text)
     monkeypatch.chdir(tmp_path)
     assert asked("sums-1", Number).truth == 3
-    with pytest.raises(
-        UnknownQuestion, match="the lesson sums has no sums-2 among its NUMBERS: sums-1"
+    for question, kind, words in (
+        ("sums-2", Number, "the lesson sums has no sums-2 among its NUMBERS: sums-1"),
+        ("sums-1", Prediction, "the lesson sums has no sums-1 among its PREDICTIONS: none"),
+        ("letters-1", Number, "the lesson letters asks nothing"),
+        (None, Number, "a question is called like 'micro_batches-1', not None"),
     ):
-        asked("sums-2", Number)
-    with pytest.raises(
-        UnknownQuestion, match="the lesson sums has no sums-1 among its PREDICTIONS: none"
-    ):
-        asked("sums-1", Prediction)
-    with pytest.raises(UnknownQuestion, match="the lesson letters asks nothing"):
-        asked("letters-1", Number)
-    with pytest.raises(
-        UnknownQuestion, match="a question is called like 'micro_batches-1', not None"
-    ):
-        asked(None, Number)
-
-
-def test_reveal_shows(capsys):
-    reveal("sums-7", ratio=1)
-    assert "The answer: It's B" in capsys.readouterr().out
+        with pytest.raises(UnknownQuestion, match=words):
+            asked(question, kind)

@@ -11,7 +11,7 @@ from helpers.search import rivals, search
 from helpers.timeline import explore
 from helpers.timeline.sliders import START, controls
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
