@@ -58,26 +58,16 @@ def check(schedule: Schedule, blocking: bool = False) -> Schedule:
     return schedule
 
 
-def find_problem(
-    schedule: Schedule, blocking: bool = False, unfinished: bool = False
-) -> BadSchedule | None:
-    """Return what `check` would raise, or None.
-
-    unfinished: the schedule is being built, so nothing has to be complete yet; `rank_of` and
-        `micro_batches` must be given.
-    """
-    problem = _stages(schedule, unfinished) or _actions(schedule) or _no_pair(schedule)
+def find_problem(schedule: Schedule, blocking: bool = False) -> BadSchedule | None:
+    """Return what `check` would raise, or None."""
+    problem = _stages(schedule) or _actions(schedule) or _no_pair(schedule)
     if problem is not None:
         return problem
     times = walk(schedule)
     stuck = [rank for rank, row in enumerate(times.ends) if len(row) < len(schedule.ranks[rank])]
     ended = zip(schedule.ranks, times.ends, strict=True) if stuck else ()
     done = {action for row, ends in ended for action in row[: len(ends)]}
-    problem = _too_early(schedule, times, stuck, done, unfinished)
-    if unfinished:
-        problem = problem or _nowhere(schedule, times, stuck, done)
-    else:
-        problem = problem or _missing(schedule)
+    problem = _too_early(schedule, times, stuck, done) or _missing(schedule)
     if problem is not None:
         return problem
     waits = [_computing(schedule, rank, len(times.ends[rank]), done) for rank in stuck]
@@ -89,7 +79,7 @@ def find_problem(
     return BadSchedule(f"deadlock: {sentence(deadlock)}", waits=tuple(waits), deadlock=deadlock)
 
 
-def _stages(schedule: Schedule, unfinished: bool) -> BadSchedule | None:
+def _stages(schedule: Schedule) -> BadSchedule | None:
     if not schedule.stages:
         return BadSchedule("the schedule has no actions: " + CURE)
     for stage, rank in enumerate(schedule.rank_of):
@@ -100,7 +90,7 @@ def _stages(schedule: Schedule, unfinished: bool) -> BadSchedule | None:
                 "give each stage a rank that has its actions"
             )
     total = sum(map(len, schedule.ranks))
-    if not unfinished and schedule.stages * schedule.micro_batches > 1000 + 10 * total:
+    if schedule.stages * schedule.micro_batches > 1000 + 10 * total:
         # Far too few actions, as where a micro-batch is numbered 999999 by mistake.
         return _missing(schedule)
     return None
@@ -178,7 +168,7 @@ def _unmet(
 
 
 def _too_early(
-    schedule: Schedule, times: Times, stuck: list[int], done: set[Action], unfinished: bool
+    schedule: Schedule, times: Times, stuck: list[int], done: set[Action]
 ) -> BadSchedule | None:
     """Return the first rank that waits for an action of its own."""
     for rank in stuck:
@@ -191,25 +181,8 @@ def _too_early(
                 words = f"{action} needs {later[0]}, which comes later, at position "
                 words += f"{order.index(later[0])}: move it before {action}"
             else:
-                where = "isn't in the plan yet" if unfinished else f"rank {rank} never does"
-                words = f"{action} needs {choices[0]}, which {where}: add it before"
+                words = f"{action} needs {choices[0]}, which rank {rank} never does: add it before"
             return bad_at(rank, position, action, words)
-    return None
-
-
-def _nowhere(
-    schedule: Schedule, times: Times, stuck: list[int], done: set[Action]
-) -> BadSchedule | None:
-    """Return the first rank that waits for an action that no rank has in its order yet."""
-    kinds = {action.kind for action in chain(*schedule.ranks)}
-    for rank in stuck:
-        position = len(times.ends[rank])
-        for action, choices in _unmet(schedule, rank, position, done):
-            owner = schedule.rank_of[choices[0].stage]
-            if not any(choice in schedule.ranks[owner] for choice in choices):
-                named = [str(c) for c in choices if c.kind in kinds] or list(map(str, choices))
-                words = f"{action} needs {' or '.join(named)} of rank {owner}, which "
-                return bad_at(rank, position, action, words + "isn't in the plan yet")
     return None
 
 

@@ -5,8 +5,7 @@ The CSV is the format of torch.distributed.pipelining: a row per rank, cells lik
 What `_dump_csv` of its schedules writes is read here, and what is written here it reads as
 "compute_only". Its cells for messages (3SEND_F1) and for sharded weights (1UNSHARD) are left out:
 here messages follow from the order. An empty cell is a place in which a rank does nothing.
-A pair is the cell (0F2;3B0)OVERLAP_F_B. torch 2.5 wrote BW for the whole backward and B for the
-gradient of the input, so in a table that has a BW every B is an I.
+A pair is the cell (0F2;3B0)OVERLAP_F_B.
 """
 
 import csv
@@ -20,7 +19,6 @@ from helpers.files import as_path, read_whole, write_whole
 from helpers.schedules.schedule import Action, Schedule, of_turns, read_action
 
 _NO_COMPUTE = re.compile(r"\d+(SEND_F|RECV_F|SEND_B|RECV_B|UNSHARD|RESHARD|REDUCE_GRAD)\d*")
-_OLDER = re.compile(r"(\d+)(BW|B|I)(\d+)")
 _PAIR = re.compile(r"\((.*)\)OVERLAP_F_B")  # a forward and a backward that run as one
 
 
@@ -49,33 +47,17 @@ def from_csv(text: str, name: str = "from a CSV file") -> Schedule:
         table.pop()
     if not table:
         raise ValueError("the table is empty: write a row for each rank, with cells like 0F0")
-    older = any(re.fullmatch(r"\d+BW\d+", cell.strip()) for cells in table for cell in cells)
     ranks = []
     for row, cells in enumerate(table, start=1):
         turns: list[list[Action]] = []
         for column, cell in enumerate(cells, start=1):
             try:
-                cell = _newer(cell.strip()) if older else cell.strip()
-                if turn := _read(cell):
+                if turn := _read(cell.strip()):
                     turns.append(turn)
             except ValueError as error:
                 raise ValueError(f"row {row}, column {column}: {error}") from None
         ranks.append(turns)
     return of_turns(name, ranks)
-
-
-def _newer(cell: str) -> str:
-    """Return what the cell of a table with BW is called today."""
-    found = _OLDER.fullmatch(cell)
-    if not found:
-        return cell
-    stage, kind, micro_batch = found.groups()
-    if kind == "I":
-        raise ValueError(
-            f"{cell!r} stands in a table that has BW, torch's older name of the whole backward, "
-            "beside which B is the gradient of the input: write B for BW, and I for that B"
-        )
-    return f"{stage}{'B' if kind == 'BW' else 'I'}{micro_batch}"
 
 
 def _read(cell: str) -> list[Action]:

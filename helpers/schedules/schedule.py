@@ -56,11 +56,6 @@ def read_action(text: str, stage: int | None = None) -> Action:
         ValueError: if the text isn't an action.
     """
     found = _ACTION.fullmatch(text)
-    if found is None and re.fullmatch(r"\d*BW\d+", text):
-        raise ValueError(
-            f"{text!r} is no action: write B for BW, torch's older name of the whole backward, and "
-            "I for the gradient of the input, which was B beside it"
-        )
     if found is None:
         raise ValueError(
             f"{text!r} is no action: write F, B, I or W before its micro-batch, as F0, or after "
