@@ -1,19 +1,12 @@
-"""What the demo shows: its bar, the step that it picks, its page, and when it offers to open it."""
+"""What the demo shows: its bar, the step that it picks, and its page."""
 
-import io
-import sys
-import webbrowser
 from contextlib import redirect_stdout
-from pathlib import Path
-
-import pytest
 
 from helpers import demo
 from helpers.schedules import one_f_one_b
 from helpers.simulate import Costs, simulate
 from helpers.timeline import timeline
 from helpers.trace import Event, Trace
-from tests.terminal import Terminal
 
 
 def test_a_bar_appends_and_never_moves_back(capsys):
@@ -71,31 +64,3 @@ def test_the_page_holds_everything_and_escapes_what_the_model_writes():
     assert [page.index(part) for part in parts] == sorted(page.index(part) for part in parts)
     assert "One day &lt;b&gt; Tom &amp; Mia" in page and "<b> Tom" not in page
     assert "prefers-color-scheme: dark" in page and "<blockquote>…</blockquote>" in page
-
-
-@pytest.mark.parametrize(
-    "typed, missing, opened",
-    [("y\n", "", True), ("\n", "", False), ("", "", False)]
-    + [("y\n", name, False) for name in ("stdin", "stdout", "display")],
-)
-def test_the_page_is_opened_when_a_person_at_a_terminal_says_so(
-    typed, missing, opened, monkeypatch
-):
-    found = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: found.append(url) or True)
-    monkeypatch.setattr(demo, "has_display", lambda: missing != "display")
-    for name, text in (("stdin", typed), ("stdout", "")):
-        monkeypatch.setattr(sys, name, (io.StringIO if name == missing else Terminal)(text))
-    demo.offer_to_open(Path("index.html"))
-    said = sys.stdout.getvalue()
-    assert found == [Path("index.html").resolve().as_uri()] * opened
-    assert said == "" if missing else "Open it now?" in said
-
-
-def test_linux_without_a_display(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "linux")
-    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
-        monkeypatch.delenv(name, raising=False)
-    assert not demo.has_display()
-    monkeypatch.setenv("DISPLAY", ":0")
-    assert demo.has_display()

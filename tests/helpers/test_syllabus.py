@@ -75,11 +75,3 @@ def test_files_and_text_follow_the_table(project, capsys):
     assert here == "| 02 to 01 | in 2024, 12 (02) | none; 02 |\n"
     assert renumber.main([], project) == 0
     assert capsys.readouterr().out.endswith("Every lesson has its number.\n")
-
-
-def test_a_lesson_in_one_place_only_is_told(project):
-    (project / "notebooks/source/03_lost.py").touch()
-    with pytest.raises(
-        SystemExit, match="lost: in notebooks/source or in helpers/lessons.csv, but"
-    ):
-        renumber.main([], project)
