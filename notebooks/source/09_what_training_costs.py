@@ -1,20 +1,17 @@
 # %% [markdown]
-# # What training costs, and when sending costs more
+# # What training costs
 #
 # *Reading 45 minutes · tasks 40 · machine 1*
 #
-# *With twenty minutes: the table of recomputation, then "One pattern" to its end.*
+# *With twenty minutes: "Parameters and FLOPs", then the two kinds of memory.*
 #
 # Before you rent a thousand GPUs you want to know three things: whether the training fits, how many
 # days it takes, and whether the GPUs will compute or wait for their network. You can count most of
 # that on paper, from the sizes of the model and a data sheet. What you have to measure is how much
-# of its peak a GPU really reaches, and how much of its bandwidth a link does.
+# of its peak a GPU really reaches. This lesson counts what one device computes, keeps and sends;
+# the next one asks when sending it is free.
 #
-# The first half of this lesson counts what one device computes and keeps. The second asks the
-# question on which every layout of a large run depends. Lesson 03 answered it for one way of
-# sharing the work, and it turns out that all the others follow the same pattern.
-#
-# **Question.** When does sending cost more than computing?
+# **Question.** How many FLOPs, how many bytes to keep, and how many to send?
 
 # %%
 import time
@@ -29,7 +26,6 @@ from helpers.check import check, solve
 
 # %%
 from helpers.cost import (
-    ModelConfig,
     bytes_on_the_wire,
     flops,
     kept_by_layer,
@@ -38,14 +34,6 @@ from helpers.cost import (
     states,
 )
 from helpers.cost.rates import H100
-from helpers.cost.rooflines import (
-    data_parallel_tokens,
-    expert_width,
-    fsdp_tokens,
-    pipeline_layers,
-    ring_attention_tokens,
-    tensor_parallel_ranks,
-)
 
 # %%
 from helpers.lesson import answer, claim, predict, reveal
@@ -371,167 +359,8 @@ print(f"TP 8 and DP 8 send equally much in a step of 8 x {equal:,.0f} tokens")
 
 # %% [markdown]
 # Real steps have more tokens than that, so in practice tensor parallelism sends more, and it sends
-# on the critical path. But bytes alone don't say whether a layout is slow. What
-# counts is what can be computed in the meantime.
-#
-# ## One pattern
-#
-# **All of the sending can hide behind computing only if the FLOPs that are done for each byte sent
-# are at least $F/B$.** Whatever is divided, and whatever is sent, the argument has three steps.
-# Count the FLOPs of a piece of work, count the bytes that travel in the meantime, and demand that
-# sending doesn't take longer than computing:
-#
-# $$\frac{\text{bytes}}{B} \;\le\; \frac{\text{FLOPs}}{F} \qquad\Longleftrightarrow\qquad
-# \frac{\text{FLOPs}}{\text{bytes}} \;\ge\; \frac{F}{B}.$$
-#
-# The right side belongs to the machine: 2,200 FLOPs a byte for an H100 at its peak inside a node,
-# and 19,800 over one network card, which is what a group has if it takes one GPU of each node. (A
-# group of whole nodes uses the cards of all eight GPUs at once: 2,500.) The left side belongs to
-# the layout. Most of its factors cancel, and the one that's left tells you what to change. (Two
-# things are left out: latency, which is small beside large messages, and the first or last piece,
-# which usually sticks out.)
-#
-# **Data parallelism.** As in lesson 03, backward computes $4Pt$ FLOPs for $t$ tokens and sends $4P$
-# bytes, which leaves the tokens: $t \ge F/B$.
-#
-# **FSDP**, the third stage of ZeRO, keeps an $n$th of each layer's weights on each rank and gathers
-# the layer just before it computes. Say a layer has $P$ weights of 2 bytes and a rank reads $t$
-# tokens in a micro-batch. Forward gathers $2P$ bytes and computes $2Pt$ FLOPs. Backward gathers
-# them again, reduce-scatters gradients of as many bytes, and computes $4Pt$:
-#
-# $$\text{forward: } \frac{2P}{B} \le \frac{2Pt}{F}, \qquad \text{backward: } \frac{2P + 2P}{B} \le
-# \frac{4Pt}{F} \qquad\Longrightarrow\qquad t \ge \frac{F}{B}.$$
-#
-# It's the same bound again. (A ring of $n$ ranks sends only $(n-1)/n$ of these bytes, so four ranks
-# need a quarter fewer tokens.) But *whose* tokens does $t$ count, if a step accumulates several
-# micro-batches? Data parallelism sends once per step, and that makes two bounds. With $F/B$ tokens
-# in the *step*, averaging takes no longer than all the backward passes together. To hide entirely
-# it needs $F/B$ tokens in the *last micro-batch*, because it can't start earlier. And FSDP?
-
-# %% jupyter={"source_hidden": true}
-predict(
-    "what_training_costs-6",
-    "With 29,670 tokens, 1.5 times F/B, a rank's FSDP hides its gathers over a network card. "
-    "Now the same tokens are accumulated over four micro-batches. What happens?",
-    "nothing: the same weights are gathered for the same tokens",
-    "the gathers take longer than computing",
-    "it hides even better: smaller micro-batches leave more room for the weights",
-)
-
-# %%
-F, B = H100.peak, H100.between  # FLOP/s, and bytes/s of its network card
-for micro_batches in (1, 4):
-    tokens = 29_670 / micro_batches
-    print(f"{micro_batches} x {tokens:,.0f} tokens: {F / B / tokens:.2f} s of gathering "
-          "for each second of computing")  # fmt: skip
-reveal("what_training_costs-6")
-
-# %% [markdown]
-# Both compute for the same time. The first is bound by its computing and the second by its link:
-# each micro-batch gathers everything anew, so it has a quarter of the tokens to hide just as many
-# bytes. That's why FSDP wants few, large micro-batches, while a pipeline wants many small ones.
-# Llama 3, which combines the two, keeps the gathered weights from forward to backward; to gather
-# only once a step they have to stay after backward, too (lesson 12).
-#
-# **Pipelines.** A stage of $\ell$ layers sends $d$ numbers of 2 bytes for each token. Forward, a
-# LLaMA's layer has $4d^2 + 3df$ weights in its matrices (with as many key heads as query heads), so
-# a stage computes $2\ell\,d\,(4d + 3f)$ FLOPs for each token:
-#
-# $$\frac{2\,d}{B} \le \frac{2\,\ell\,d\,(4d+3f)}{F} \qquad\Longleftrightarrow\qquad \ell \ge
-# \frac{F/B}{4d + 3f}.$$
-#
-# This time the tokens cancel. What's left is the *width*, because products grow with its square and
-# messages only with the width itself.
-#
-# A model of width 16,384 needs only a tenth of a layer to hide its messages, even between nodes. So
-# in a large model messages hardly matter, apart from those of warm-up and cool-down, which have
-# nothing to hide behind. What a pipeline loses is its bubble.
-#
-# ## All of them
-#
-# **Tensor parallelism** has a bound for the number of *ranks*, from which the tokens cancel (lesson
-# 13), **ring attention** one for the *tokens of a rank* (lesson 14), and **experts** one for the
-# *width of an expert* (lesson 15). Tensor parallelism and experts wait for their messages (until
-# lesson 17), so for them the bound says when sending takes as long as computing, not when it's
-# free.
-#
-# Here are all six, at the peak and at 400 TFLOP/s, the average of a whole step of Llama 3, its
-# waiting included, beside what Llama 3 405B and DeepSeek-V3 did. DeepSeek's H800 has the network
-# card of an H100, and the same peaks: 989 TFLOP/s in 16 bits, and 1,979 in FP8, in which V3
-# computes most of its products.
-
-# %%
-big = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)  # Llama 3 405B
-v3 = read_config("../EP/configs/deepseek_v3.json")
-node, card = H100.inside, H100.between
-shared = partial(data_parallel_tokens, ep=64)  # 64 ranks share the experts
-sent_once = partial(expert_width, copies=4, dispatch=1)  # to 4 nodes, and there in 8 bits
-ALL = (
-    ("Llama 3, data parallel: tokens >=", data_parallel_tokens, big, card, "131,072 a step"),
-    ("Llama 3, FSDP: tokens >=", fsdp_tokens, big, card, "8,192 a micro-batch"),
-    ("Llama 3, tensor parallel: ranks <=", tensor_parallel_ranks, big, node, "8"),
-    ("Llama 3, ring: tokens of a rank >=", ring_attention_tokens, big, card, "8,192"),
-    ("Llama 3, pipeline: layers >=", pipeline_layers, big, card, "about 8"),
-    ("DeepSeek-V3, data parallel: tokens >=", shared, v3, card, "491,520 a step"),
-    ("DeepSeek-V3, experts: width >=", expert_width, v3, card, "2,048"),
-    ("DeepSeek-V3, experts as sent: width >=", sent_once, v3, card, "2,048"),
-)
-
-# %%
-print(f"{'':40}{'peak':>8}{'at 400':>9}   used")
-for what, bound, model, rate, used in ALL:
-    peak = H100.eight if model is v3 else H100.peak
-    peak_bound, reached = bound(model, peak, rate), bound(model, H100.reached, rate)
-    digits = 0 if peak_bound > 100 else 1 if peak_bound > 1 else 2
-    print(f"{what:40}{peak_bound:8,.{digits}f}{reached:9,.{digits}f}   {used}")
-
-# %% [markdown]
-# Read it as a design:
-#
-# - A replica of Llama 3 reads 6.6 times the tokens of the bound in a *step*, so averaging is short
-#   beside it. (Its gradients have 4 bytes, but the optimizer is sharded, so they're only
-#   reduce-scattered, and that's as many bytes as an all-reduce in 2.) But these are 16 sequences
-#   for 16 stages, so a micro-batch is hardly more than one sequence of 8,192 tokens: far below the
-#   bound at the peak, and just above it at 400 TFLOP/s. So the averaging hides only just, if at all
-#   (lesson 03). FSDP wouldn't hide at the peak, either, and with gradients of 4 bytes, which raise
-#   backward's bound to $1.5\,F/B$, not even at 400 TFLOP/s. Llama 3 kept its weights from forward
-#   to backward, which brings that back to $F/B$.
-# - Eight ranks of tensor parallelism are below the limit of 34, where sending would take as long as
-#   computing. At the peak their messages still take $(8-1)/(34.2-1) = 21$ % as long as their
-#   products, and without more effort (lesson 17) none of that hides. Over a single network card the
-#   limit would be 4.7.
-# - With 8,192 tokens a rank, a ring's messages would have hidden. Llama 3 gathered keys and values
-#   instead, which is simpler with masks.
-# - A rank of DeepSeek-V3 holds 4 of a layer's 256 experts, and a token passes 8. Counting
-#   everything outside the experts, too, a rank averages 0.71 times the weights that a token passes,
-#   so 0.71 $F/B$ tokens are enough. A step has far more.
-# - DeepSeek-V3's experts are too narrow for a plain all-to-all, even at 400 TFLOP/s. So each token
-#   goes to at most four nodes, travels there in 8 bits and comes back in 16, which at that rate
-#   takes less time than the experts compute. (V3's own average was about 340 TFLOP/s.) All of it
-#   then hides behind the computing of *another* micro-batch
-#   ([2412.19437](https://arxiv.org/abs/2412.19437), sections 3.2 and 3.3).
-#
-# Which column should you believe? A device that computes more slowly than its data sheet gives
-# messages more time, but links are slower than theirs, too. In our cluster model
-# ([docs](../docs/cluster_model.md)) an H100's products reach 0.596 of the peak and its collectives
-# 0.729 of a network card, 0.824 of NVLink. So while it computes, $F/B$ is 18 % lower than at the
-# peak over a card and 28 % inside a node: the least tokens fall by as much, and the maximum number
-# of ranks rises from 34 to 47. The second column flatters.
-# [docs/rooflines.md](../docs/rooflines.md) has more models and links, and the sources.
-#
-# And if averaging is so short beside a step, why isn't data parallelism used alone? The 16 bytes
-# for each parameter are 6.5 TB for a replica, more than any GPU holds. And even if they're sharded,
-# you can't put arbitrarily many tokens into a step (lesson 03). Llama 3's had 16.8 million, which
-# is 848 times 19,780, so at most 848 replicas can stay above the bound. So 16,384 GPUs have to form
-# larger replicas: with 8-way tensor parallelism and 16 stages there are 128 of them.
-#
-# H100s, each on a node of its own, reach 400 TFLOP/s and have one network card each. They run FSDP
-# with weights of 2 bytes, but gradients are reduce-scattered in 4. From how many tokens per rank
-# and micro-batch does *backward* hide what it sends?
-
-# %%
-mine = None
-answer("what_training_costs-8", mine)
+# on the critical path. But bytes alone don't say whether a layout is slow. What counts is what can
+# be computed in the meantime, and that's the subject of lesson 25.
 
 # %% [markdown]
 # ## What to remember
@@ -544,12 +373,8 @@ answer("what_training_costs-8", mine)
 # - A layer of a GPT keeps $34\,sbd$ bytes of activations without the scores, and $2\,sbd$ if it's
 #   recomputed, for at most a third more FLOPs. Recompute first what is large and cheap.
 # - MFU counts the FLOPs that the model needs, HFU those that the devices compute.
-# - All of the sending can hide only if the FLOPs per byte are at least $F/B$. What's left after
-#   canceling is what you can choose: tokens (data parallel: those of the step for its share of the
-#   time, those of the last micro-batch to hide; FSDP: those of each micro-batch), or the width
-#   (pipelines).
-# - Tensor parallelism and experts wait for their messages unless products or batches are cut
-#   (lesson 17), so they pay on the good side of their bound, too.
+# - Data parallelism sends gradients once per step, tensor parallelism activations in every layer, a
+#   pipeline activations between stages.
 #
 # ## In the wild
 #
@@ -567,5 +392,5 @@ answer("what_training_costs-8", mine)
 #
 # ## Where next
 #
-# A bound says what *can* hide. [Lesson 10](10_buckets_and_overlap.ipynb) makes gradients travel
-# during backward, and measures how much really does.
+# You can count FLOPs and bytes. [Lesson 25](25_rooflines.ipynb) divides one by the other, and finds
+# out which messages a layout can hide.

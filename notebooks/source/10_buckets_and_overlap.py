@@ -232,39 +232,14 @@ answer("buckets_and_overlap-7", mine)
 # %% [markdown]
 # ## How much of it hides?
 #
-# **Nearly all of the sending can hide behind backward if $t_S \le t_B$, which is lesson 03's tokens
-# $\ge F/B$ for gradients of 16 bits. Below that, $t_S - t_B$ sticks out however you cut.** Without
-# latency you could make buckets ever smaller, and from the bound on nothing would stick out. With
-# it, something always does: well above the bound the last bucket, at the bound itself the wait for
-# the first one and all latencies. Here are three points, with twice, once, and two thirds of the
-# tokens that the bound asks for.
-
-# %% tags=["time"]
-for tokens in (2, 1, 2 / 3):
-    given = Plan(sending=plan.seconds * 2 / 3 / tokens)
-    found = launch(sweep.measured, 2, (given, (1, 8)), quiet=True, checked=False)[0]
-    words = f"{tokens:.2g} F/B tokens: seconds with 8 buckets"
-    claim(words, found[8], expected(given, 8).duration, within=0.1)
-    of_t = {count: seconds / plan.seconds for count, seconds in found.items()}
-    print(f"     {of_t[8]:.2f} T, and with one bucket {of_t[1]:.2f} T")
-
-# %% [markdown]
-# At the bound itself sending the bytes takes two thirds of $T$, and by the formula a sixth of $T$
-# sticks out: half of that is the wait for the first bucket, and half is the latency of all eight.
-# With twice the tokens the link keeps up with 33 buckets, and by the formula 33 buckets would save
-# another 3 %. At the bound and below it, eight buckets save the same half of $T$ over one, however
-# much is sent; above it they save less, because there's less to hide. (Below the bound the link
-# never catches up, so only the *first* bucket is waited for, and buckets that grow help: at the
-# third point 1, 2, 4, 6, 10, 16 and 25 layers would take 1.41 $T$ in place of 1.5. At the bound the
-# same cut costs 1.27 $T$ in place of 1.16, because the large last one sticks out. By default DDP
-# makes only the first one smaller.)
+# **Nearly all of the sending can hide behind backward if $t_S \le t_B$, which for gradients of 16
+# bits is lesson 25's bound, $F/B$ tokens. Below it, $t_S - t_B$ sticks out however you cut.** And
+# even above it something always does: the last bucket or, at the bound itself, the wait for the
+# first one and all latencies, by the formula a sixth of $T$ with eight buckets. (With gradient
+# accumulation the gradients are sent during the backward of the *last* micro-batch, so it's the
+# tokens of that one that count.)
 #
-# With gradient accumulation there's a catch. The gradients are sent once a step, during the
-# backward of the *last* micro-batch, so it's the tokens of that one that must reach $F/B$. (The
-# same holds for the first stage of a pipeline. A later stage also has the time in which the stages
-# before it finish their backward passes.)
-#
-# Below you see where the time goes in each of the four ways, at the third point. All of them are
+# Below you see where the time goes in each of the four ways. All of them are
 # measured, torch's DDP among them. (For each of its buckets DDP calls a Python function of ours in
 # place of its own all-reduce, because that's what `slow_link` can hold back. It also waits for its
 # messages inside backward, so we end its B where its last layer has computed. In the titles,

@@ -365,12 +365,7 @@ reveal("sharding-4", found=found)
 # micro-batch has at least $F/B$ tokens and each gather starts one unit early.** $F$ is the rate in
 # FLOP/s that a rank reaches, and $B$ its bytes a second. Weights depend on nothing
 # that's computed in this step. So a unit can be gathered while the one before computes, which is
-# called **prefetching**. Say a unit has $P_\text{unit}$ weights of 2 bytes and a rank reads $t$
-# tokens. As lesson 09 derived, forward has $2P_\text{unit}$ bytes beside $2P_\text{unit}\,t$ FLOPs
-# and backward twice as many of both, so each requires $t \ge F/B$. (With gradients reduced in 4
-# bytes, as is common, backward needs 1.5 times as many tokens.) $B$ is the bandwidth of the whole
-# group. With one GPU a machine that's one card's 50 GB/s. Whole machines of eight have eight cards,
-# which makes it 400 GB/s, and at an H100's peak of 989 TFLOP/s 2,500 tokens are enough.
+# called **prefetching**, and lesson 25 derived how many tokens that takes.
 #
 # With $u$ units, $m$ seconds a message and $c \ge m$ seconds a unit's forward pass, what's left
 # over is the first gather and the last reduce-scatter:

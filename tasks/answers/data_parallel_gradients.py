@@ -37,15 +37,6 @@ PREDICTIONS = {
         C="at 400 bytes only the number of messages in a row counts, and the tree has the fewest. "
         "At 1 MB the bytes count: the ring sends only parts, star and tree whole tensors.",
     ),
-    "data_parallel_gradients-7": Prediction(
-        "C",
-        A="Backward takes long because there are many parameters, but each of them also has a "
-        "gradient to send. The two grow together, and only the tokens decide.",
-        B="That takes F/B tokens for each replica, 19,780 over a network card. How many does each "
-        "of 16,384 replicas read?",
-        C="16.8 million tokens on 16,384 GPUs are 1,024 for each, and averaging needs 19,780 to "
-        "hide. The number of parameters cancels.",
-    ),
 }
 
 NUMBERS = {
@@ -80,19 +71,6 @@ NUMBERS = {
             2 * 16e9 / 450e9 * 1e3: "You forgot the factor (n-1)/n.",
             2 * 7 / 8 * 32e9 / 450e9 * 1e3: "16-bit gradients have 2 bytes, not 4.",
             2 * 7 / 8 * 8e9 / 450e9 * 1e3: "8 billion gradients of 16 bits are 16 GB, not 8.",
-        },
-    ),
-    "data_parallel_gradients-9": Number(
-        2 * 2250e12 / 50e9,
-        unit="tokens",
-        tolerance=500,
-        because="backward takes 4Pt / 2,250e12 seconds, and sending 2 x 4P / 50e9: t = 2 F/B.",
-        slips={
-            2250e12 / 50e9: "That's F/B, the bound for gradients of 2 bytes; here they have 4.",
-            2250e12 / 50e9 / 4: "That's with eight cards of a node at once; here it's one ring.",
-            2250e12 / 50e9 / 2: "More bytes take longer to send: they need more tokens, not fewer.",
-            4 * 2250e12 / 50e9: "An all-reduce sends each gradient twice, 8 bytes for each weight; "
-            "set that equal to the 4t FLOPs that backward computes for it.",
         },
     ),
 }
