@@ -10,7 +10,7 @@ TASK = Task(
     title="heal a replica from a peer",
     file="DP/never_stops/rules.py",
     function="heal",
-    lesson="training_never_stops",
+    lesson="beyond_one_machine",
     minutes=20,
     hints=(
         "What would go wrong with the right weights and Adam's means at zero? With the step at "
