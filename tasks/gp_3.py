@@ -11,7 +11,8 @@ TASK = Task(
     title="cut a sequence of layers wherever the device changes",
     file="gpt2/pipeline/partition.py",
     function="_split_module",
-    lesson="gpt2_two_ways",
+    lesson="micro_batches",
+    page="gpt2/README.md",
     minutes=20,
     hints=(
         "Go through the layers in order. When does a new part begin, and when does a layer join "

@@ -8,7 +8,8 @@ TASK = Task(
     title="say which micro-batch is in which part at each tick of the clock",
     file="gpt2/pipeline/pipe.py",
     function="_clock_cycles",
-    lesson="gpt2_two_ways",
+    lesson="micro_batches",
+    page="gpt2/README.md",
     minutes=20,
     hints=(
         "Draw it: parts as rows, ticks as columns. At which tick does micro-batch 0 enter part 2? "

@@ -10,7 +10,8 @@ TASK = Task(
     title="compute what one tick of the clock asks for, in the worker threads",
     file="gpt2/pipeline/pipe.py",
     function="Pipe.compute",
-    lesson="gpt2_two_ways",
+    lesson="micro_batches",
+    page="gpt2/README.md",
     minutes=30,
     hints=(
         "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and get "

@@ -227,7 +227,7 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # %% [markdown]
 # The report names the rank that died first, how it died, and the usual cause. Ranks 0 and 1 did
 # nothing wrong; they were stopped before they could blame anybody, and nothing is left running.
-# Lesson 21 goes further: there the training survives.
+# Lesson 20 goes further: there the training survives.
 #
 # ## How a lesson works
 #
@@ -262,7 +262,8 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # | 06 | [Micro-batches](06_micro_batches.ipynb) | Into how many pieces, and in which order? GPipe and 1F1B |
 # | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | Where can the waiting go, and what does each way cost? |
 # | 08 | [DP x PP](08_dp_x_pp.ipynb) | Two pipelines, six ranks: who must talk to whom? |
-# | 09 | [What training costs](09_what_training_costs.ipynb) | How much memory and how many FLOPs? And when does sending cost more than computing? |
+# | 09 | [What training costs](09_what_training_costs.ipynb) | How many FLOPs, how many bytes to keep, and how many to send? |
+# | 25 | [Rooflines](25_rooflines.ipynb) | When can a message hide behind computing, and what decides it? |
 # | 10 | [Buckets and overlap](10_buckets_and_overlap.ipynb) | Can gradients travel while others are still being computed? |
 # | 11 | [Where does the time go?](11_where_time_goes.ipynb) | Of the FLOPs that your devices could compute, how many does training get? |
 # | 12 | [Sharding](12_sharding.ipynb) | How much must a rank really keep? ZeRO by hand, and FSDP |
@@ -273,10 +274,8 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # | 17 | [Hiding messages](17_hiding_messages.ipynb) | Which message can hide behind which computing, and what is left over? |
 # | 18 | [Training puzzles](18_training_puzzles.ipynb) | How do you spread a step over ranks you don't have? |
 # | 19 | [Design your own](19_design_your_own.ipynb) | How would you spread 175 billion parameters over 512 GPUs? |
-# | 20 | [Beyond one machine](20_beyond_one_machine.ipynb) | Who starts the ranks, and what does a slow link cost? |
-# | 21 | [Training that never stops](21_training_never_stops.ipynb) | Machines fail every three hours: how does training go on as if they didn't? |
+# | 20 | [Beyond one machine](20_beyond_one_machine.ipynb) | Who starts the ranks on many machines, and how does training go on when one fails? |
 # | 22 | [In torch's own words](22_torchs_own_words.ipynb) | Do torch's own pieces take the step you wrote by hand? |
-# | 23 | [GPT-2: two ways to split it](23_gpt2_two_ways.ipynb) | Does a split change what a translator learns, and what of a pipeline of threads can overlap? |
 # | 24 | [Forensics](24_forensics.ipynb) | The loss curve looks right. How do you find out whether the training is? |
 #
 # 00 to 08 build on each other. After them, go where your curiosity takes you.

@@ -502,7 +502,7 @@ for name in NAMES:
 # A checkpoint is also a place to start from. Continuing on new text is called *fine-tuning*, and
 # the loss starts higher there. Continuing on the same text is called *resuming*, and it takes more
 # than the weights, which are all that our files hold: the state of the optimizer and the learning
-# rate have to go on where they were, too (lesson 21). In a terminal, `python primer/intro.py --from
+# rate have to go on where they were, too (lesson 20). In a terminal, `python primer/intro.py --from
 # best --text my_diary.txt` continues with a text that you've written.
 
 # %% [markdown]

@@ -153,7 +153,7 @@ reveal("torchs_own_words-2")
 # The order matters as soon as the parts are put together without asking the tensor. For example, a
 # checkpoint that joins the ranks' files by rank number would shuffle the rows. That's why a DTensor
 # carries its placements with it (torch's `_StridedShard` stands for this order of the cuts), and
-# why each part in a checkpoint of lesson 21 knows its place in the whole tensor.
+# why each part in a checkpoint of lesson 20 knows its place in the whole tensor.
 #
 # ## The trainer of lesson 08, ported
 #
@@ -541,5 +541,5 @@ Markdown("\n".join(short))
 #
 # ## Where next
 #
-# You know both languages now. [Lesson 23](23_gpt2_two_ways.ipynb) uses them on a model that
-# everybody knows.
+# So far, the wrong programs were your own. In [lesson 24](24_forensics.ipynb) they're somebody
+# else's, and their mistakes are well hidden.

@@ -174,7 +174,7 @@ example.accuse(rank="all", tensor="all", line=line, mistake="left over")
 #
 # ## A second case, from the mistake to its trace
 #
-# Now the other way round. The mean of means of lesson 23 was in the trainer of Hugging Face's
+# Now the other way round. A mean of means was in the trainer of Hugging Face's
 # Transformers until October 2024, and it was found by comparing two curves that should have been
 # the same, with gradient accumulation and without ([their own
 # account](https://huggingface.co/blog/gradient_accumulation)). One step would have done. Its
@@ -350,7 +350,7 @@ claim.same(
 #
 # ## In the wild
 #
-# - Lesson 21's silent data corruption is the same problem in hardware. To find it, run a
+# - Lesson 20's silent data corruption is the same problem in hardware. To find it, run a
 #   deterministic step again on *other* GPUs: a defective one may repeat its own mistake exactly.
 #
 # Go and read `finalize_model_grads` in Megatron-LM's
