@@ -40,7 +40,8 @@ def claim(
     """Say that a measured number is the predicted one; return the measured one.
 
     Args:
-        measured: a number, or a function that measures again; the best of three tries counts.
+        measured: a number, or a function that measures. It's called again, twice at most, if what
+            it measured doesn't hold; the line then shows every try, and the last one counts.
         within: how far off it may be, as a share of the prediction.
         because: why it may be further off than 15 %; a reader sees it.
         unit: of both numbers, as in " s".
@@ -58,13 +59,14 @@ def claim(
     most = TRIES if callable(measured) and not in_a_hurry() else 1
     while abs(tries[-1] / predicted - 1) > within and len(tries) < most:
         tries.append(measured())
-    best = min(tries, key=lambda one: abs(one - predicted))
-    off = best / predicted - 1
+    last = tries[-1]
+    off = last / predicted - 1
     room = f"{off:+.1%}, at most {within:.0%}" if within else "exactly"
     room += f": {because}" if because else ""
-    line = f"{sentence}: predicted {_shown(predicted)}{unit}, {how} {_shown(best)}{unit} ({room})"
+    found = ", then ".join(_shown(one) for one in tries)
+    line = f"{sentence}: predicted {_shown(predicted)}{unit}, {how} {found}{unit} ({room})"
     _say(line, abs(off) <= within)
-    return Measured(best)
+    return Measured(last)
 
 
 def _below(sentence: str, smaller: float, larger: float, spread: float = 0.0) -> None:

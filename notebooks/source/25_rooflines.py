@@ -201,7 +201,9 @@ title = f"On four ranks, averaging hides behind backward once there are {bound:,
 show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy"))
 
 # %% [markdown]
-# At the bound, taking turns wastes 40 % of the machine, and overlap wins most of it back. What it
+# The share of its time in which a device computes is the **scaling efficiency**: $n$ devices read
+# $n$ times this share as many tokens per second as one does. At the bound, taking turns wastes 40 %
+# of the machine, and overlap wins most of it back. What it
 # can't win is the layer that sticks out, here one of four: by the formula, devices compute 86 % of
 # the time, and with 32 layers it would be 98 %. Far below the bound nothing helps. The link is the
 # bottleneck, and a step is nearly all averaging, whether it overlaps or not.
