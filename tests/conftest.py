@@ -13,7 +13,6 @@ import gc
 import os
 import re
 import sys
-from collections import Counter
 from multiprocessing.util import get_temp_dir
 from pathlib import Path
 
@@ -128,23 +127,3 @@ def pytest_runtest_makereport(item, call):
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
     return made_to_fail((yield))
-
-
-def pytest_configure(config):
-    config.pluginmanager.register(Clock())
-
-
-class Clock:
-    """The seconds of each folder, shown where durations are."""
-
-    def __init__(self):
-        self.seconds: Counter[str] = Counter()
-
-    def pytest_runtest_logreport(self, report):
-        self.seconds[str(Path(report.nodeid.partition("::")[0]).parent)] += report.duration
-
-    def pytest_terminal_summary(self, terminalreporter, config):
-        if config.option.durations:
-            terminalreporter.section("seconds of each folder, in one worker or the other")
-            for folder, seconds in sorted(self.seconds.items()):
-                terminalreporter.write_line(f"{seconds:8.1f}  {folder}")
