@@ -14,7 +14,6 @@ import os
 import re
 import sys
 from multiprocessing.util import get_temp_dir
-from pathlib import Path
 
 import pytest
 

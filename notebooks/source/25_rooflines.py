@@ -8,7 +8,7 @@
 # Lesson 03 left a question open. Averaging gradients takes time, and so does computing them, and
 # the two can happen at once. When is the averaging free? Every other way to share the work has the
 # same question: FSDP gathers weights, a pipeline passes activations on, tensor parallelism sums
-# them, experts are sent tokens.
+# them, and tokens are routed to experts.
 #
 # It would be bad news if each of them needed an analysis of its own. It doesn't. Two numbers of the
 # machine and one line of algebra answer the question for all six, and tell you what to change if
@@ -76,16 +76,16 @@ title = "Few rows wait for memory, many rows for the core"
 show(curves({"measured": reached, "roof": roof}, title, x="rows", y="GFLOP/s", log="xy"))
 
 # %% [markdown]
-# The roof is an upper limit. In between, a real product stays below it, because its library copies
-# the weights into a better order first, and that pays only for many rows. But the two ends are as
-# the argument says, and so is the lesson: a device gets its FLOP/s only from work that reuses each
-# byte often enough.
+# The roof is an upper limit. Its two ends are where we measured it; in between a real product stays
+# below, because its library copies the weights into a better order first, which pays only for many
+# rows. The slope is the point: a device gets its FLOP/s only from work that reuses each byte often
+# enough.
 #
 # Between devices the wires are slower, so $F/B$ is larger. These are the numbers that all lessons
 # use ([helpers/cost/rates.py](../helpers/cost/rates.py) has their sources). *Peak* is the data
-# sheet's figure for 16 bits, without sparsity, and *reached* is about what a whole training step of
-# a large model got. *Inside* is NVLink in one direction, *between* a network card of 400 Gbit/s (an
-# A100's: 200):
+# sheet's figure for 16 bits, without sparsity. *Reached* is what whole training steps of large
+# models got on A100s and H100s, and the same share of the peak on newer devices. *Inside* is NVLink
+# in one direction, *between* a network card of 400 Gbit/s (an A100's: 200):
 
 # %%
 print("TFLOP/s      peak  reached    GB/s: memory  inside  between    F/B: memory  inside  between")
@@ -96,16 +96,17 @@ for name, each in RATES.items():
           + "".join(f"{each.peak / wire:9,.0f}" for wire in wires))  # fmt: skip
 
 # %% [markdown]
-# Two halves hide in such figures. NVLink's 900 GB/s of an H100 are the sum of both directions, and
-# the 1,979 TFLOP/s on its data sheet need sparse matrices. Keep two ratios in mind: an H100 at its
-# peak does 2,200 FLOPs per byte of NVLink, and **19,780 per byte of its network card**.
+# Two factors of two hide in such figures. NVLink's 900 GB/s of an H100 are the sum of both
+# directions, and the 1,979 TFLOP/s on its data sheet need sparse matrices. Keep three ratios in
+# mind. An H100 at its peak does 2,200 FLOPs per byte of NVLink and **19,780 per byte of its network
+# card**. But if all eight GPUs of a node work for the same collective, all eight cards carry it:
+# 2,470.
 #
-# Which column should you believe, peak or reached? A device that computes more slowly leaves
-# messages more time, but wires don't reach their data sheets either: in our cluster model
-# ([docs](../docs/cluster_model.md)), which is fitted to published runs, products reach 0.6 of the
-# peak and collectives 0.73 of a card. So while a device computes, the real $F/B$ over a card is
-# about a fifth lower than the peak's. The peak is close, and *reached* flatters: it also counts the
-# time in which nothing was computed.
+# Neither side reaches its data sheet. In our cluster model ([docs](../docs/cluster_model.md)),
+# which is fitted to published runs, products reach 0.6 of the peak, collectives 0.73 of a card and
+# 0.82 of NVLink. So while a device computes, the real $F/B$ is about a fifth lower than the peak's
+# over a card, 16,260. (A step's average, *reached*, would flatter: it also counts the time in which
+# nothing was computed.)
 #
 # ## One derivation
 #
@@ -122,8 +123,10 @@ for name, each in RATES.items():
 #
 # The model has canceled: a larger one computes longer and sends longer in the same proportion. All
 # that counts is **how many tokens a replica reads**, and the bound is the ratio itself: 2,200
-# tokens inside a node, 19,780 over a card. (With $n$ ranks it's $(n-1)/n$ of that, since a ring
-# sends each byte $2(n-1)/n$ times. With gradients of 4 bytes it's twice that.)
+# tokens inside a node, 19,780 over one card. (With $n$ ranks it's $(n-1)/n$ of that, since a ring
+# sends each byte $2(n-1)/n$ times. With gradients of 4 bytes it's twice that. Attention scores,
+# which backward computes as well, lower it: by 4 % for Llama 3 405B, more for small models with
+# long sequences.)
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -165,9 +168,9 @@ def paced_step(tokens, overlap):
 
 # %% [markdown]
 # What should come out? If the two take turns, their times add up. If they overlap, backward and
-# sending take as long as the longer of the two, and one layer sticks out: the first in backward's
-# order computes before there is anything to send, or the last one sends when nothing is left to
-# compute.
+# sending take as long as the longer of the two, and one layer stays exposed: the first in
+# backward's order computes before there is anything to send, or the last one sends when nothing is
+# left to compute.
 
 
 # %%
@@ -203,10 +206,11 @@ show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy
 # %% [markdown]
 # The share of its time in which a device computes is the **scaling efficiency**: $n$ devices read
 # $n$ times this share as many tokens per second as one does. At the bound, taking turns wastes 40 %
-# of the machine, and overlap wins most of it back. What it
-# can't win is the layer that sticks out, here one of four: by the formula, devices compute 86 % of
-# the time, and with 32 layers it would be 98 %. Far below the bound nothing helps. The link is the
-# bottleneck, and a step is nearly all averaging, whether it overlaps or not.
+# of the machine, and overlap wins most of it back. What it can't win is the layer that stays
+# exposed, here one of four: by the formula, devices compute 86 % of the time, and with 32 layers it
+# would be 98 %. Far below the bound overlap hardly helps. The link is the bottleneck, and a step is
+# nearly all averaging. (Llama 3's averaging over all eight cards of a node, in two levels, would
+# still take more than twice as long as backward.)
 #
 # A B200 computes 2,250 TFLOP/s. Say it still sends 50 GB/s between nodes. Gradients have 4 bytes
 # and are all-reduced over many nodes, in one ring through its card, and a step has one micro-batch.
@@ -253,8 +257,7 @@ for micro_batches in (1, 4):
 reveal("rooflines-2")
 
 # %% [markdown]
-# Each micro-batch gathers everything anew, so it has a quarter of the tokens to hide just as many
-# bytes. That's why FSDP wants few, large micro-batches, while a pipeline wants many small ones.
+# That's why FSDP wants few, large micro-batches, while a pipeline wants many small ones.
 #
 # H100s, each on a node of its own, reach 400 TFLOP/s and have one network card each. They run FSDP
 # with weights of 2 bytes, but gradients are reduce-scattered in 4. How many tokens per rank and
@@ -281,60 +284,64 @@ answer("rooflines-3", mine)
 #   FLOPs, half of them with a causal mask. Meanwhile keys and values travel, $4sd\,g/h$ bytes: $s
 #   \ge 2\,\frac gh\cdot\frac FB$.
 # - **Experts** (lesson 15). A token meets $k$ experts of three matrices $d \times f$, $18kdf$
-#   FLOPs, and travels to each and back, as its gradients do, $8kd$ bytes. The *width* of an expert
-#   is left: $f \ge \frac49\cdot\frac FB$.
+#   FLOPs. It travels to each and back, and so do its gradients: four trips of $2kd$ bytes. The
+#   *width* of an expert is left: $f \ge \frac49\cdot\frac FB$.
 #
 # Tensor parallelism and experts wait for their messages, so nothing hides by itself there (until
 # lesson 17): at their bound a layer takes twice as long as its computing.
 #
-# Here they are for Llama 3 405B and DeepSeek-V3, with what the two runs used. V3 ran on H800s, with
-# the network card of an H100, and in 8 bits most of the time:
+# Here they are for Llama 3 405B and DeepSeek-V3, with what the two runs used: at the data sheet's
+# figures, and with what products and collectives reach. V3 ran on H800s, with the network card of
+# an H100, and computed most of its products in 8 bits:
 
 # %%
 d, f, share = 16384, 53248, 8 / 128  # Llama 3 405B; share: g/h
 W = (2 + 2 * share) * d * d + 3 * d * f
 
 
-def bounds(rate, in_8_bits):
-    card, node = rate / H100.between, rate / H100.inside
-    v3 = in_8_bits / H100.between
+def bounds(compute, card, nvlink):
+    """compute, card, nvlink: the share of its data sheet that each reaches."""
+    node = compute * H100.peak / (nvlink * H100.inside)
+    network = compute * H100.peak / (card * H100.between)
+    in_8_bits = compute * H100.eight / (card * H100.between)
     return {
-        "Llama 3, data parallel: tokens >=": (card, "131,072 a step"),
-        "Llama 3, FSDP: tokens >=": (card, "8,192 a micro-batch"),
-        "Llama 3, pipeline: layers >=": (d / W * card, "about 8"),
+        "Llama 3, data parallel: tokens >=": (network, "131,072 a step"),
+        "Llama 3, FSDP: tokens >=": (network, "weights kept, see below"),
+        "Llama 3, pipeline: layers >=": (d / W * network, "about 8"),
         "Llama 3, tensor parallel: ranks <=": (1 + 3 / 8 * W / d / node, "8"),
-        "Llama 3, ring attention: tokens >=": (2 * share * card, "8,192"),
-        "DeepSeek-V3, experts: width >=": (4 / 9 * v3, "2,048"),
+        "Llama 3, ring attention: tokens >=": (2 * share * network, "8,192"),
+        "DeepSeek-V3, experts: width >=": (4 / 9 * in_8_bits, "2,048"),
         # to 4 nodes instead of 8 experts, there in 1 byte and back in 2
-        "DeepSeek-V3, as it was sent: width >=": (4 / 9 * v3 * 4 / 8 * (1 + 2) / 4, "2,048"),
+        "DeepSeek-V3, as it was sent: width >=": (4 / 9 * in_8_bits * 4 / 8 * 3 / 4, "2,048"),
     }
 
 
 # %%
-print(f"{'':40}{'peak':>8}{'at 400':>9}   used")
-for (what, (peak, used)), (reached, _) in zip(
-    bounds(H100.peak, H100.eight).items(),
-    bounds(H100.reached, H100.reached).values(),
-    strict=True,
-):
+print(f"{'':40}{'peak':>8}{'in practice':>13}   used")
+in_practice = bounds(0.6, 0.73, 0.82)
+for what, (peak, used) in bounds(1, 1, 1).items():
     digits = 0 if peak > 100 else 1 if peak > 1 else 2
-    print(f"{what:40}{peak:8,.{digits}f}{reached:9,.{digits}f}   {used}")
+    print(f"{what:40}{peak:8,.{digits}f}{in_practice[what][0]:13,.{digits}f}   {used}")
 
 # %% [markdown]
 # Read it as a design:
 #
+# - A step of 16.8 million tokens can be shared out to at most 16.8 million / 19,780 = **848
+#   replicas** before averaging takes longer than backward. So 16,384 GPUs need larger replicas.
 # - Eight ranks of tensor parallelism are far below the 34 at which sending would take as long as
 #   computing. Their messages still take $(8-1)/(34.2-1) = 21$ % as long as the products, and
 #   without more effort none of that hides. Over a network card the limit would be 4.7, which is why
 #   tensor parallelism stays inside a node.
-# - A tenth of a layer hides a pipeline's messages, even between nodes. What a pipeline loses is its
-#   bubble.
+# - A tenth of a layer hides a pipeline's messages, even between nodes (if each tensor-parallel rank
+#   sends its own slice). What a pipeline loses is its bubble.
+# - With one sequence of 8,192 tokens a micro-batch, FSDP's gathers wouldn't have hidden over a
+#   card. Llama 3 kept the gathered weights from forward to backward.
 # - With 8,192 tokens a rank, a ring's messages would have hidden. Llama 3 gathered keys and values
 #   instead, which is simpler with masks.
 # - DeepSeek's experts are too narrow for a plain all-to-all. So each token goes to at most four
-#   nodes, travels there in 8 bits and comes back in 16. And all of it then hides behind the
-#   computing of *another* micro-batch ([2412.19437](https://arxiv.org/abs/2412.19437), sections 3.2
-#   and 3.3).
+#   nodes, travels there in 8 bits and comes back in 16. What the experts' own products still don't
+#   cover hides behind the rest of *another* micro-batch
+#   ([2412.19437](https://arxiv.org/abs/2412.19437), sections 3.2 and 3.3).
 #
 # [docs/rooflines.md](../docs/rooflines.md) has more models and wires, and the sources.
 #
@@ -349,17 +356,16 @@ for (what, (peak, used)), (reached, _) in zip(
 #
 # Whether it *hides* is another matter. The 131,072 tokens are 16 sequences for 16 stages, so the
 # last micro-batch is hardly more than one sequence of 8,192 tokens. A GPU holds 3.2 billion
-# weights, and gradients were summed in 4 bytes:
+# weights. Its optimizer's state was sharded (lesson 12), so gradients, summed in 4 bytes, are only
+# reduce-scattered. With 0.6 of the peak and 0.73 of the card:
 #
-# $$\text{all-reduce: } \frac{2 \cdot 4 \cdot 3.2 \cdot 10^9}{50 \cdot 10^9} = 0.5\text{ s}, \qquad
-# \text{last backward: } \frac{4 \cdot 3.2 \cdot 10^9 \cdot 8{,}192}{400 \cdot 10^{12}} =
-# 0.26\text{ s}.$$
+# $$\text{reduce-scatter: } \frac{4 \cdot 3.2 \cdot 10^9}{36.5 \cdot 10^9} = 0.35\text{ s}, \qquad
+# \text{last backward: } \frac{4 \cdot 3.2 \cdot 10^9 \cdot 8{,}192}{593 \cdot 10^{12}} =
+# 0.18\text{ s}.$$
 #
-# On the first stage, which finishes last, half of it would stay exposed, in a step that computes
-# for more than six seconds. But the optimizer's state was sharded (lesson 12), so gradients were
-# only reduce-scattered, 0.25 s, which just about fits. The other half carries new weights, and can
-# hide behind the next forward. So: nearly, by our arithmetic, and at a cost of a few percent at
-# worst; the paper doesn't say.
+# So about half of it should stay exposed on the first stage, which finishes last, in a step that
+# computes for more than six seconds: some 3 %. The new weights, gathered in 2 bytes, take another
+# 0.18 s and can hide behind the next forward. The paper doesn't say how much did.
 #
 # ## How a GPU does two things at once: streams
 #
@@ -369,27 +375,27 @@ for (what, (peak, used)), (reached, _) in zip(
 # returns long before the kernel runs. NCCL's kernels have a stream of their own, and a collective
 # needs to wait for the gradients, and the update for the collective. For that there are **events**:
 # one stream records an event, another waits for it, and the host waits for neither. That's what
-# `work.wait()` does with NCCL. It doesn't hold up Python, as with gloo, but the *compute stream*;
-# only `torch.cuda.synchronize()`, or asking for a value by `loss.item()`, makes the host wait.
+# `work.wait()` does with NCCL. It doesn't hold up Python, as with gloo, but the *compute stream*.
+# The host waits where it asks for a value, as `loss.item()`, `.cpu()` and `nonzero()` do, or calls
+# `torch.cuda.synchronize()`.
 #
 # So there are three queues to think of: the host's Python, the compute stream, the communication
 # stream. Overlap needs the host to be *ahead* of the GPU, or else the collective is enqueued too
-# late to run beside anything. How far ahead is it? Here is a step that we recorded on an H200 (the
-# LLaMA of width 4,096 of lesson 11): for some kernels, when the host launched them and when they
-# started.
+# late to run beside anything. How far ahead is it? Here is a step that we recorded on an H200, of
+# the LLaMA of width 4,096 of lesson 11:
 
 # %%
 recorded = Trace.load("../DP/ddp/gpu_steps.json.gz").events_of(4)
-for event in recorded[:: len(recorded) // 8]:
+for event in recorded[:: len(recorded) // 4]:
     launched, started = 1e3 * event.info["launched"], 1e3 * event.start
-    print(f"launched at {launched:4.1f} ms, started at {started:4.1f} ms: {event.name}")
+    print(f"a kernel launched at {launched:4.1f} ms started at {started:4.1f} ms")
 
 # %% [markdown]
 # The host is done after 36 ms and the GPU after 60, so at the end of this step its queue is 24 ms
 # long: room enough to enqueue a gradient's all-reduce before backward has got there. At width 256
 # the same host is never ahead, and nothing could overlap (lesson 11).
 #
-# Two things are worse than on paper. NCCL's kernels occupy some of the multiprocessors, so the
+# Reality is worse in two ways. NCCL's kernels occupy some of the multiprocessors, so the
 # products beside them run slower (lesson 10). And kernels that wait for each other across ranks
 # deadlock if two ranks enqueue them in different orders: streams don't change lesson 02.
 #
@@ -398,19 +404,21 @@ for event in recorded[:: len(recorded) // 8]:
 # (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - All of the sending can hide only if the work does at least $F/B$ FLOPs per byte sent: for an
-#   H100 at its peak, 300 of its memory, 2,200 of NVLink, 19,780 of a network card.
+#   H100 at its peak, 300 of its memory, 2,200 of NVLink, 19,780 of one network card, 2,470 of a
+#   node's eight.
 # - Data parallelism: $F/B$ tokens in a replica's step for averaging to take no longer than
 #   backward, in its last micro-batch to hide. FSDP: in every micro-batch. (Twice, and 1.5 times,
 #   with gradients of 4 bytes.) The size of the model cancels.
 # - Tensor parallelism is bounded in ranks, a ring in tokens of a rank, experts in their width. A
 #   pipeline's messages hardly matter.
-# - Below its bound nothing hides, however you overlap: add tokens, take fewer ranks, or send fewer
-#   bytes.
+# - Below its bound only a part can hide, however you overlap: add tokens, take fewer ranks, or send
+#   fewer bytes.
 #
 # ## In the wild
 #
 # - The JAX team's [How to scale your model](https://jax-ml.github.io/scaling-book/roofline/) is a
-#   book about TPUs that begins with this argument, and derives every sharding from it.
+#   book about TPUs, with a chapter on GPUs, that begins with this argument and derives every
+#   sharding from it.
 # - [ZeRO-Infinity](https://arxiv.org/abs/2104.07857), section 4, asks the same of a GPU and its
 #   host's memory: which bandwidth keeps a GPU efficient if states are offloaded.
 #
