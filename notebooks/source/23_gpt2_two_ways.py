@@ -172,16 +172,6 @@ check("GP-7")
 # masked, as padding on the left would be, and a pipeline that loses the mask on the way would be
 # wrong there and nowhere else. Beside the gradients, we note which threads compute.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "gpt2_two_ways-4",
-    "Two worker threads compute the forward passes of the two parts. Then we call backward() once. "
-    "Which threads compute backward, on a CPU?",
-    "the same two, each for its own part",
-    "one: the thread that called backward()",
-    "one for each of the four micro-batches",
-)
-
 # %%
 from pipeline.model_parallel import GPT2LMHeadModelParallel
 
@@ -216,7 +206,6 @@ claim.below("largest difference of a gradient, as a share", apart / largest, 1e-
 mine = threading.get_ident()
 claim.same("threads that computed forward", len(threads["forward"] - {mine}), 2)
 claim.same("backward ran in the thread that called it alone", threads["backward"] == {mine})
-reveal("gpt2_two_ways-4")
 
 # %% [markdown]
 # Up to rounding, the gradients are the same. But look at who computed them: on a CPU, autograd runs
