@@ -23,8 +23,7 @@
 # about these questions, and you'll meet all of them on the machine in front of you.
 #
 # **Question.** Can this machine be three machines?
-
-# %% [markdown]
+#
 # ## One machine against 16,384
 #
 # How far is this machine from 16,384 GPUs? A product of two $n \times n$ matrices takes $2n^3$
@@ -45,7 +44,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from helpers.doctor import doctor
 from helpers.draw import curves
-from helpers.lesson import answer, claim, predict, reveal, show
+from helpers.lesson import claim, predict, reveal, show
 from helpers.ranks import launch
 from simplellm.losses import causalLLMLoss
 from simplellm.options import prepare, stories_of_ranks
@@ -80,17 +79,8 @@ reveal("welcome-1", years=years)
 # %% [markdown]
 # An H100 is hundreds or thousands of times faster than a processor, and one still isn't enough:
 # 30.84 million hours are 3,500 years of one H100. So the work has to be divided.
+# Shared by 16,384 GPUs they are 1,882 hours: 78 days, if none of them ever stops.
 #
-# Some questions want a number. Replace `None` with yours and run the cell. If you've made one of
-# the usual slips, it says which.
-#
-# **How many days do 16,384 GPUs need for 30.84 million GPU hours, if none of them ever stops?**
-
-# %%
-mine = None
-answer("welcome-2", mine)
-
-# %% [markdown]
 # ## One device, and three ways to use more
 #
 # Half of this course is in one picture. Each light box is a device, and the numbered bars in it are
@@ -279,8 +269,7 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # | 24 | [Forensics](24_forensics.ipynb) | The loss curve looks right. How do you find out whether the training is? |
 #
 # 00 to 08 build on each other. After them, go where your curiosity takes you.
-
-# %% [markdown]
+#
 # ## What to remember
 #
 # (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
@@ -292,8 +281,7 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # - Three ranks with equal shares that average their gradients take the same step as one rank with
 #   the whole batch.
 # - When a rank dies, the others wait or complain. Look for the one that failed first.
-
-# %% [markdown]
+#
 # ## In the wild
 #
 # | run | devices | GPU hours | source |
@@ -310,14 +298,9 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # DeepSeek-V3 took 11.6 times fewer hours for nearly as much text. Can you say
 # why? Training takes 6 FLOPs for each token and each parameter that the token uses (lesson 01
 # derives the 6). In Llama 3.1 405B every token uses all parameters. In DeepSeek-V3, which is made
-# of experts (lesson 15), a token uses 37 of 671 billion. **How many times fewer FLOPs than the $3.8
-# \times 10^{25}$ of Llama's did it take?**
-
-# %%
-mine = None
-answer("welcome-4", mine)
-
-# %% [markdown]
+# of experts (lesson 15), a token uses 37 of 671 billion. So it took $6 \cdot 37 \cdot 10^9
+# \cdot 14.8 \cdot 10^{12} = 3.3 \times 10^{24}$ FLOPs, 11.6 times fewer than Llama's.
+#
 # Something to read: `init_process_group` in `torch/distributed/distributed_c10d.py`. Every program
 # in this course that has ranks begins with it, and so does one on 16,384 GPUs. Its documentation
 # says how the ranks find each other, and how long they're prepared to wait.

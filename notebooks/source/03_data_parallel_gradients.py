@@ -24,7 +24,7 @@ import torch.distributed as dist
 
 from helpers.check import check, solve
 from helpers.draw import curves, ring
-from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff, vary
+from helpers.lesson import claim, predict, reveal, show, show_code, show_diff, vary
 from helpers.lesson.scripts import distances, train_script
 from helpers.network import Link, fit, remember, slow_link
 from helpers.ranks import launch
@@ -68,16 +68,6 @@ for rank, gradient in enumerate(own):
     print(f"rank {rank}: its last gradients", *(f"{g:.1e}" for g in gradient[-3:]))
 
 # %% jupyter={"source_hidden": true}
-predict(
-    "data_parallel_gradients-1",
-    "One device takes the three sequences as one batch. How far is its gradient from the mean that "
-    "the ranks computed?",
-    "three times as large",
-    "similar at best: the ranks didn't see each other's text",
-    "equal, up to rounding",
-)
-
-# %% jupyter={"source_hidden": true}
 whole = intro.read_flags(["--batch-size", "3"])
 tokenizer = intro.make_tokenizer(whole)
 torch.manual_seed(0)
@@ -91,7 +81,6 @@ far = max((gradient - one_device).abs().max().item() for gradient in parallel)
 
 # %% jupyter={"source_hidden": true}
 print(f"largest gradient {one_device.abs().max().item():.1e}, largest difference {far:.1e}")
-reveal("data_parallel_gradients-1")
 
 # %% [markdown]
 # The loss of the batch is the mean of the ranks' losses, since each has equally many tokens (lesson
@@ -124,14 +113,9 @@ claim.below("largest difference, on three ranks or accumulated", max(far, apart)
 
 # %% [markdown]
 # Large runs do both. Each rank accumulates over several **micro-batches** and then averages once
-# with the others. Each of four ranks holds two sequences of 128 tokens at a time and accumulates
-# over eight micro-batches. How many tokens does one optimizer step see?
-
-# %%
-mine = None
-answer("data_parallel_gradients-2", mine)
-
-# %% [markdown]
+# with the others. If each of four ranks holds two sequences of 128 tokens at a time and
+# accumulates over eight micro-batches, one optimizer step sees 4 · 2 · 128 · 8 = 8,192 tokens.
+#
 # ## The sum instead of the mean
 #
 # It's easy to forget the division and use the sum instead of the mean. Whether you'd notice depends
@@ -174,8 +158,7 @@ reveal("data_parallel_gradients-3")
 # clipping no longer clips where you think it does, and the next person who changes the optimizer
 # inherits a mystery. So in this lab correctness is always tested with SGD, tensor by tensor,
 # against one device.
-
-# %% [markdown]
+#
 # ### Your turn: DP-1 · 15 minutes · 10 points
 #
 # Write `average_gradients()` in `DP/gradient_aggr/intro_DP_GA.py`: after `backward()`, it replaces
@@ -312,13 +295,8 @@ reveal("data_parallel_gradients-4")
 # get by with less: a leaf of the star sends its tensor just once. And all of them can, if the
 # network does the adding: with NVIDIA's SHARP, the switches compute the sums.
 #
-# Eight ranks all-reduce 100 MB of gradients in a ring. How many MB does each rank send?
-
-# %%
-mine = None
-answer("data_parallel_gradients-5", mine)
-
-# %% [markdown]
+# When eight ranks all-reduce 100 MB of gradients in a ring, each sends 175 MB.
+#
 # ### Your turn: RC-1 · 40 minutes · 20 points
 #
 # Write `ring_all_reduce()` in `primer/ring.py`: the ring of the picture, with `isend` and `irecv`
@@ -438,17 +416,6 @@ show(
 # receiver busy. A latency of distance doesn't: messages from other continents can arrive at the
 # same time, and then a star of short ones takes little longer than two messages.)
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "data_parallel_gradients-6",
-    "Eight ranks, a latency of 50 ms, 5 MB/s. Which way is fastest for 400 bytes, and which "
-    "for 1 MB?",
-    "the ring for both, because it sends the fewest bytes",
-    "the star for 400 bytes, the tree for 1 MB",
-    "the tree for 400 bytes, the ring for 1 MB",
-)
-
-
 # %%
 slow, racers = Link.of(alpha=quick(50e-3, 5e-3), beta=2e-7), quick(8, 4)
 
@@ -551,7 +518,6 @@ best = {length: min(ways, key=lambda w: real[w, length]) for length in (400, 1_0
 # %% tags=["time"] jupyter={"source_hidden": true}
 claim.same("the fastest for 400 bytes", best[400], "tree")
 claim.same("the fastest for 1,000,000 bytes", best[1_000_000], "ring")
-reveal("data_parallel_gradients-6")
 
 # %%
 grid, names = [400 * 1.2**k for k in range(44)], ("star", "tree", "ring")
@@ -629,15 +595,10 @@ traces = [trace for _, _, trace in train_script(SCRIPT, flags, ranks=2, checked=
 show(last_steps(with_waits(traces[0].merged(traces[1])), 3))
 
 # %% [markdown]
-# An estimate for a real machine. Eight GPUs train a model with 8 billion parameters and 16-bit
-# gradients. Each GPU sends 450 GB/s over NVLink. If we neglect the latency, how many ms does the
-# ring all-reduce take?
-
-# %%
-mine = None
-answer("data_parallel_gradients-8", mine)
-
-# %% [markdown]
+# And on a real machine? Eight GPUs train a model with 8 billion parameters and 16-bit gradients, 16
+# GB. Each GPU sends 450 GB/s over NVLink, so without latency the ring all-reduce takes 2 · 7/8 · 16
+# / 450 s = 62 ms.
+#
 # ## What to remember
 #
 # (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)

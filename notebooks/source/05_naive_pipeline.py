@@ -90,14 +90,9 @@ print(f"all gradients, which data parallelism would average: {everything / 1e3:.
 # The activation grows with the batch, though: with 22 times as many tokens it would be as large as
 # all our gradients. Lesson 08 compares the two for real models.
 #
-# A model has `dmodel` 4096, and a batch has 4 sequences of 2048 tokens, in numbers of 2 bytes. The
-# link between two stages carries 50 GB/s. **How many milliseconds does one activation take?**
-
-# %%
-mine = None
-answer("naive_pipeline-7", mine)
-
-# %% [markdown]
+# With a `dmodel` of 4096, a batch of 4 sequences of 2048 tokens has activations of 4 · 2048 · 4096
+# numbers, 67 MB at 2 bytes each. A link of 50 GB/s between two stages takes 1.3 ms for them.
+#
 # ## Backward, across a boundary
 #
 # Backward is the half that takes some thought. Autograd records what happens inside one process,
@@ -208,16 +203,6 @@ print(f"last loss: one device {losses[-1]:.4f}, pipeline {ranks[-1][0][-1]:.4f}"
 # Memory was the point, so let's count it. A rank keeps its own stage's weights, gradients and
 # optimizer states, plus, between forward and backward, whatever autograd saves.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "naive_pipeline-2",
-    "Three stages, Adam, batches of three sequences. How much of one device's memory does the "
-    "fullest of the three ranks need?",
-    "exactly a third",
-    "clearly more than a third, but less than half",
-    "more than two thirds: activations aren't divided",
-)
-
 
 # %%
 def run(stage, x, ids):
@@ -253,7 +238,6 @@ for who, sizes in memory.items():
 # %% jupyter={"source_hidden": true}
 claim.below("share of one device's memory: a third, and the fullest rank", 1 / 3, share, 0.1)
 claim.below("share of one device's memory: the fullest rank, and a half", share, 0.5)
-reveal("naive_pipeline-2", share=share)
 
 # %% [markdown]
 # The activations are divided as well, because each stage saves only what its own layers need. (With
@@ -292,14 +276,8 @@ reveal("naive_pipeline-3", share=plan.bubble())
 # $$\text{bubble} = \frac{pT - T}{pT} = \frac{p - 1}{p}.$$
 #
 # Nothing here asks for equal stages: the naive pipeline wastes $(p-1)/p$ however you cut the model.
-# And it gets worse with every device you add. **What's the bubble of eight stages, as a number
-# between 0 and 1?**
-
-# %%
-mine = None
-answer("naive_pipeline-6", mine)
-
-# %% [markdown]
+# And it gets worse with every device you add: with eight stages it's 7/8.
+#
 # Before we look at real ranks, here are four terms we'll use throughout. What a rank does is one of
 # these:
 #

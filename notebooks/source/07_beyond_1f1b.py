@@ -62,23 +62,12 @@ def held(layouts):
 
 show(held({"1F1B, four stages": [0, 1, 2, 3], "interleaved, eight stages": [0, 1, 2, 3] * 2}))
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "beyond_1f1b-1",
-    "Four ranks, eight micro-batches: 1F1B is idle for 27 % of the time. Now each rank holds two "
-    "chunks, of half the size each. How much of the time is it idle?",
-    "27 %: the work is the same",
-    "about 16 %",
-    "0 %",
-)
-
 # %%
 half = Costs(forward=0.5, input_grad=0.5, weight_grad=0.5)  # a chunk is half a stage
 done = simulate(interleaved(4, 8, chunks=2), half)
 
 # %% jupyter={"source_hidden": true}
 print(f"{done.step_time:g} s instead of 33 s, idle for {done.bubble():.1%} of the time")
-reveal("beyond_1f1b-1")
 
 # %% [markdown]
 # With $v$ chunks on each rank, one chunk takes $t_F/v$ forward and $t_B/v$ backward. Filling and
@@ -148,15 +137,9 @@ for p, v in ((3, 2), (4, 2), (4, 8), (8, 3)):
 # because each of these forwards is smaller. So the memory jumps with the second chunk, and after
 # that it's the messages that limit how far you can go.
 #
-# How many chunks do you need? Take eight ranks and 16 micro-batches, equal times and free messages.
-# What is the smallest number of chunks per rank for which the bubble is at most a tenth of the
-# total time?
-
-# %%
-mine = None
-answer("beyond_1f1b-4", mine)
-
-# %% [markdown]
+# How many chunks do you need? With eight ranks and 16 micro-batches, equal times and free messages,
+# the bubble $7/(16v + 7)$ is at most a tenth of the total time from four chunks a rank.
+#
 # ### Your turn: PP-4 · 35 minutes · 20 points
 #
 # Write `interleaved()` in `PP/schedules/orders.py`: the order of interleaved 1F1B, for any number
@@ -240,14 +223,9 @@ show_code("helpers/schedules/builders.py", "_zero_bubble")
 # half as long as the others it's already three fifths. (And a third of the idle *seconds* isn't a
 # third of the *bubble*: the step has become shorter too, so its idle share fell from 27 % to 11 %.)
 #
-# With F = 2 s, I = 2 s and W = 1 s, on four ranks with eight micro-batches: how many seconds does a
-# step of ZB-H1 take?
-
-# %%
-mine = None
-answer("beyond_1f1b-5", mine)
-
-# %% [markdown]
+# With F = 2 s, I = 2 s and W = 1 s, on four ranks with eight micro-batches, the work takes 40 s and
+# $(4-1)(2+2-1) = 9$ s are idle, so a step of ZB-H1 takes 49 s; 1F1B takes 55.
+#
 # And the memory? A micro-batch has to be kept until its W. Rank 0 of 1F1B keeps four of them and
 # the last rank keeps one; in ZB-H1 all keep four, which is no more than the worst rank had before.
 #
@@ -501,8 +479,7 @@ for plan, v in quick(cases, cases[:1]):
 # %% [markdown]
 # Where a measured step takes longer than predicted, real messages took time, processes woke up
 # late, or something else ran on this machine. The shorter the actions, the more this matters.
-
-# %% [markdown]
+#
 # ### Your turn: PP-5 · 60 minutes · 30 points
 #
 # Write `within_memory()` in `PP/schedules/orders.py`: a schedule of your own, as fast as you can
@@ -514,14 +491,9 @@ check("PP-5")
 
 # %% [markdown]
 # There's a limit that no rule can beat. A micro-batch stays on rank 0 until its W is done. With 16
-# ranks and a very long batch, how many micro-batches must rank 0 hold on average, at least, if it's
-# never to wait once the pipeline is full?
-
-# %%
-mine = None
-answer("beyond_1f1b-10", mine)
-
-# %% [markdown]
+# ranks it goes down and back up, a second each, and then takes its W: 33 s, in which a rank 0 that
+# never waits works on 11 micro-batches. So it must hold 11 on average, at least.
+#
 # Your order trains like any other:
 
 # %%

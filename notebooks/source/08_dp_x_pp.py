@@ -91,8 +91,7 @@ reveal("dp_x_pp-1")
 # The result is the step of one device with the batch of all rows. A row takes the mean over its
 # micro-batches (lesson 06) and a column the mean over the rows (lesson 03). All of them cover
 # equally many tokens, so the mean of these means is the mean over the whole batch.
-
-# %% [markdown]
+#
 # ### Your turn: DP-PP-1 · 10 minutes · 5 points
 #
 # Write `average_gradients()` in `DP_PP/intro_DP_PP.py`. It's the function of lesson 03 with one
@@ -254,16 +253,6 @@ print(tokenizer.decode([i for i in story if i != end]))
 # the simulator: one of the two pipelines, where each column has a link of its own and its
 # all-reduce takes as long as four forwards.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "dp_x_pp-4",
-    "Every column needs 4 s for its all-reduce, and each starts when its rank has done its last "
-    "backward. Whose all-reduce ends up on the critical path of the step?",
-    "all three: the step grows by 12 s",
-    "the last stage's, which has the loss to compute as well",
-    "the first stage's alone; the others' all-reduces cost nothing",
-)
-
 # %%
 plan = one_f_one_b(3, 6)
 without = simulate(plan, Costs())
@@ -275,7 +264,6 @@ for rank in range(3):
 # %% jupyter={"source_hidden": true}
 print(f"step {without.step_time:.0f} s without the all-reduces, {slow.step_time:.0f} s with them")
 show(slow.trace)
-reveal("dp_x_pp-4")
 
 # %% [markdown]
 # The last stage finishes its backwards first, and while the gradients still ripple back to stage 0,

@@ -36,7 +36,7 @@ from helpers.cost import (
 from helpers.cost.rates import H100
 
 # %%
-from helpers.lesson import answer, claim, predict, reveal
+from helpers.lesson import claim
 from helpers.lesson.scripts import kept_for_backward
 from helpers.ranks import keep_warm
 from helpers.words import bytes_text
@@ -65,24 +65,15 @@ print(count)
 # (their time is another matter: they wait for memory). What people count differently is the
 # **attention scores**, the $s \times s$ numbers that say how much each token looks at every other.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "what_training_costs-1",
-    "One layer of LLaMA-7B goes forward with a sequence of 2,048 tokens. What share of its FLOPs "
-    "is spent on the scores and on their product with the values?",
-    "about 8 %",
-    "about half",
-    "about 90 %: they grow with the square of the sequence",
-)
-
 # %%
 for attention in ("full", "causal", "weights"):
     forward = flops(llama, attention=attention)
     print(f"{forward.layer / 1e12:.4f} TFLOP: {forward.convention}")
-reveal("what_training_costs-1")
 
 # %% [markdown]
-# So always say which convention you use. The papers on Megatron and PaLM count all scores,
+# About 8 % of the FLOPs are the scores and their product with the values: they grow with the square
+# of the sequence, but equal the matrices' only at about 25,000 tokens. So always say which
+# convention you use. The papers on Megatron and PaLM count all scores,
 # although a causal kernel computes only half of them.
 #
 # Backward should take twice as many FLOPs as forward, since each product of the forward pass needs
@@ -135,36 +126,16 @@ print(f"{hours / 1e6:.1f} million GPU hours, {hours / 24 / 16_384:.0f} days on 1
 check("CO-1")
 
 # %% [markdown]
-# The memory was the larger of two moments: just after the softmax, and at the end of the layer.
-# From which sequence length on is it the first, in a LLaMA with $d$ = 4,096, $f$ = 11,008 and 32
-# heads for queries and for keys?
-
-# %%
-mine = None
-answer("what_training_costs-9", mine)
-
-# %% [markdown]
 # ## Memory: weights, gradients, optimizer
 #
 # Most models are trained in **mixed precision**: products in 16 bits, the update in 32. With
 # Adam, each parameter then needs its weight (2 bytes), its gradient (2), and in 32 bits a copy of
 # the weight, a mean and a variance (12).
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "what_training_costs-2",
-    "LLaMA-7B in mixed precision with Adam. Do weights, gradients and the optimizer's state fit on "
-    "one GPU with 80 GB?",
-    "yes: 7 billion parameters of 2 bytes are 14 GB",
-    "yes, easily: 4 bytes a parameter are 27 GB",
-    "no",
-)
-
 # %%
 for precision in ("mixed", "mixed, fp32 gradients"):
     kept = states(count.total, precision)
     print(f"{kept.convention}: {bytes_text(kept.total)}, {bytes_text(kept.optimizer)} of it Adam's")
-reveal("what_training_costs-2")
 
 # %% [markdown]
 # The ZeRO paper counts 16 bytes, with gradients in 16 bits. Megatron-LM counts 18, because it adds
@@ -173,14 +144,9 @@ reveal("what_training_costs-2")
 # stages: each rank keeps an $n$th of the optimizer's state (stage 1), of the gradients too (2), and
 # even of the weights (3).
 #
-# A model has 13 billion parameters. How many GB do its states take on each of 32 ranks with ZeRO
-# stage 2, at 16 bytes a parameter? (1 GB is 10⁹ bytes; to 0.1 GB.)
-
-# %%
-mine = None
-answer("what_training_costs-3", mine)
-
-# %% [markdown]
+# A model of 13 billion parameters, at 16 bytes each, takes 208 GB; with ZeRO stage 2, each of 32
+# ranks keeps 26 GB of weights and 14/32 · 13 = 5.7 GB of the rest.
+#
 # ## Memory: activations
 #
 # Backward needs what forward computed: the **activations**. They grow with the batch, and one part
@@ -217,16 +183,6 @@ print(f"{'in all, and without s x s':<34}{bytes_text(sum(kept.size for kept in r
 # policies on six blocks of a small LLaMA. (In Megatron's paper *selective* means the attention
 # scores, which FlashAttention recomputes anyway.) Here *full* recomputation wraps whole blocks, and
 # the two *selective* policies wrap the MLP, where most of the bytes are, or only its end:
-
-# %% jupyter={"source_hidden": true}
-predict(
-    "what_training_costs-4",
-    "Backward has twice the FLOPs of forward. If every block goes forward a second time, how many "
-    "more FLOPs does a step take?",
-    "no more: backward needs them anyway",
-    "up to a third more",
-    "twice as many",
-)
 
 
 # %%
@@ -297,7 +253,6 @@ claim.below("the product in the MLP again, and the block again", *(
 apart = max((grads[p] - grads["nothing"]).abs().max().item() for p in POLICIES)
 claim.below("largest difference of a gradient", apart, 1e-6)
 claim("bytes that full recomputation keeps", kept["the block"], 4 * s * b * d * LAYERS)
-reveal("what_training_costs-4")
 
 # %% [markdown]
 # No gradient changes, and the last claim says how far memory can fall. With full recomputation a
@@ -331,15 +286,10 @@ reveal("what_training_costs-4")
 # HFU says little about how fast the model trains. Compare MFU instead, and only for layouts that
 # fit.
 #
-# A GPT with hidden size 6,144, 48 layers and 64 heads trains on 8 A100s (312 TFLOP/s each). A
-# step of four sequences of 2,048 tokens takes 1.42 s. What is its MFU in percent? Count all
-# attention scores, and the logits of a vocabulary of 51,200. (To 1 %.)
-
-# %%
-mine = None
-answer("what_training_costs-5", mine)
-
-# %% [markdown]
+# A GPT with hidden size 6,144, 48 layers and 64 heads, on 8 A100s (312 TFLOP/s each), takes 1.42 s
+# for a step of four sequences of 2,048 tokens: an MFU of 32 %, with all attention scores and the
+# logits of a vocabulary of 51,200.
+#
 # ## Bytes on the wire
 #
 # **There are as many gradients as weights, while activations grow with the tokens.** So what each

@@ -23,7 +23,7 @@ import torch
 
 from helpers.check import check, solve
 from helpers.draw import curves, lanes
-from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
+from helpers.lesson import claim, predict, reveal, show, show_code, show_diff
 from helpers.network import Link, measured, slow_link
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
@@ -68,20 +68,9 @@ show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
 # $$T_{\text{sent}} = k \cdot 2(n-1)\,\alpha + \tfrac{2(n-1)}{n}\,\beta S.$$
 #
 # The bytes are the same for every $k$, but the latency isn't, and our small model already has 57
-# weight tensors. What do 57 messages cost if each of their two ring steps has half a millisecond of
-# latency? (The table below also has the $\alpha$ and $\beta$ of one machine: yours if lesson 03 has
-# measured it, or else a recorded one.)
-
-# %% jupyter={"source_hidden": true}
-predict(
-    "buckets_and_overlap-1",
-    "Two ranks, 2.2 MB of gradients, a link with 400 Mbit/s and a latency of 0.5 ms. The bytes "
-    "alone take 44 ms. How long do 57 separate messages take?",
-    "44 ms as well: the same bytes travel",
-    "about 45 ms: one latency comes on top",
-    "about 100 ms: more than half of it is latency",
-    "about 2.5 s: 57 times as long",
-)
+# weight tensors. If each of their two ring steps has half a millisecond of latency, 57 messages pay
+# 57 ms of it, on top of 44 ms for the bytes. (The table below also has the $\alpha$ and $\beta$ of
+# one machine: yours if lesson 03 has measured it, or else a recorded one.)
 
 # %% tags=["time"]
 slow, (here, whose), total = Link(400, 0.5), measured(), 547_648 * 4
@@ -91,14 +80,12 @@ for messages in (1, 4, 57):
     )
     print(f"{messages:2} messages: {there:5.1f} ms, inside one machine {inside:4.1f} ms")
 print(whose)
-reveal("buckets_and_overlap-1")
 
 # %% [markdown]
 # A single message, on the other hand, has to wait for the last gradient, and then nothing overlaps.
 # The compromise is a **bucket**: a group of gradients that leave together, as soon as the last of
 # them is complete. That's what DDP does.
-
-# %% [markdown]
+#
 # ### Your turn: DP-4 · 40 minutes · 20 points
 #
 # Write `Buckets.complete()` in `DP/ddp/buckets.py`. Autograd calls it each time the gradient of a
@@ -222,14 +209,10 @@ show(curves(both, "Too few buckets can't overlap, too many pay latency", x="buck
 # has more steps, $\alpha$ counts $2(n-1)$ times, and larger buckets pay; that's why Megatron-LM's
 # default, 40 million gradients, grows with the number of replicas from 40 on.
 #
-# Try it on a real size. 126 replicas average over a ring with $\alpha$ = 10 µs. Backward takes
-# 0.9 s, and the bytes 1.1 s. Into how many buckets should the gradients be cut?
-
-# %%
-mine = None
-answer("buckets_and_overlap-7", mine)
-
-# %% [markdown]
+# On a real size: 126 replicas average over a ring with $\alpha$ = 10 µs. Backward takes 0.9 s, and
+# the bytes 1.1 s, so the link can't keep up. A message pays $2 \cdot 125 \cdot 10$ µs = 2.5 ms of
+# latency, and the best number of buckets is $\sqrt{0.9 / 0.0025} \approx 19$.
+#
 # ## How much of it hides?
 #
 # **Nearly all of the sending can hide behind backward if $t_S \le t_B$, which for gradients of 16
@@ -322,15 +305,6 @@ reveal("buckets_and_overlap-4")
 # - `gradient_as_bucket_view=True`: the gradients live in the buckets, as ours do, which saves the
 #   copy back and the memory of a second set.
 #
-# A model has 100 MB of gradients, and a bucket holds at most 25 MB. The last layer is one weight of
-# 60 MB, and each of the other 40 is one of 1 MB. How many buckets are there? (Take one size for all
-# buckets, and cut as our code does.)
-
-# %%
-mine = None
-answer("buckets_and_overlap-6", mine)
-
-# %% [markdown]
 # ## What to remember
 #
 # (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)

@@ -29,7 +29,7 @@ import torch
 from helpers.cost import ModelConfig
 from helpers.cost.flops import flops
 from helpers.draw import bars, curves
-from helpers.lesson import answer, claim, predict, reveal, show, show_code
+from helpers.lesson import claim, predict, reveal, show, show_code
 from helpers.trace import COLLECTIVES, Trace, matched_collectives, with_waits
 
 # %%
@@ -108,14 +108,8 @@ for name, seconds in gaps.parts(trace, 0).items():
 # $$\text{MFU}' = \text{MFU} \cdot \frac{T}{T - g}.$$
 #
 # What did a large run lose? Llama 3 405B reached 400 TFLOP/s a GPU on 16,384 H100s with a peak of
-# 989 ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). What's its MFU, in percent? (To
-# half a percent.)
-
-# %%
-mine = None
-answer("where_time_goes-2", mine)
-
-# %% [markdown]
+# 989 ([2407.21783](https://arxiv.org/abs/2407.21783), table 4): an MFU of 40 %.
+#
 # One caution about words: a device that waits in an all-reduce runs a kernel, so `nvidia-smi` calls
 # it 100 % busy. "GPU utilization" says that *something* runs. MFU isn't fooled, since it counts
 # tokens and not busy time: it's tokens per second times the FLOPs of a token, over the peak.
@@ -256,8 +250,7 @@ print(f"{narrow / graph:.1f} times as fast as with {of_kind.total()} launches")
 # the kernels: products and attention reach 77 % of the peak (17 % at width 256), the other
 # operators wait for memory, and so does the update, whose share is large because these steps are
 # small: it doesn't grow with the tokens.
-
-# %% [markdown]
+#
 # ## One slow rank of eight
 #
 # Data parallelism is as fast as its slowest rank, so one GPU that runs hot makes thousands wait,

@@ -25,7 +25,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from helpers.check import check, solve
 from helpers.cost import states
 from helpers.draw import curves
-from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
+from helpers.lesson import claim, predict, reveal, show, show_code, show_diff
 from helpers.network import Link, slow_link
 from helpers.ranks import find_place, keep_warm, launch
 from helpers.trace import cut_by, last_steps, step_seconds
@@ -55,22 +55,11 @@ keep_warm(4, imports=["torch._dynamo"])  # ranks get ready while you read
 # How much does it save? In mixed precision a parameter takes 2 bytes for the weight, 2 for the
 # gradient, and 12 for the optimizer: a copy of the weight, a mean and a variance, each in 32 bits.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "sharding-1",
-    "Mixed precision with Adam takes 2 + 2 + 12 = 16 bytes a parameter. With ZeRO-1 on four ranks, "
-    "how many bytes a parameter does each rank keep?",
-    "4",
-    "7",
-    "13",
-)
-
 # %%
 for stage in range(4):
     each = states(1, "mixed", stage, ranks=4)
     print(f"stage {stage}: {each.weights:.1f} weights + {each.gradients:.1f} gradients + "
           f"{each.optimizer:.1f} optimizer = {each.total:.1f} bytes a parameter")  # fmt: skip
-reveal("sharding-1")
 
 # %% [markdown]
 # ![Of the 16 bytes a parameter takes, what each of four ranks keeps. Plain data parallelism: 16.
@@ -92,14 +81,9 @@ reveal("sharding-1")
 # that's why. Neither counts activations: they belong to each rank's own samples, and no stage of
 # ZeRO touches them.
 #
-# A model has one billion parameters and is trained in mixed precision (16 bytes a parameter) with
-# ZeRO-2 on 16 ranks. How many GB does each rank keep? (1 GB is 10⁹ bytes.)
-
-# %%
-mine = None
-answer("sharding-2", mine)
-
-# %% [markdown]
+# A model of one billion parameters takes 16 GB in mixed precision; with ZeRO-2 on 16 ranks, each
+# keeps 2 + 14/16 = 2.9 GB.
+#
 # ## From parameters to shards
 #
 # Parameters that travel together form a **unit**: a block, the embedding, the head. All parameters
@@ -433,15 +417,6 @@ def clipped(clip):
 print("one device:  ", clip(torch.tensor([3.0, 0.0, 0.0, 4.0, 0.1, 0.0])).tolist())
 print("three shards:", launch(clipped, ranks=3, args=(clip,), quiet=True)[0])
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "sharding-7",
-    "What is wrong with it?",
-    "each rank should clip to 1/3, since there are three of them",
-    "each rank takes the norm of its own part",
-    "a gradient must be clipped before it is sharded",
-)
-
 
 # %%
 def clip_together(part, most=1.0):
@@ -452,9 +427,9 @@ def clip_together(part, most=1.0):
 
 # %% jupyter={"source_hidden": true}
 print("three shards:", launch(clipped, ranks=3, args=(clip_together,), quiet=True)[0])
-reveal("sharding-7")
 
 # %% [markdown]
+# Each rank has taken the norm of its own part: 3, 4 and 0.1, where that of the whole gradient is 5.
 # The dangerous thing about the local norm is how quiet it is. Each part is scaled by its own
 # factor, so the gradient changes its direction, and how much depends on the number of ranks.
 # Nothing crashes; training on 64 GPUs simply isn't the training you did on 8. The cure costs one
@@ -547,17 +522,8 @@ print(f"largest change of a weight after a step: {change}")
 # but the optimizer still holds the old ones, which never get a gradient.
 #
 # The setting you'll meet most often is `reshard_after_forward`. With False a block keeps its
-# weights from forward to backward.
-
-# %% jupyter={"source_hidden": true}
-predict(
-    "sharding-8",
-    "A step accumulates four micro-batches. With reshard_after_forward=True FSDP2 sends 3k = 12 "
-    "times the model. And with False?",
-    "2k = 8 times",
-    "k + 1 = 5 times, as ZeRO-2",
-    "3 times: the weights are gathered only once",
-)
+# weights from forward to backward. What does that save in a step that accumulates four
+# micro-batches, for which FSDP2 sends $3k = 12$ times the model otherwise?
 
 
 # %%
@@ -592,7 +558,6 @@ found = {
 }
 for words, measured in found.items():
     claim(f"{words}: times the model", measured, some[words][1], within=0.05)
-reveal("sharding-8", kept=[*found.values()][-2], two=[*found.values()][-1])
 
 # %% [markdown]
 # So with False nothing is gathered for backward: $2k$ volumes. But after each backward the weights

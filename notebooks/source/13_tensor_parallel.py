@@ -83,16 +83,6 @@ print(f"rows, added up:        {abs(by_rows - x @ W).max():.0e} away from x W")
 # Megatron-LM ([1909.08053](https://arxiv.org/abs/1909.08053)) cuts $A$ by columns and $B$ by
 # **rows**.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "tensor_parallel-1",
-    "Megatron's way, forward: the hidden features that a rank has made are those that its rows of "
-    "B multiply. How many collectives are there from X to Y?",
-    "none",
-    "one",
-    "two",
-)
-
 # %%
 gelu = lambda h: h * 0.5 * (1 + np.tanh(0.8 * (h + 0.045 * h**3)))  # noqa: E731
 X, A, B = (rng.normal(size=shape) for shape in ((3, 4), (4, 16), (16, 4)))
@@ -104,7 +94,6 @@ Y = sum(terms)  # the all-reduce
 
 # %% jupyter={"source_hidden": true}
 print(f"one sum of {len(terms)} terms: {abs(Y - gelu(X @ A) @ B).max():.0e} away from one device")
-reveal("tensor_parallel-1")
 
 # %% [markdown]
 # ![An MLP on two ranks. Every rank has the whole X, s by d. f stands before A: nothing forward, an
@@ -304,20 +293,9 @@ print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:
 #
 # ## How many all-reduces?
 #
-# Each block has two all-reduces forward, one after
-# the attention's output projection and one after the MLP's last matrix. How many does it have
-# backward?
-
-# %% jupyter={"source_hidden": true}
-predict(
-    "tensor_parallel-5",
-    "In our script each projection that is cut by outputs has its own Copy. How many "
-    "all-reduces does a block have backward?",
-    "2, as forward",
-    "5",
-    "7",
-)
-
+# Each block has two all-reduces forward, one after the attention's output projection and one after
+# the MLP's last matrix. Backward it has more: in our script each projection that is cut by outputs,
+# queries, keys, values, gate and up, has its own Copy, and each Copy is an all-reduce.
 
 # %%
 step = last_steps(two[0][2])
@@ -328,19 +306,12 @@ backward = sum(e.start >= first_b for e in reduces) // 3
 
 # %% jupyter={"source_hidden": true}
 print(f"all-reduces of a block: {forward} forward, {backward} backward")
-reveal("tensor_parallel-5", backward=backward)
 
 # %% [markdown]
 # Megatron-LM keeps queries, keys and values in one matrix, and gate and up in another. Each of the
-# two needs only one $f$, so a block has two all-reduces each way. Now count for a whole model: a
-# LLaMA has 32 layers and is cut among 8 ranks, as Megatron does it. How many all-reduces are there
-# in one step, forward and backward, without embedding and loss?
-
-# %%
-mine = None
-answer("tensor_parallel-6", mine)
-
-# %% [markdown]
+# two needs only one $f$, so a block has two all-reduces each way. For a whole model: a LLaMA of 32
+# layers, cut as Megatron does it, has 128 all-reduces in one step, without embedding and loss.
+#
 # Every one of these all-reduces is **on the critical path** in our script, which waits for it
 # before it goes on. Forward it has no choice: the next product needs the sum. This is what sets
 # tensor parallelism apart from data parallelism, whose averages can hide behind the backward pass.

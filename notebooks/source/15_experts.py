@@ -38,7 +38,7 @@ from helpers.cost.rooflines import expert_width
 from helpers.draw import curves, grid, lanes
 
 # %%
-from helpers.lesson import answer, claim, predict, reveal, show, show_code
+from helpers.lesson import claim, predict, reveal, show, show_code
 from helpers.network import Link, slow_link
 from helpers.oracle import between, judge, one_step, snapshot
 from helpers.ranks import find_place, keep_warm, launch
@@ -121,14 +121,9 @@ reveal("experts-1")
 show_code("simplellm/moe.py", "MoE.forward")
 
 # %% [markdown]
-# A batch has 4,096 tokens, and each is sent to 6 of 64 experts. The capacity factor is 1.25. How
-# many rows does an expert take?
-
-# %%
-mine = None
-answer("experts-2", mine)
-
-# %% [markdown]
+# If each of 4,096 tokens is sent to 6 of 64 experts and the capacity factor is 1.25, an expert
+# takes 480 rows: an equal share of 384, and a quarter more.
+#
 # ## A router left alone
 #
 # `give_experts` replaces the feed-forward network of each block by 8 experts of half its width, of
@@ -303,21 +298,11 @@ claim.below("busiest expert, in shares: balanced, and not", most, busiest(counts
 # Here the parts aren't equal, because how many rows a rank sends where is up to its router. So
 # the ranks first tell each other how many rows are coming: an all-to-all of counts, so that
 # everybody can make room, and then one of rows.
-
-# %% jupyter={"source_hidden": true}
-predict(
-    "experts-6",
-    "Count the all-to-alls of rows that one layer of experts needs in one training step, forward "
-    "and backward.",
-    "1",
-    "2",
-    "4",
-)
-
-# %% [markdown]
+#
 # In the backward pass every gradient goes back the way its row came. So the backward of an
 # all-to-all is an all-to-all, in which the rows to send and the rows to receive (`give` and `take`
-# in the code) have changed places.
+# in the code) have changed places. That makes four all-to-alls of rows a layer: tokens out and
+# results home, and the same for their gradients.
 #
 # ### Your turn: EP-1 · 45 minutes · 25 points
 #
@@ -360,7 +345,6 @@ with torch.no_grad():
 claim.below("the logits of four ranks are away from one device's by less than", far, 1e-4)
 layers = len(moe_layers(free_net))
 print(f"all-to-alls of rows in a step: {found[0][1].count('all-to-all') // layers} a layer")
-reveal("experts-6")
 
 # %% [markdown]
 # ## Who sends how much to whom?

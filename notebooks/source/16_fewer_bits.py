@@ -88,28 +88,19 @@ show(ax)
 # trick that we'll come back to: 32 small numbers share one large exponent, so they can be small and
 # yet lie anywhere.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "fewer_bits-1",
-    "fp16 and bf16 both have 16 bits. Which of them can tell 1,000 from 1,001?",
-    "both of them",
-    "fp16, and bf16 can't",
-    "bf16, and fp16 can't",
-)
-
 # %%
 pair = torch.tensor([1000.0, 1001.0])
 for f in FORMATS:
     print(f"{f.name}: {f.round(pair).tolist()}")
-reveal("fewer_bits-1")
 
 # %% [markdown]
-# (E4M3 returns 448 for both, its largest number: like a GPU's cast, ours saturates.) How large is
-# the mistake on average? A number $x = s\,2^e$ with $1 \le s < 2$ has a neighbor at a distance of
-# $u = 2^{e-m}$, and rounding to the nearest is off by anything up to $u/2$, so its variance is
-# $u^2/12$. Relative to $x$ that's $2^{-2m}/(12 s^2)$. Numbers of many sizes have significands
-# spread like $1/s$ (Benford's law, in base 2), for which $1/s^2$ has the mean $3/(8 \ln 2)$. So
-# rounding changes a number by
+# fp16 can tell 1,000 from 1,001, and bf16 can't: near 1,000, between $2^9$ and $2^{10}$, neighbors
+# lie $2^{9-10} = 1/2$ apart in fp16 and $2^{9-7} = 4$ in bf16. (E4M3 returns 448 for both, its
+# largest number: like a GPU's cast, ours saturates.) How large is the mistake on average? A number
+# $x = s\,2^e$ with $1 \le s < 2$ has a neighbor at a distance of $u = 2^{e-m}$, and rounding to the
+# nearest is off by anything up to $u/2$, so its variance is $u^2/12$. Relative to $x$ that's
+# $2^{-2m}/(12 s^2)$. Numbers of many sizes have significands spread like $1/s$ (Benford's law, in
+# base 2), for which $1/s^2$ has the mean $3/(8 \ln 2)$. So rounding changes a number by
 #
 # $$c = 2^{-m} \sqrt{\frac{1}{12} \cdot \frac{3}{8 \ln 2}} \approx 0.212 \times 2^{-m}$$
 #
@@ -440,23 +431,11 @@ print(f"{share:.0%} of the gradients of our model lie below the normal numbers o
 # quantized twice, from what it was in 16 bits, and so is the gradient $G$. Square blocks look the
 # same from both sides: $W$ and $W^{\mathsf T}$ share them, which is why weights have them.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "fewer_bits-5",
-    "E4M3 changes each number by 2.7 % (root mean square). A product sums 4,096 random terms of "
-    "either sign, each with two factors in E4M3. By how much is the result off, as a share of its "
-    "typical size?",
-    "about 3.8 %",
-    "about 2.7 % x 64, the square root of 4,096",
-    "almost nothing: the errors cancel",
-)
-
 # %%
 for terms in (128, 512, 4096):
     a, b = torch.randn(64, terms), torch.randn(128, terms)
     off = away(restore(quantize(a, ROW)) @ restore(quantize(b, SQUARE)).T, a @ b.T)
     claim(f"{terms:5,} terms: the product is off by", off, math.sqrt(2) * E4M3.rounding)
-reveal("fewer_bits-5")
 
 # %% [markdown]
 # Errors and result are both sums of random terms, so both grow like the square root of their
@@ -564,15 +543,6 @@ claim("another batch's gradient is away by", off, math.sqrt(2))
 # gradients are as small as if these were one of 1,024 parts of a step of 131,072. The score is the
 # distance to the entropy of the text, in nats per token.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "fewer_bits-6",
-    "Which of these runs end more than 0.1 nats behind float32, as a mean of three seeds?",
-    "all in eight bits or fewer",
-    "those that lose most gradients or updates",
-    "only the one in four bits",
-)
-
 # %% tags=["training"]
 recorded = train.recorded()
 behind, mean = {}, {name: sum(ends) / train.SEEDS for name, ends in recorded.items()}
@@ -581,8 +551,6 @@ for name, ends in recorded.items():
     behind[name] = mean[name] - mean["fp32"]
     each = "  ".join(f"{end:.2f}" for end in ends)
     print(f"{name:25} {RECIPES[name].bits:5.2f} bits   {each}   {behind[name]:+.2f} beside fp32")
-reveal("fewer_bits-6", fp16=behind["fp16"], fp8=behind["FP8, no scales"],
-       fp4=behind["FP4, blocks of 16"], kept=behind["bf16, weights too"])  # fmt: skip
 
 # %% tags=["training"] jupyter={"source_hidden": true}
 for name in ("bf16", "fp16, loss scaled", "FP8, blocks of 128", "MXFP8"):

@@ -270,19 +270,7 @@ reveal("hiding_messages-1")
 # computed in this step, so one could gather all of them at the start. But then the whole model
 # would be in memory, which is what FSDP is there to avoid. So: as late as possible, and early
 # enough.
-
-# %% jupyter={"source_hidden": true}
-predict(
-    "hiding_messages-2",
-    "Five equal units; a gather takes 60 % of a unit's forward pass. With one unit gathered ahead, "
-    "how many of the nine gathers of a step cost time? (The last unit stays from forward to "
-    "backward.)",
-    "none",
-    "one: the first",
-    "two: the first of forward and the first of backward",
-)
-
-# %% [markdown]
+#
 # `Prefetch.need()` and `Prefetch.done()` in `primer/hiding/prefetch.py` say which gathers start
 # when a unit is about to compute, forward and backward, and when a unit is freed.
 
@@ -331,7 +319,6 @@ for ahead in (0, 1, 2):
 # %% tags=["time"] jupyter={"source_hidden": true}
 show(lanes({name: early[name] for name in ("0 ahead", "1 ahead")},
              "One unit ahead: on paper only the first gather is left"))  # fmt: skip
-reveal("hiding_messages-2")
 
 # %% [markdown]
 # With $u$ units there are $2u - 1$ gathers of $m$ seconds, and as long as $m \le c$ all but the
@@ -346,15 +333,6 @@ reveal("hiding_messages-2")
 # is ahead of the GPU while the host is (lesson 11). `set_modules_to_forward_prefetch([…])` of a
 # module (and `set_modules_to_backward_prefetch`) lets you name others.
 #
-# A rank has 60 equal layers as units; a gather takes 20 ms and a layer 30 ms forward and 60 ms
-# backward. How many milliseconds of messages stay exposed in a step with one unit ahead, if
-# reduce-scatters are left out?
-
-# %%
-mine = None
-answer("hiding_messages-3", mine)
-
-# %% [markdown]
 # ## Experts: two halves of a batch
 #
 # In a layer of experts nearly everything needs what came before: attention, dispatch, experts,
@@ -431,16 +409,6 @@ def experts_as_one_device():
 off = max(launch(experts_as_one_device, ranks=4, quiet=True))
 claim.below("results and gradients of two halves differ from one device's by", off, 1e-12)
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "hiding_messages-4",
-    "Two layers of experts, forward, in two halves. A piece of a half (attention, or experts) "
-    "takes 200 ms, a message 123 ms. How many of the eight messages of both cost time?",
-    "none",
-    "one: the last combine",
-    "four: one in each piece",
-)
-
 
 # %% tags=["time"]
 def training(rank, way, backward=False):
@@ -458,7 +426,6 @@ _ = held("in turn, and backward", partial(training, way=halves.in_turn, backward
 
 # %% tags=["time"] jupyter={"source_hidden": true}
 show(lanes(turns, "One half's tokens travel while the other half computes"))
-reveal("hiding_messages-4")
 
 # %% [markdown]
 # In $L$ layers there are $4L$ messages, and if no piece is shorter than a message, only the last

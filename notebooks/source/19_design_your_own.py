@@ -64,12 +64,7 @@ answer("design_your_own-1", mine)
 # 371$ GB/s over NVLink, $M = 2{,}750$ GB/s of memory, and $\alpha = 56$ µs for an all-reduce among
 # eight GPUs.
 #
-# With a batch of 512 sequences of 2,048 tokens and 96 layers with a width of 12,288, how many
-# seconds do the products take on each GPU?
-
-# %%
-mine = None
-answer("design_your_own-8", mine)
+# With a batch of 512 sequences of 2,048 tokens and 96 layers with a width of 12,288:
 
 # %%
 P, d, s, layers = 175e9, 12288, 2048, 96
@@ -154,16 +149,6 @@ print(f"one factor for this paper's software: {factor:.3f}")
 #
 # Each number of a layout has its own limit. Change one at a time, and watch what grows.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "design_your_own-2",
-    "Tensor parallelism over 16 GPUs instead of 8, on nodes of 8 GPUs; everything else stays, so "
-    "there are twice as many GPUs. What happens to the time of a step?",
-    "it halves: each device has half of the work",
-    "it shrinks, but by well under a half",
-    "it doubles",
-)
-
 # %%
 wide = {f"tp {tp}": Layout(512, dp=8, pp=8, tp=tp, **today) for tp in (4, 8, 16)}
 limits = {name: estimate(gpt3, layout, h100) for name, layout in wide.items()}
@@ -173,17 +158,16 @@ shrinks = 1 - sixteen / eight
 # %% jupyter={"source_hidden": true}
 print(f"from 4 to 8: {1 - eight / four:.0%} shorter; from 8 to 16: {shrinks:.0%} shorter")
 show(time_bars(limits, "Across two nodes, messages grow while the products shrink"))
-reveal("design_your_own-2", shrinks=shrinks)
 
 # %% [markdown]
-# With 16 parts, every collective inside a layer has to cross the network between the nodes. Even
-# with all eight network cards of a node sending side by side, it has less bandwidth than NVLink and
-# a higher latency, and more ranks have to wait for each other. So the messages grow while the
-# products halve, and each doubling of the GPUs buys less. That's why `tp` stays inside the NVLink
-# domain, which is a node of 8 GPUs on most machines and a rack of 72 on some newer ones. (The
-# layout with 4 parts only serves the comparison: it needs 90 GB before any activations. And take
-# the 25 % as 25 to 36: of the 140 measured steps only one cuts layers across nodes, and the model
-# predicts 16 % too much for it.)
+# Does a step halve with twice the `tp`, and so twice the GPUs? With 16 parts, every collective
+# inside a layer has to cross the network between the nodes. Even with all eight network cards of a
+# node sending side by side, it has less bandwidth than NVLink and a higher latency, and more ranks
+# have to wait for each other. So the messages grow while the products halve, and each doubling of
+# the GPUs buys less. That's why `tp` stays inside the NVLink domain, which is a node of 8 GPUs on
+# most machines and a rack of 72 on some newer ones. (The layout with 4 parts only serves the
+# comparison: it needs 90 GB before any activations. And take the 25 % as 25 to 36: of the 140
+# measured steps only one cuts layers across nodes, and the model predicts 16 % too much for it.)
 
 # %% jupyter={"source_hidden": true}
 predict(

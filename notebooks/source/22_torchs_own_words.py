@@ -61,15 +61,6 @@ keep_warm(quick(8, 4), imports=["torch._dynamo"])  # ranks get ready while you r
 # mesh_dim_names=("dp", "pp", "tp"))`, and then `mesh["dp"]` is the slice along "dp" that this rank
 # belongs to. The last dimension changes fastest, as in our grid.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "torchs_own_words-1",
-    "On rank 5 of this mesh, which ranks does mesh['pp'] hold?",
-    "4 and 5",
-    "5 and 7",
-    "1 and 5",
-)
-
 # %%
 grid = Grid(dp=2, pp=2, tp=2)
 print(grid)
@@ -90,7 +81,6 @@ torchs = launch(slices, ranks=8, quiet=True, checked=False)[5]
 claim.same(
     "by torch's mesh rank 5 is with the same", torchs == {n: grid.group(5, n) for n in torchs}
 )
-reveal("torchs_own_words-1")
 
 # %% [markdown]
 # ## A tensor that knows its place
@@ -294,15 +284,6 @@ claim.same("torch's zero bubble is ZB-H1", plans["torch"].ranks == zb_h1(4, 8).r
 # read an order from a CSV file with a row for each rank, and writing such a file takes us one line:
 # `save_csv(plan, path)`.
 
-# %% jupyter={"source_hidden": true}
-predict(
-    "torchs_own_words-4",
-    "Torch has no ZB-H2. What does its runtime do with our file?",
-    "it refuses: the order isn't one of its own",
-    "it runs, and the gradients differ, because the order of the additions does",
-    "it runs, with the same bits as our executor",
-)
-
 
 # %%
 def run_torch(schedule, part, x):
@@ -332,14 +313,14 @@ with tempfile.TemporaryDirectory() as folder:
 for number, plan in enumerate(plans.values()):
     equal = [each[number] for each in both]
     print(f"{plan.name}: on ranks 0 to 3, the same bits by torch and by us: {equal}")
-reveal("torchs_own_words-4")
 
 # %% [markdown]
-# The other direction works too: in the line InterleavedZeroBubble, our executor runs torch's order.
-# (The same bits need a power of two: torch divides the sum of the gradients by the number of
-# micro-batches, eight here, and we divide before. With seven the last bits differ.) So you can
-# search for an order (lesson 07), prove it with `helpers.schedules.check`, simulate it for machines
-# you don't have, and hand it to torch's runtime. (Its name and `_load_csv` begin with an
+# Torch's runtime checks that every action has what it needs, adds the messages, and runs the rows
+# as they are. The other direction works too: in the line InterleavedZeroBubble, our executor runs
+# torch's order. (The same bits need a power of two: torch divides the sum of the gradients by the
+# number of micro-batches, eight here, and we divide before. With seven the last bits differ.) So
+# you can search for an order (lesson 07), prove it with `helpers.schedules.check`, simulate it for
+# machines you don't have, and hand it to torch's runtime. (Its name and `_load_csv` begin with an
 # underscore: they may change with any version.)
 #
 # ## When a rank leaves early

@@ -3,13 +3,6 @@
 from helpers.lesson.asked import Number, Prediction
 
 
-def _uneven_step() -> float:
-    from helpers.schedules import zb_h1
-    from helpers.simulate import Costs, simulate
-
-    return simulate(zb_h1(4, 8), Costs(2, 2, 1)).step_time
-
-
 def _whole(latency: float) -> float:
     from helpers.schedules import interleaved
     from helpers.simulate import Costs, simulate
@@ -33,15 +26,6 @@ def _less_ahead(latency: float) -> float:
 
 
 PREDICTIONS = {
-    "beyond_1f1b-1": Prediction(
-        "B",
-        A="The work is the same, but idle time isn't work. It comes from waiting for the first "
-        "chunk to arrive, and a chunk is now half as long.",
-        B="the pipeline fills and empties in steps of half the length, so the idle time at both "
-        "ends is halved: 3 / (2 x 8 + 3).",
-        C="The first micro-batch still has to pass three ranks before the last one can start. It "
-        "only passes them faster.",
-    ),
     "beyond_1f1b-2": Prediction(
         "B",
         A="A rank does keep more chunks with each further cut. But each of them is a smaller part "
@@ -71,27 +55,6 @@ PREDICTIONS = {
 }
 
 NUMBERS = {
-    "beyond_1f1b-4": Number(
-        4,
-        unit="chunks",
-        because="7 / (16 v + 7) is at most 1/10 from v = 63/16 on, which is a little less than 4.",
-        slips={
-            3: "With three chunks it's 7/55, which is above a tenth.",
-            5: "You divided by the ideal time, 7 / (16 v). We asked for the share of the total.",
-        },
-    ),
-    "beyond_1f1b-5": Number(
-        _uneven_step,
-        unit="s",
-        because="8 micro-batches of F + I + W = 5 s are 40 s of work, and (4 - 1)(2 + 2 - 1) = 9 s "
-        "are idle.",
-        slips={
-            9: "Those are the idle seconds. The work comes on top of them.",
-            40: "That's the work. (p - 1)(F + I - W) seconds of idle time come on top of it.",
-            55: "That's 1F1B: (8 + 3) times 5 s.",
-            52: "You put p where p - 1 belongs.",
-        },
-    ),
     "beyond_1f1b-9": Number(
         lambda: _less_ahead(0.5) - _whole(0.5),
         unit="s",
@@ -102,18 +65,6 @@ NUMBERS = {
             0.0: "That's with free messages.",
             15.0: "That's against free messages, with which the full warm-up loses 7 s, too.",
             7.0: "That's what messages cost the longer warm-up.",
-        },
-    ),
-    "beyond_1f1b-10": Number(
-        11,
-        unit="micro-batches",
-        because="It goes down 16 ranks and back up 16, a second each, and then takes its W: 33 s, "
-        "in which rank 0 works on 33 / 3 = 11 micro-batches.",
-        slips={
-            16: "That's what 1F1B keeps. Here B is cut in two, and I alone is passed on.",
-            31: "That's ZB-H2, 2p - 1, which also keeps rank 0 busy while the pipeline fills.",
-            33: "In 33 s rank 0 does F, I and W of a third as many.",
-            10: "Two passes of 16 s and then W: 33 s, and 10 micro-batches are 30 s of work.",
         },
     ),
 }

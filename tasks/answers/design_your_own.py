@@ -3,16 +3,6 @@
 from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
-    "design_your_own-2": Prediction(
-        lambda shrinks: "B" if -0.5 < shrinks < 0.4 else "A" if shrinks > 0 else "C",
-        because="The products halve, but the collectives of each layer now cross the network "
-        "between the nodes and grow: {shrinks:.0%} shorter, for twice the GPUs.",
-        A="The work of a device does halve. The bytes that it sends don't, and they now cross a "
-        "slower network with a higher latency.",
-        B="This time the model says otherwise.",
-        C="The collectives do get slower, but they are only a part of the step, and the rest "
-        "halves.",
-    ),
     "design_your_own-3": Prediction(
         "C",
         A="That would be right for a fixed number of micro-batches. Here the batch and the devices "
@@ -46,20 +36,6 @@ NUMBERS = {
             2800: "That is the whole model. Divide by the stages and the parts.",
             5.5: "Did you divide by all 512 devices? Each of the 8 replicas keeps everything. (Or "
             "did you count 2 bytes for each parameter instead of 16?)",
-        },
-    ),
-    "design_your_own-8": Number(
-        5.7,
-        unit="seconds",
-        tolerance=0.1,
-        because="A replica reads 64 x 2,048 tokens, so it's 8 x 175e9 x 131,072 FLOPs, on 64 GPUs "
-        "with 503e12 FLOP/s each.",
-        slips={
-            4.28: "That's without recomputation: forward comes twice, so it's 8 FLOPs, not 6.",
-            45.6: "Did you count the whole batch? Each of the 8 replicas reads an eighth of it.",
-            0.71: "Did you divide by all 512 GPUs? A replica has 64, and reads an eighth of the "
-            "batch.",
-            2.9: "That's at the peak of 989 TFLOP/s, which no program reaches.",
         },
     ),
     "design_your_own-4": Number(

@@ -32,15 +32,6 @@ PREDICTIONS = {
         C="The ranks of a column hold the same layers. Their sum is twice the square of one stage, "
         "and the other stages are missing.",
     ),
-    "dp_x_pp-4": Prediction(
-        "C",
-        A="The columns are disjoint groups of ranks and average at the same time, each over a link "
-        "of its own. Their times don't add up.",
-        B="The last stage finishes its backwards first: in 1F1B the gradients still have to travel "
-        "back to stage 0.",
-        C="The step ends when stage 0 has averaged. The later stages did their last backward "
-        "earlier, so their averages end earlier too, at 26 and 24 s.",
-    ),
     "dp_x_pp-6": Prediction(
         "B",
         A="It looks natural to keep a pipeline in one machine, since it talks all the time. But it "

@@ -1,6 +1,6 @@
 """The right choices and numbers for what the lesson asks."""
 
-from helpers.lesson.asked import Number, Prediction
+from helpers.lesson.asked import Prediction
 
 PREDICTIONS = {
     "experts-1": Prediction(
@@ -19,13 +19,6 @@ PREDICTIONS = {
         C="It doesn't run away so fast in a few hundred steps of a small model, where two choices "
         "for each token leave room for others.",
     ),
-    "experts-6": Prediction(
-        "C",
-        A="The results have to come home: the residual of a token is on the rank it came from.",
-        B="That's the forward pass. Every row that travels has a gradient that travels back.",
-        C="tokens go out and results come home, and in the backward pass their gradients do the "
-        "same.",
-    ),
     "experts-7": Prediction(
         "C",
         A="The sum is the same, but three ranks wait while one works.",
@@ -40,17 +33,5 @@ PREDICTIONS = {
         B="There's nothing to add up, but backward's all-to-all has already made it a sum over "
         "four ranks, and nothing divides it by 4.",
         C="Each replica's gradient is already a sum over the ranks that share its experts.",
-    ),
-}
-NUMBERS = {
-    "experts-2": Number(
-        480,
-        unit="rows",
-        because="An equal share is 4,096 x 6 / 64 = 384, and a quarter more is 480.",
-        slips={
-            384: "that is an equal share; the capacity factor leaves room above it.",
-            80: "you've left out that a token makes six choices.",
-            64: "that is one choice a token, without the factor.",
-        },
     ),
 }

@@ -3,14 +3,6 @@
 from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
-    "fewer_bits-1": Prediction(
-        "B",
-        A="They have the same number of bits, but bf16 spends eight of them on the exponent and "
-        "has seven left to say where between 512 and 1,024 a number lies.",
-        B="near 1,000, between 2^9 and 2^10, neighbors lie 2^(9-10) = 1/2 apart in fp16 and "
-        "2^(9-7) = 4 apart in bf16.",
-        C="bf16 reaches much further than fp16. What it gave for that is precision.",
-    ),
     "fewer_bits-2": Prediction(
         lambda zeros: "C" if zeros > 0.7 else "B" if zeros > 0.1 else "A",
         because="the mean over 131,072 tokens makes every gradient that much smaller, and "
@@ -37,22 +29,6 @@ PREDICTIONS = {
         "numbers reach from 448 down to 1/64.",
         C="That's what happens in eight-bit integers, whose steps are equally wide everywhere. "
         "Here it takes an outlier of some 300,000.",
-    ),
-    "fewer_bits-5": Prediction(
-        "A",
-        A="each term is off by the errors of two factors, the square root of 2 times 2.7 %. Errors "
-        "and terms add up in the same way, so the share stays.",
-        B="The error of the sum does grow by 64, and so does the sum.",
-        C="They cancel as much as the terms themselves do, and no more.",
-    ),
-    "fewer_bits-6": Prediction(
-        "B",
-        A="Noise of some per cent in every gradient sounds bad, but batches differ by more.",
-        B="plain fp16 and plain FP8 lose gradients, and end {fp16:.2f} and {fp8:.2f} nats behind; "
-        "weights in bf16 without a master copy lose updates, {kept:.2f}. With scales, even coarse "
-        "gradients train.",
-        C="In four bits a third of the gradients become zero, but only those that are small in "
-        "their block: it ended {fp4:+.2f} nats behind. (A longer run shows more of it.)",
     ),
     "fewer_bits-7": Prediction(
         "B",

@@ -12,20 +12,6 @@ PREDICTIONS = {
         C="Three of four products have a message beside them, and three of three messages have a "
         "product.",
     ),
-    "hiding_messages-2": Prediction(
-        "B",
-        A="What would the first gather hide behind? (In a longer training: the update.)",
-        B="nothing is computed before the first weights are there. All other gathers run beside "
-        "another unit, backward as well, which begins with a unit that is still in memory.",
-        C="The last unit stays in memory, and while it goes backward the one below it is gathered.",
-    ),
-    "hiding_messages-4": Prediction(
-        "B",
-        A="When the last half's experts are done, their results still have to go home.",
-        B="each of the other seven has 200 ms of the other half's computing beside it. After the "
-        "last experts nothing is left to compute.",
-        C="In every piece one half computes for 200 ms, and the other's message takes 123.",
-    ),
     "hiding_messages-5": Prediction(
         "B",
         A="The latency didn't become shorter.",
@@ -35,18 +21,6 @@ PREDICTIONS = {
 }
 
 NUMBERS = {
-    "hiding_messages-3": Number(
-        truth=20,
-        unit="ms",
-        because="only the first gather has nothing beside it; each other one is shorter than the "
-        "layer that computes meanwhile.",
-        slips={
-            40: "the last layer is still in memory when backward begins, so it isn't gathered "
-            "again.",
-            2380: "that's all 119 gathers. All but the first run beside a layer that computes.",
-            0: "what does the first gather hide behind?",
-        },
-    ),
     "hiding_messages-7": Number(
         truth=9 * 1.18,
         unit="ms",

@@ -17,16 +17,6 @@ PREDICTIONS = {
         C="it computes half a block, the triangle of its own keys, while the last rank needs three "
         "blocks and a half.",
     ),
-    "long_context-6": Prediction(
-        lambda ratio: "B" if ratio > 1.15 else "A",
-        because="the ring is only as fast as its slowest rank, which has 3.5 blocks to compute "
-        "with contiguous parts and 2 in a zigzag. Here the zigzag was {ratio:.2f} times faster.",
-        A="All ranks together have the same work, but the time is that of the rank that has the "
-        "most.",
-        B="On a busy machine, a short sleep takes longer than it should.",
-        C="The gain can't reach 2: the last rank had n - 1/2 blocks to compute, and the mean is "
-        "n/2, so at best it's 2 - 1/n.",
-    ),
     "long_context-9": Prediction(
         lambda ratio: "B" if ratio > 1.05 else "A" if ratio < 0.95 else "C",
         because="in two steps of the ring only two ranks have something to compute, and the others "

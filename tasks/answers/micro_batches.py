@@ -16,15 +16,6 @@ def _plan_within_two() -> float:
 
 
 PREDICTIONS = {
-    "micro_batches-1": Prediction(
-        "B",
-        A="In the naive pipeline only one rank works at a time. Here all four work at once, except "
-        "while the pipeline fills and empties.",
-        B="a step lasts as long as eight micro-batches and three more, and each rank's idle time "
-        "adds up to those three.",
-        C="There are eight micro-batches, but what counts is how long the pipeline takes to fill "
-        "and to empty: p - 1 = 3 times a micro-batch, not once.",
-    ),
     "micro_batches-3": Prediction(
         "A",
         A="a rank that runs each backward as soon as it's ready frees memory before it needs more. "
@@ -37,29 +28,6 @@ PREDICTIONS = {
 }
 
 NUMBERS = {
-    "micro_batches-2": Number(
-        63,
-        unit="micro-batches",
-        because="7 / (m + 7) is at most 1/10 from m = 63 on.",
-        slips={
-            70: "You divided the idle time by the ideal time, 7 / m. We asked for the share of "
-            "the total time.",
-            72: "You put p = 8 where p - 1 = 7 belongs.",
-            80: "You put p = 8 where p - 1 = 7 belongs, and divided by the ideal time.",
-            64: "One fewer is enough: at exactly 1/10 the bubble is still at most 1/10.",
-        },
-    ),
-    "micro_batches-4": Number(
-        6,
-        unit="micro-batches",
-        because="p - r = 8 - 2.",
-        slips={
-            8: "That's rank 0. Rank 2 has two ranks fewer behind it.",
-            5: "That's the warm-up alone. One more forward comes before the first backward.",
-            32: "That's GPipe, which keeps them all.",
-            3: "You counted from the wrong end: rank 2 has five ranks behind it.",
-        },
-    ),
     "micro_batches-5": Number(
         16 * 8 * 8192 * 16384 * 31.75 / 1e9,
         unit="GB",

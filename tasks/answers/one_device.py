@@ -12,16 +12,6 @@ PREDICTIONS = {
         "go wrong.",
         C="That's what it says with girl and Lily hidden. With one of them it still knows.",
     ),
-    "one_device-4": Prediction(
-        "C",
-        A="That holds while the rate is too small, from 0.001 to 0.01 for example. Beyond the best "
-        "rate, more is worse.",
-        B="Adam makes the steps of all weights alike in size, and the learning rate is that size: "
-        "ten times the rate is ten times the step.",
-        C="Adam divides by the size of the gradient, so the rate itself says how far each weight "
-        "moves: 0.1 in the first step, five times the typical size of a fresh weight. The loss "
-        "jumps up, and after 40 steps it hasn't made up for that.",
-    ),
     "one_device-6": Prediction(
         "A",
         A="Most tokens follow from those before, and only now and then does the grammar make a "
@@ -32,23 +22,8 @@ PREDICTIONS = {
     ),
 }
 
-BLOCK = 4 * 64 * 64 + 3 * 64 * 256 + 2 * 64
-REST = 2 * 1200 * 64 + 64
 
 NUMBERS = {
-    "one_device-1": Number(
-        REST + 3 * BLOCK,
-        unit="parameters",
-        because="Three blocks of 65,664 have gone; embedding, head and last norm have stayed.",
-        slips={
-            (REST + 6 * BLOCK) // 2: "You halved the whole model; embedding, norm and head don't "
-            "belong to any block.",
-            3 * BLOCK: "These are the three blocks alone: embedding, norm and head are missing.",
-            REST + 3 * BLOCK - 64: "The last norm, between the blocks and the head, is missing.",
-            REST + 3 * BLOCK - 1200 * 64: "The vocabulary has two tables, the embedding and the "
-            "head, and both count.",
-        },
-    ),
     "one_device-3": Number(
         math.log(128256),
         unit="nats per token",

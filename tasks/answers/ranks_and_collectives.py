@@ -1,6 +1,6 @@
 """The right choices and numbers for what the lesson asks."""
 
-from helpers.lesson.asked import Number, Prediction
+from helpers.lesson.asked import Prediction
 
 PREDICTIONS = {
     "ranks_and_collectives-1": Prediction(
@@ -38,15 +38,6 @@ PREDICTIONS = {
         C="gloo writes the bytes that arrive into the buffer and is done. Two entries keep their "
         "old values, and no error is raised.",
     ),
-    "ranks_and_collectives-5": Prediction(
-        "B",
-        A="[11] is rank 1's own number in that place. It would be the result without the reduce, "
-        "that is, without the sum.",
-        B="the sum of all three tensors is [30, 33, 36], and rank 1 is left with the part of it "
-        "that has its own number: [33].",
-        C="[30, 33, 36] is the whole sum, so it's what all-reduce would return. The scatter leaves "
-        "each rank with one part.",
-    ),
     "ranks_and_collectives-7": Prediction(
         "B",
         A="A collective doesn't know what your variables are called. All it has is the order of "
@@ -56,18 +47,4 @@ PREDICTIONS = {
         C="They would wait if the calls didn't fit together, but each is an all-reduce of one "
         "float. Neither side can see that they're swapped.",
     ),
-}
-
-NUMBERS = {
-    "ranks_and_collectives-6": Number(
-        16384 * 10 / 60,
-        unit="GPU-hours",
-        tolerance=5,
-        because="16,384 GPUs times 10 minutes. At two dollars an hour, one such hang costs about "
-        "5,500 dollars.",
-        slips={
-            16384 * 30 / 60: "30 minutes is gloo's time-out; NCCL's is 10.",
-            16384 * 10: "That's in GPU-minutes: divide by 60.",
-        },
-    )
 }

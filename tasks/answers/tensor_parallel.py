@@ -3,12 +3,6 @@
 from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
-    "tensor_parallel-1": Prediction(
-        "B",
-        A="Each rank's result is one term of every output. Somebody has to add them up.",
-        B="the hidden features stay where they are, and only the terms of Y are added up.",
-        C="That is the columns-columns way, which gathers the hidden features as well.",
-    ),
     "tensor_parallel-2": Prediction(
         "B",
         A="That holds for linear functions. But with one of those, two layers would be no more "
@@ -20,15 +14,6 @@ PREDICTIONS = {
         A="They must: each rank has only some of the inputs.",
         B="That holds for a cut by columns. Cut by rows, each rank's term has all outputs.",
         C="the bias is in every term, so it is in the sum m times; it belongs after the sum.",
-    ),
-    "tensor_parallel-5": Prediction(
-        lambda backward: {2: "A", 5: "B"}.get(backward, "C"),
-        because="queries, keys, values, gate and up each have a Copy, and each Copy is an "
-        "all-reduce backward, {backward} in all.",
-        A="That is what one Copy before all three of queries, keys and values, and one before gate "
-        "and up, would give.",
-        B="Count the projections that are cut by outputs.",
-        C="There are seven projections in a block, but a Sum sends nothing backward.",
     ),
     "tensor_parallel-7": Prediction(
         "B",
@@ -57,16 +42,6 @@ NUMBERS = {
             16.0: "almost: a rank sends the parts of the others, 15 of 16.",
             240.0: "that is what travels in all if one rank collects everything and sends it back "
             "to the others.",
-        },
-    ),
-    "tensor_parallel-6": Number(
-        128,
-        unit="all-reduces",
-        because="two forward and two backward in each of 32 layers.",
-        slips={
-            64: "you have counted one direction, or one of the two parts of a layer.",
-            1024: "the number of ranks doesn't matter: all take part in the same all-reduce.",
-            224: "that is our script, with five backward; Megatron has two.",
         },
     ),
 }

@@ -3,13 +3,6 @@
 from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
-    "torchs_own_words-1": Prediction(
-        "B",
-        A="4 and 5 are neighbors, so they share a layer: that's mesh['tp'].",
-        B="Rank 5 is (dp 1, pp 0, tp 1). Along pp the other coordinates stay, and the next stage "
-        "is two ranks further, because tp changes fastest: 5 and 7.",
-        C="1 and 5 hold the same part of the same stage in two replicas: that's mesh['dp'].",
-    ),
     "torchs_own_words-2": Prediction(
         "A",
         A="The upper half is tp 0's, ranks 0 and 2, and dp cuts it between these two. So rank 2 "
@@ -27,16 +20,6 @@ PREDICTIONS = {
         "layer, over micro-batches, over replicas. In float64 that costs the last bits.",
         C="It would be a reasonable worry, since norms often compute in float32. But all of these "
         "libraries keep the type of the parameters unless a policy says otherwise.",
-    ),
-    "torchs_own_words-4": Prediction(
-        "C",
-        A="The classes for several stages on a rank only write such tables. What runs them takes "
-        "any table that is complete and free of deadlocks.",
-        B="Another order of additions would change the last bits, but both read the same file, so "
-        "it's the same order.",
-        C="The runtime checks that every action has what it needs, adds the messages, and runs the "
-        "rows as they are. On each stage the gradients are added up in the order of the file, by "
-        "torch as by us.",
     ),
     "torchs_own_words-5": Prediction(
         "C",

@@ -1,16 +1,8 @@
 """The right choices and numbers for what the lesson asks."""
 
-from helpers.lesson.asked import Number, Prediction
+from helpers.lesson.asked import Prediction
 
 PREDICTIONS = {
-    "training_puzzles-1": Prediction(
-        "B",
-        A="All ranks have the same work and finish it at the same moment, so nobody is slowest. "
-        "Look at the picture: no rank waits.",
-        B="Forward and backward are shared, 4 steps on each rank. Then come two collectives (2 x "
-        "0.3), and every rank updates both layers itself (2 x 0.5): 5.6.",
-        C="Four samples on four ranks make one each.",
-    ),
     "training_puzzles-3": Prediction(
         "C",
         A="A quarter needs four ranks that work at the same time. Here each waits for the one "
@@ -32,19 +24,4 @@ PREDICTIONS = {
         "beside them. A stage of two layers has over 50 GB of states, and early in the pipeline "
         "more than 40 sequences would wait there for their backward: it's full at the 17th.",
     ),
-}
-NUMBERS = {
-    "training_puzzles-2": Number(
-        8.4,
-        unit="steps",
-        tolerance=1e-6,
-        because="Of the 3 layers: 3 x 2 for forward and backward of one sample, 3 x 0.3 for the "
-        "collectives, 3 x 0.5 for the updates. The number of ranks doesn't matter.",
-        slips={
-            6.0: "that's forward and backward alone. Add the collectives and the updates.",
-            6.9: "you left out the updates, which every replica repeats.",
-            7.5: "you left out the collectives, one for each layer.",
-            49.5: "that's one rank with all eight samples.",
-        },
-    )
 }

@@ -1,6 +1,6 @@
 """The right choices and numbers for what the lesson asks."""
 
-from helpers.lesson.asked import Number, Prediction
+from helpers.lesson.asked import Prediction
 
 PREDICTIONS = {
     "welcome-1": Prediction(
@@ -20,36 +20,5 @@ PREDICTIONS = {
         "all of it.",
         C="Both take the mean over the same six sequences, and the gradient of a mean is the mean "
         "of the gradients. Only the order of the additions differs.",
-    ),
-}
-HOURS = 30.84e6
-RATIO = 3.8e25 / (6 * 37e9 * 14.8e12)
-
-NUMBERS = {
-    "welcome-2": Number(
-        HOURS / 16384 / 24,
-        unit="days",
-        tolerance=1.0,
-        because="30.84 million hours shared by 16,384 GPUs are 1,882 hours. In fact it took "
-        "longer, because 16,384 is the most that worked at one time.",
-        slips={
-            HOURS / 16384: "That's how many hours it is: a day has 24.",
-            HOURS / 24 / 365.25: "These are the years that one GPU would need: divide the hours "
-            "by the number of GPUs.",
-            HOURS / 24: "These are the days that one GPU would need: divide by the number of GPUs.",
-        },
-    ),
-    "welcome-4": Number(
-        RATIO,
-        unit="times",
-        tolerance=0.3,
-        because="6 x 37e9 x 14.8e12 = 3.3e24. So 11.6 times fewer FLOPs took 11.6 times fewer GPU "
-        "hours, and a GPU hour bought the same FLOPs in both runs, though one multiplied in FP8.",
-        slips={
-            RATIO * 37 / 671: "You counted all 671 billion parameters: a token uses 37 billion.",
-            RATIO * 6: "You forgot the 6.",
-            1 / RATIO: "That's DeepSeek-V3's share: we asked for the inverse.",
-            405 / 37: "That's the ratio of parameters, but the two read different amounts of text.",
-        },
     ),
 }

@@ -1,6 +1,6 @@
 """The right choices and numbers for what the lesson asks."""
 
-from helpers.lesson.asked import Number, Prediction
+from helpers.lesson.asked import Prediction
 
 PREDICTIONS = {
     "where_time_goes-3": Prediction(
@@ -18,14 +18,5 @@ PREDICTIONS = {
         "nor peak matter.",
         C="Both steps have about 890 kernels, and at both widths the host needs 21 ms to launch "
         "them. The GPU computes for 4 ms of the one and 9 ms of the other; the rest is waiting.",
-    ),
-}
-NUMBERS = {
-    "where_time_goes-2": Number(
-        40.4,
-        unit="%",
-        tolerance=0.6,
-        because="400 / 989. The paper's table has 41 %, so its 400 must be rounded too.",
-        slips={20.2: "That's with a peak of 1,979 TFLOP/s, which an H100 has for 8-bit numbers."},
     ),
 }
