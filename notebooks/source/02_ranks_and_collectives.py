@@ -25,7 +25,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.check import check, solve
-from helpers.lesson import claim, predict, reveal
+from helpers.lesson import predict, reveal
 from helpers.ranks import launch
 
 sys.path[:0] = ["../primer"]
@@ -427,7 +427,7 @@ def roll_call():
 
 
 said = launch(roll_call, ranks=3, quiet=True, checked=False)[0]
-claim.same(f"rank 0 says: {said}", "Ranks 2 failed" in said)
+print(f"rank 0 says: {said}")
 
 # %% [markdown]
 # What does patience cost? If a collective hangs in a job on 16,384 GPUs, NCCL's default time-out of

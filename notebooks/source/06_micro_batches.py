@@ -185,7 +185,8 @@ def compare_with_one_device(ranks):
     print(f"last loss: one device {alone[-1]:.5f}, pipeline {ranks[-1][0][-1]:.5f}")
     print(f"{len(far)} of {len(whole_model.state_dict())} weight tensors compared")
     worst = max(far.values())
-    claim.below(f"largest distance of a weight after {len(alone)} steps", worst, 1e-4)
+    print(f"largest distance of a weight after {len(alone)} steps: {worst:.1e}")
+    assert worst < 1e-4
 
 
 # %%

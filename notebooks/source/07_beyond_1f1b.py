@@ -130,7 +130,8 @@ reveal("beyond_1f1b-2")
 # %%
 for p, v in ((3, 2), (4, 2), (4, 8), (8, 3)):
     most = max(in_flight(interleaved(p, 4 * p, v)))
-    claim.same(f"{p} ranks, {v} chunks: chunks that rank 0 keeps", most, v * p + p - 1)
+    print(f"{p} ranks, {v} chunks: rank 0 keeps {most}")
+    assert most == v * p + p - 1
 
 # %% [markdown]
 # The second term is what rank 0 runs ahead while the first gradient comes back. It falls with $v$
@@ -445,7 +446,8 @@ def compare_with_one_device(schedule):
     weights = whole_weights(stage for _, stages, _ in ranks for stage in stages.values())
     assert weights.keys() == alone.state_dict().keys()
     far = max(distances(weights, alone.state_dict()).values())
-    claim.below(f"{schedule}: largest difference in a weight", far, 1e-4)
+    print(f"{schedule}: largest difference in a weight: {far:.1e}")
+    assert far < 1e-4
 
 
 for schedule in quick(("interleaved", "ZB-H1", "ZB-H2", "ZB-V"), ("ZB-V",)):

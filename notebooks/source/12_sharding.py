@@ -487,7 +487,8 @@ for rank, (_, inside) in enumerate(theirs):
     print(f"rank {rank}: {inside}")
 ours = runs[3][0][0]
 away = max(abs(a - b) for a, b in zip(ours, theirs[0][0], strict=True))
-claim.below("largest difference between the losses of ZeRO-3 and FSDP2", away, 1e-4)
+print(f"largest difference between the losses of ZeRO-3 and FSDP2: {away:.1e}")
+assert away < 1e-4
 
 # %% [markdown]
 # 64 rows don't divide by three, and FSDP2 doesn't mind: it cuts each parameter along its first
@@ -593,7 +594,8 @@ MESHES = {  # what is sent among which ranks, in times the model
 }
 for shape, expected in MESHES.items():
     far, volumes = launch(torchs_own.hybrid_step, 4, (shape,), quiet=True, checked=False)[0]
-    claim.below(f"mesh {shape}: gradients differ from one device's by", far, 1e-12)
+    print(f"mesh {shape}: gradients differ from one device's by: {far:.1e}")
+    assert far < 1e-12
     for group, volume in expected.items():
         claim(f"mesh {shape}: among ranks {group}, times the model", volumes[group], volume, 0.01)
 

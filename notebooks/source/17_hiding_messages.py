@@ -207,7 +207,8 @@ def of_mlp():
 
 # %%
 off = max(launch(of_mlp, ranks=4, quiet=True))
-claim.below("result and gradients differ by a share of", off, 1e-12)
+print(f"result and gradients differ by a share of: {off:.1e}")
+assert off < 1e-12
 
 # %% [markdown]
 # And the time? With $n$ ranks there are $n$ products of $c$ seconds, and $n - 1$ messages of $m$
@@ -306,7 +307,8 @@ def as_one_device():
 
 
 off = max(launch(as_one_device, ranks=4, quiet=True))
-claim.below("with prefetch, gradients differ from one device's by a share of", off, 1e-12)
+print(f"with prefetch, gradients differ from one device's by a share of: {off:.1e}")
+assert off < 1e-12
 
 # %% tags=["time"]
 early = {}
@@ -407,7 +409,8 @@ def experts_as_one_device():
 
 # %%
 off = max(launch(experts_as_one_device, ranks=4, quiet=True))
-claim.below("results and gradients of two halves differ from one device's by", off, 1e-12)
+print(f"results and gradients of two halves differ from one device's by: {off:.1e}")
+assert off < 1e-12
 
 
 # %% tags=["time"]
