@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from simplellm.checks import check_ids, check_length
 from simplellm.config import Config, arguments, configured
 from simplellm.devices import pick
+from simplellm.losses import check_tokens
 
 
 class RMSNorm(nn.Module):
@@ -215,7 +215,12 @@ class Stage(nn.Module):
 
     def read(self, ids: torch.Tensor, *where) -> torch.Tensor:
         """Run ids (B, S) through embedding and blocks: (B, S, dmodel)."""
-        check_ids(ids, self.config.vocab_size, self.config.ctx_size)
+        if ids.dim() != 2:
+            raise ValueError(
+                "token ids must have the shape (batch, sequence) and these have "
+                f"{tuple(ids.shape)}: one sequence is a batch of one, ids.unsqueeze(0)."
+            )
+        check_tokens(ids, self.config.vocab_size)
         return self.run_layers(getattr(self, self.begins)(ids), *where)
 
     def run_layers(
@@ -236,7 +241,11 @@ class Stage(nn.Module):
                 f"got {tuple(x.shape)}: only the first stage reads token ids, with embed(ids)."
             )
         before = past[0][0].shape[2] if past and past[0] else 0
-        check_length(before + x.shape[1], self.config.ctx_size)
+        if before + x.shape[1] > self.config.ctx_size:
+            raise ValueError(
+                f"a sequence of {before + x.shape[1]} tokens is longer than the model's context of "
+                f"{self.config.ctx_size}: cut it, or build the model with a larger ctx_size."
+            )
         if positions is None:
             positions = before + torch.arange(x.shape[1], device=x.device)
         cos, sin = rope_table(self.config.rope, self.config.head_dim, x, positions)

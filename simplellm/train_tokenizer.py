@@ -13,9 +13,10 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
+import sentencepiece
+
 from simplellm.options import positive
 from simplellm.stories import stories
-from simplellm.tokenizers import import_sentencepiece
 
 SIZES = (1024, 4096)
 SMALL = 1200  # pieces for the small world: nearly all of its words are one piece
@@ -28,7 +29,6 @@ def train(pieces: int, characters: int = 4_000_000, world: str = "large") -> byt
     <s>, </s> and <pad>, 4 is the new line, and the 256 bytes follow. Too few or too many pieces
     raise `ValueError`.
     """
-    sentencepiece = import_sentencepiece()
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(

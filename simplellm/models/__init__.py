@@ -57,13 +57,7 @@ def facts(name: str) -> dict:
             f'there is no model "{name}": choose "early", "middle" or "best"; a file of your own '
             "needs a name that ends in .safetensors"
         )
-    path = FOLDER / "models.json"
-    try:
-        both = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{path} is missing: check it out again, or run `python primer/train_models.py`"
-        ) from None
+    both = json.loads((FOLDER / "models.json").read_text(encoding="utf-8"))
     return both["model"] | both[name]
 
 

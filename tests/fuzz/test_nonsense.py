@@ -189,9 +189,6 @@ SAID = [
     (2, "-m helpers.ranks -n 2 --timeout nan @program", "timeout must be a number of seconds"),
     (2, "-m helpers.oracle @folder", "the following arguments are required: parallel"),
     (2, "-m bench nope", "there is no bench/nope.py: choose from"),
-    (2, "-m simplellm.stories -3", "count is -3, and must be a whole number, 0 or more"),
-    (2, "-m simplellm.stories --skip -1", "skip is -1, and must be a whole number, 0 or more"),
-    (2, "-m simplellm.stories --seed -1", "seed is -1, and must be a whole number from 0 to"),
 ]  # fmt: skip
 
 

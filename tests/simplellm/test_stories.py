@@ -9,7 +9,6 @@ from random import Random
 import pytest
 
 from simplellm.stories import ENTROPY, can_write, floor, right_sentences, sentences, stories, story
-from simplellm.stories.__main__ import main
 from simplellm.stories.grammar import article, build, inflected, read_words, story_grammar, write
 from simplellm.tokenizers import SPTokenizer
 
@@ -35,28 +34,14 @@ def test_any_story_alone_and_splits_and_seeds_share_nothing():
     ("arguments", "sentence"),
     [
         ({"rank": 3, "world_size": 3}, "rank is 3, and must be a whole number from 0 to 2"),
-        ({"world_size": 0}, "world_size is 0, and must be a whole number, 1 or more"),
-        ({"skip": -1}, "skip is -1, and must be a whole number, 0 or more"),
-        ({"seed": -1}, "seed is -1, and must be a whole number from 0 to"),
         ({"seed": 2**64}, "and must be a whole number from 0 to"),
-        ({"split": "test"}, 'split is \'test\', and must be "train" or "validation"'),
-        ({"world": "tiny"}, "there is no world 'tiny' of stories, only large and small"),
+        ({"split": "test"}, "split is 'test', and must be one of train, validation"),
+        ({"world": "tiny"}, "world is 'tiny', and must be one of large, small"),
     ],
 )
 def test_wrong_arguments(arguments, sentence):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=sentence):
         stories(**arguments)
-    assert sentence in str(caught.value)
-    with pytest.raises(ValueError, match="the story number is 'x'"):
-        story("x")
-
-
-def test_stories_are_printed(capsys):
-    main(["2", "--seed", "3", "--skip", "1"])
-    assert capsys.readouterr().out == f"{story(1, seed=3)}\n\n{story(2, seed=3)}\n\n"
-    with pytest.raises(SystemExit):
-        main(["-3"])
-    assert "count is -3, and must be a whole number, 0 or more." in capsys.readouterr().err
 
 
 def test_word_forms():
@@ -138,19 +123,16 @@ def test_every_sentence_of_a_story_can_be_written(world):
     assert right_sentences(['"Oh no!" she zzz. The end'], world) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_other_sentences_cannot():
+    for sentence in (
         "Once and morning of a show the puppet we named soldier.",
         "His home was a small cottage in the end of a long road.",  # at, not in
         "I need.",
         "She loved playing",
         "loved playing outside.",
         "",
-    ],
-)
-def test_other_sentences_cannot(sentence):
-    assert not can_write(sentence)
+    ):
+        assert not can_write(sentence)
 
 
 def test_a_text_is_cut_into_complete_sentences():
