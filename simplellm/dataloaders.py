@@ -44,7 +44,7 @@ def windows(
             yield torch.tensor(cut, dtype=torch.int64).view(batch_size, seq_l)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class _Batches:
     """What all sources share: checks, the line that names the source, cutting windows.
 
@@ -108,7 +108,7 @@ class _Batches:
             skip = (skip - own) % own if skip > own else 0
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class TinyStories(_Batches):
     """Short stories for children, as batches of token ids.
 

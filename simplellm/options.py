@@ -9,8 +9,8 @@ python intro.py --layers 3 --steps 10    any single number can be changed
 import argparse
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import psutil
 import torch
@@ -27,8 +27,7 @@ from simplellm.tokenizers import SPTokenizer
 OPTIMIZERS = {"adam": optim.Adam, "sgd": optim.SGD}
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """A model and how it is trained. Lengths in tokens, lr per step."""
 
     tokenizer: str
@@ -128,7 +127,7 @@ class TrainingFlags(argparse.ArgumentParser):
 
     def parse_args(self, args=None, namespace=None):
         options = super().parse_args(args, namespace)
-        for name, value in vars(SIZES[options.size]).items():  # what was not given
+        for name, value in SIZES[options.size]._asdict().items():  # what was not given
             if getattr(options, name) is None:
                 setattr(options, name, value)
         if "stages" in options:

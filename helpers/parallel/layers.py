@@ -31,7 +31,6 @@ from helpers.parallel.operators import (
     reduce_scatter,
     size_of,
     split_to_group,
-    summed,
 )
 
 SEQUENCE = 1  # the dimension of (B, S, d) that sequence parallelism cuts
@@ -130,33 +129,17 @@ def parallel_cross_entropy(
             "give the targets as ids in the whole vocabulary"
         )
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    losses = _CrossEntropy.apply(wide, targets.where(counts, 0), group)
-    return losses.where(counts, 0).sum() / counts.sum().clamp(min=1)
-
-
-class _CrossEntropy(torch.autograd.Function):
-    """For each position, log-sum-exp minus the target's logit; backward needs no communication."""
-
-    @staticmethod
-    def forward(ctx, logits: torch.Tensor, targets: torch.Tensor, group: Any) -> torch.Tensor:
-        largest = logits.detach().amax(-1)
-        if size_of(group) > 1:  # subtracted, so that no exp is too large
-            dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=group)
-        shifted = logits - largest[..., None]
-        here = targets - place_in(group) * logits.shape[-1]
-        mine = (here >= 0) & (here < logits.shape[-1])
-        here = here.where(mine, 0)[..., None]
-        exps = shifted.exp()
-        picked = shifted.gather(-1, here)[..., 0] * mine
-        total, right = summed(torch.stack([exps.sum(-1), picked]), group)
-        ctx.save_for_backward(exps / total[..., None], here, mine)
-        return total.log() - right
-
-    @staticmethod
-    def backward(ctx, gradient: torch.Tensor):
-        softmax, here, mine = ctx.saved_tensors
-        found = softmax.scatter_add(-1, here, -mine[..., None].to(softmax.dtype))
-        return found * gradient[..., None], None, None
+    largest = wide.detach().amax(-1, keepdim=True)
+    if size_of(group) > 1:  # subtracted, so that no exp is too large
+        dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=group)
+    shifted = wide - largest
+    here = targets - place_in(group) * logits.shape[-1]
+    mine = (here >= 0) & (here < logits.shape[-1])
+    picked = shifted.gather(-1, here.where(mine, 0)[..., None])[..., 0] * mine
+    # Every rank goes on with the same two sums, so backward needs no message.
+    total, right = reduce_from_group(torch.stack([shifted.exp().sum(-1), picked]), group)
+    losses = (total.log() - right).where(counts, 0)
+    return losses.sum() / counts.sum().clamp(min=1)
 
 
 def sequence_parallel(

@@ -10,11 +10,11 @@ words, which a small model learns in half a minute. Everything is plain Python, 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice
 from math import exp
 from random import Random
+from typing import NamedTuple
 
 from .grammar import WORLDS, story_grammar, write
 from .sentences import can_write, sentences
@@ -84,8 +84,7 @@ def right_sentences(texts: Iterable[str], world: str = "large") -> tuple[int, in
     return sum(can_write(sentence, world) for sentence in found), len(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
+class Floor(NamedTuple):
     """The least mean cross-entropy on endless stories for one tokenizer, to compare a loss with."""
 
     nats_per_token: float

@@ -44,7 +44,7 @@ PRONOUNS = {
 WORLDS = {"large": (None, None, None), "small": (6, 2, 6)}
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)  # each is itself
 class Choice:
     """One of several parts, or the same one as before.
 

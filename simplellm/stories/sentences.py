@@ -6,8 +6,8 @@ the share of its sentences that the grammar can write is a measure of what it ha
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from .grammar import Choice, Part, inside, parts, story_grammar
 
@@ -22,8 +22,7 @@ _BETWEEN = re.compile(rf'{_NO_END}(?:(?<=[.!?])|(?<=[.!?]"))\s+(?=["A-Z])|\n+')
 Rest = tuple
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Up:
+class Up(NamedTuple):
     """The end of `part`: it continues wherever `part` is used."""
 
     part: object

@@ -51,19 +51,6 @@ def test_padding_is_zero_and_is_not_trained():
     assert small(padding_idx=-1).model.embed_tokens.padding_idx is None
 
 
-def test_dropout_acts_in_training_only():
-    net = small(dropout_prob=0.5)
-    assert not torch.equal(net(IDS), net(IDS))
-    assert torch.equal(net.eval()(IDS), net(IDS.int()))  # int32 is read too
-    assert torch.equal(small()(IDS), small()(IDS))
-
-
-def test_theta_is_the_base_unless_rope_parameters_name_one():
-    body = CausalLLama(50, 24, 4, n_layers=1, device="meta", theta=500.0)
-    assert body.config.rope == {"rope_type": "default", "rope_theta": 500.0}
-    assert rope_settings({"rope_theta": 7.0}, theta=500.0)["rope_theta"] == 7.0
-
-
 @pytest.mark.parametrize(
     ("sizes", "sentence"),
     [

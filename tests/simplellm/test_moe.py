@@ -76,20 +76,12 @@ def test_the_same_seed_is_the_same_model_and_costs_as_much():
     copy.deepcopy(one)  # although a routing hangs on a graph
 
 
-@pytest.mark.parametrize(
-    ("sizes", "words"),
-    [
-        ({"experts": 2, "top_k": 3}, "cannot choose 3 of 2 experts"),
-        ({"experts": 2, "top_k": 0}, "cannot choose 0 of 2 experts"),
-        ({"capacity": 0}, "is no share of the tokens"),
-    ],
-)
-def test_wrong_sizes_are_one_sentence(sizes, words):
-    with pytest.raises(ValueError, match=words):
-        Experts(**sizes)
-
-
-def test_a_router_that_is_not_a_number_is_named():
+def test_wrong_sizes_and_a_router_that_is_not_a_number_are_one_sentence():
+    for number in (0, 3):
+        with pytest.raises(ValueError, match=f"cannot choose {number} of 2 experts"):
+            Experts(experts=2, top_k=number)
+    with pytest.raises(ValueError, match="is no share of the tokens"):
+        Experts(capacity=0)
     made = layer()
     made.router.gate.weight.data[0, 0] = float("nan")
     with pytest.raises(FloatingPointError, match="the router's probabilities are not numbers"):

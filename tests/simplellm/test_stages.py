@@ -106,6 +106,7 @@ def test_a_first_stage_owns_no_norm_and_head_until_forward_end_makes_them(capsys
     last = LLamaLastStage(50, n_layers=1, **SIZES).double()
     causalLLMLoss(last(first.embed(IDS)), IDS, 50).backward()
     assert all(weight.grad is not None for weight in first.parameters())
+    assert whole_weights(first).keys() >= {"model.layers.1.mlp.up_proj.weight"}  # from layer 0 on
     logits = first.forward_end(first.embed(IDS))
     assert logits.shape == (3, 12, 50) and logits.dtype == torch.float64
     assert torch.equal(logits, first.lm_head(first.norm(first.embed(IDS))))
