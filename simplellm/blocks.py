@@ -119,9 +119,11 @@ class Attention(nn.Module):
             past: the keys and values of the positions before x, two tensors (B, k, P, hd), or an
                 empty list; those of x are appended to it in place. None keeps nothing.
         """
-        q = rotate(self.split_heads(self.q_proj(x)), cos, sin)
-        k = rotate(self.split_heads(self.k_proj(x)), cos, sin)
-        v = self.split_heads(self.v_proj(x))
+        heads = *x.shape[:2], -1, self.head_dim
+        q, k, v = (
+            p(x).view(heads).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
         continued = bool(past)
         if past is not None:
             if past:
@@ -131,10 +133,6 @@ class Attention(nn.Module):
         # One token after others may see all of them, so only the first call needs the mask.
         mixed = self.mix(q, k, v, dropout=dropout, causal=not continued)
         return self.o_proj(mixed.transpose(1, 2).flatten(2))
-
-    def split_heads(self, x: torch.Tensor) -> torch.Tensor:
-        """Reshape (B, S, heads * head_dim) -> (B, heads, S, head_dim)."""
-        return x.view(*x.shape[:2], -1, self.head_dim).transpose(1, 2)
 
 
 class SwiGLU(nn.Module):

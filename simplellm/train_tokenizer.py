@@ -10,7 +10,6 @@ piece covers is written in bytes (`byte_fallback`, as LLaMA's own tokenizer does
 
 import argparse
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
 import sentencepiece
@@ -30,9 +29,16 @@ def train(pieces: int, characters: int = 4_000_000, world: str = "large") -> byt
     raise `ValueError`.
     """
     model = io.BytesIO()
+
+    def texts(left=characters):
+        series = stories(world=world)
+        while left > 0:
+            yield (text := next(series))
+            left -= len(text)
+
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_texts(characters, world),
+            sentence_iterator=texts(),
             model_writer=model,
             model_type="bpe",  # as LLaMA's
             vocab_size=pieces,
@@ -52,14 +58,6 @@ def train(pieces: int, characters: int = 4_000_000, world: str = "large") -> byt
         reason = str(error).rpartition("] ")[2]  # without the line of C++ that it comes from
         raise ValueError(f"A tokenizer with {pieces} pieces cannot be trained: {reason}") from error
     return model.getvalue()
-
-
-def _texts(characters: int, world: str) -> Iterator[str]:
-    for text in stories(world=world):
-        yield text
-        characters -= len(text)
-        if characters <= 0:
-            return
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -19,7 +19,7 @@ class CheckpointError(ValueError):
     """A checkpoint could not be written or read; the message says which, why, and what to do."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Training:
     """What this rank holds of one training.
 

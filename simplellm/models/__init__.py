@@ -33,16 +33,9 @@ def pretrained(name: str, device: str = "cpu") -> tuple[SPTokenizer, LLama]:
 
 def of_sizes(sizes: dict, tokenizer: SPTokenizer, device: str) -> LLama:
     """Return a model of these sizes, named as flags are: dmodel, heads, layers, seq_l."""
-    return LLama(
-        CausalLLama,
-        tokenizer.vocab_size,
-        dmodel=sizes["dmodel"],
-        num_heads=sizes["heads"],
-        n_layers=sizes["layers"],
-        ctx_size=sizes["seq_l"],
-        padding_idx=tokenizer.pad_id,
-        device=device,
-    )
+    size = {"dmodel": sizes["dmodel"], "num_heads": sizes["heads"], "n_layers": sizes["layers"]}
+    rest = {"ctx_size": sizes["seq_l"], "padding_idx": tokenizer.pad_id, "device": device}
+    return LLama(CausalLLama, tokenizer.vocab_size, **size, **rest)
 
 
 def facts(name: str) -> dict:

@@ -18,8 +18,8 @@ def test_a_size_is_where_every_number_comes_from_that_is_not_given(size):
     assert " ".join(str(getattr(options, name)) for name in names) == SIZES[size]
     rest = (options.batch_size, options.seed, options.like_ranks, options.threads, options.source)
     assert rest == (3, 0, 1, 1, "stories") and options.optimizer == "adam" and not options.start
-    given = OneDeviceFlags("", 3).parse_args(["--size", size, "--layers", "1", "--steps", "0"])
-    assert (given.layers, given.steps, given.dmodel) == (1, 0, options.dmodel)
+    given = OneDeviceFlags("", 3).parse_args(["--size", size, "--layers", "0", "--steps", "0"])
+    assert (given.layers, given.steps, given.dmodel) == (0, 0, options.dmodel)
 
 
 @pytest.mark.parametrize(

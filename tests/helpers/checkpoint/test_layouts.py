@@ -1,5 +1,6 @@
 """Saved on one layout, loaded into another; errors are the same on all ranks."""
 
+import os
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -95,6 +96,11 @@ def together(root):
     if rank == 1:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
     dist.barrier()
+    home = Path.cwd()
+    Path(f"{root}/{rank}").mkdir()
+    os.chdir(f"{root}/{rank}")  # as on two machines that share no disk
+    tell("apart", save, "folder", training, 1)
+    os.chdir(home)
     told["left"] = sorted(path.name for path in Path(folder).iterdir())
     tell("alone", load, [folder, f"{root}/none"][rank], training)  # rank 0 chooses for all
     return told
@@ -108,4 +114,5 @@ def test_all_ranks_are_told_the_same(tmp_path):
     assert "ranks 0 and 1 hold different values of model/layers.0." in first["names"]
     assert first["plan"].startswith("rank 1: the plan cuts 'model.embed_tokens' by 'diag")
     assert "rank 1: " in first["full"] and "is the disk full" in first["full"]
+    assert "does not hold what the ranks have written: choose a folder that all" in first["apart"]
     assert first["left"] == ["step-00000001"] and steps(tmp_path / "together") == [1]
