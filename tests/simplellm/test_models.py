@@ -13,7 +13,6 @@ from simplellm.generation import write_story
 from simplellm.losses import causalLLMLoss
 from simplellm.models import NAMES, facts, pretrained
 from simplellm.options import OneDeviceFlags, make_stories, prepare
-from simplellm.stories import right_sentences
 
 PRIMER = Path(__file__).resolve().parents[2] / "primer"
 TINY = ["--dmodel", "12", "--heads", "2", "--layers", "1", "--seq-l", "16"]
@@ -40,15 +39,6 @@ def test_each_is_better_than_the_one_before_and_its_loss_is_what_its_facts_say()
         assert loss == pytest.approx(about["loss"], rel=0.2)
 
 
-@pytest.mark.slow
-def test_the_best_writes_stories():
-    tokenizer, net = pretrained("best")
-    texts = [write_story(net, tokenizer, seed) for seed in (1, 2)]
-    assert texts[0] != texts[1] and texts[0] == write_story(net, tokenizer, 1)
-    right, found = right_sentences(texts, "small")
-    assert found > 10 and right > 0.7 * found
-
-
 def test_a_training_continues_from_a_file_of_its_own_size_only(tmp_path):
     file = tmp_path / "mine.safetensors"
     with pytest.raises(FileNotFoundError, match=r"there is no checkpoint at .*mine.safetensors"):
@@ -70,5 +60,6 @@ def test_the_command_that_trained_them(tmp_path, monkeypatch, capsys):
     runpy.run_path(str(PRIMER / "train_models.py"), run_name="__main__")
     monkeypatch.setattr(models, "FOLDER", tmp_path)
     assert [facts(name)["steps"] for name in NAMES] == [1, 2, 3]
-    assert pretrained("best")[1].max_seq == 16
+    tokenizer, net = pretrained("best")
+    assert net.max_seq == 16 and write_story(net, tokenizer, 1) == write_story(net, tokenizer, 1)
     assert facts("early")["loss"] == pytest.approx(7.09, abs=0.1)

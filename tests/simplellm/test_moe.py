@@ -5,7 +5,6 @@ import copy
 import pytest
 import torch
 
-from simplellm.blocks import SwiGLU
 from simplellm.config import Config
 from simplellm.moe import Experts, MoE, give_experts, moe_layers
 from tests.simplellm.small import small
@@ -67,15 +66,6 @@ def test_it_is_the_loop_over_tokens(sizes):
     assert made.wanted.sum() == total
 
 
-def test_the_same_seed_is_the_same_model_and_costs_as_much():
-    one, other = (give_experts(small(), Experts(4, 2)) for _ in range(2))
-    ids = torch.arange(8).view(1, 8)
-    assert torch.equal(one(ids), other(ids))
-    expert, dense = moe_layers(one)[0].experts["0"], SwiGLU(one.config)
-    assert 2 * expert.up_proj.weight.numel() == dense.up_proj.weight.numel()
-    copy.deepcopy(one)  # although a routing hangs on a graph
-
-
 def test_wrong_sizes_and_a_router_that_is_not_a_number_are_one_sentence():
     for number in (0, 3):
         with pytest.raises(ValueError, match=f"cannot choose {number} of 2 experts"):
@@ -91,6 +81,7 @@ def test_wrong_sizes_and_a_router_that_is_not_a_number_are_one_sentence():
 def test_half_precision_keeps_the_bias_and_the_probabilities_in_float32():
     net = small(n_layers=1)
     (made,) = moe_layers(give_experts(net.bfloat16(), Experts(4, 2)))
+    assert 2 * made.experts["0"].up_proj.weight.numel() == 4 * 24 * 24  # two cost what one did
     made.router.bias += 0.3
     made.router.bias += 0.001  # in bfloat16, 0.3 stays 0.3
     net.to("cpu").bfloat16()
