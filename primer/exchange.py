@@ -12,21 +12,12 @@ import argparse
 import torch
 import torch.distributed as dist
 
-from helpers.plain_errors import plain_errors
-from helpers.ranks import connect, disconnect, find_place
+from helpers.ranks.script import add_run_flags, run_as_rank
+from helpers.trace import Recorder
 
 
 def neighbours(rank, world_size):
-    """The rank on the left and the rank on the right of `rank`, in a ring.
-
-    Raises ValueError for a rank that is alone, or that the ring does not have.
-    """
-    if world_size < 2:
-        raise ValueError(f"world_size is {world_size}: a ring of neighbors needs 2 ranks or more")
-    if not 0 <= rank < world_size:
-        raise ValueError(
-            f"rank is {rank} and world_size is {world_size}: ranks go from 0 to {world_size - 1}"
-        )
+    """The rank on the left and the rank on the right of `rank`, in a ring."""
     return (rank - 1) % world_size, (rank + 1) % world_size
 
 
@@ -111,21 +102,18 @@ def read_flags(arguments=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--way", choices=[*ways()], help="only this one (all but the deadlock)")
-    parser.add_argument("--backend", default="auto", help="auto, gloo or nccl (auto)")
-    return parser.parse_args(arguments)
+    return add_run_flags(parser, ranks=3).parse_args(arguments)
 
 
-def main():
-    options = read_flags()
-    place = find_place()
-    device = connect(place, options.backend)
-    mine = torch.full((4,), float(place.rank), device=device)
+def show(options, place, device, say=None):
+    """Exchange this rank's number by each way, print what came, and return the trace."""
+    mine, recorder = torch.full((4,), float(place.rank), device=device), Recorder(place.rank)
     for way in [options.way] if options.way else ["order", "no-wait", "batch"]:
-        theirs = ways()[way](mine, place.rank, place.world_size)
+        with recorder.span("send", way):
+            theirs = ways()[way](mine, place.rank, place.world_size)
         print(f"{way}: rank {place.rank} got {theirs.tolist()}", flush=True)
-    disconnect()
+    return (recorder.trace(),)
 
 
 if __name__ == "__main__":
-    with plain_errors():
-        main()
+    run_as_rank(read_flags, show)

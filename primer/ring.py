@@ -11,8 +11,9 @@ import argparse
 import torch
 import torch.distributed as dist
 
-from helpers.plain_errors import plain_errors
-from helpers.ranks import connect, disconnect, find_place
+from helpers.ranks.script import add_run_flags, run_as_rank
+from helpers.trace import Recorder
+from simplellm.options import positive
 
 
 def ring_all_reduce(tensor, rank, world_size):
@@ -60,60 +61,38 @@ def ring_all_reduce(tensor, rank, world_size):
     # END SOLUTION
 
 
-def sizes_sent(world_size):
-    """Return what three ways to all-reduce send, in sizes of the tensor.
-
-    Returns {way: (what the busiest rank sends, what all ranks send together)}. star: all send to
-    rank 0, which sends the sum to all. everyone: all send to all.
-    """
-    n = world_size
-    return {
-        "star": (n - 1, 2 * (n - 1)),
-        "everyone": (n - 1, n * (n - 1)),
-        "ring": (2 * (n - 1) / n, 2 * (n - 1)),
-    }
-
-
 def read_flags(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--numbers", type=int, default=1_000_003, help="in the tensor (1000003)")
-    parser.add_argument("--backend", default="auto", help="auto, gloo or nccl (auto)")
-    options = parser.parse_args(arguments)
-    if options.numbers < 1:
-        parser.error(f"--numbers is {options.numbers}: a tensor to add up has 1 number or more")
-    return options
+    text = "in the tensor (1000003)"
+    parser.add_argument("--numbers", type=positive, default=1_000_003, help=text)
+    return add_run_flags(parser, ranks=4).parse_args(arguments)
 
 
-def main():
-    options = read_flags()
-    place = find_place()
-    device = connect(place, options.backend)
-    rank, ranks = place.rank, place.world_size
-
+def compare(options, place, device, say=None):
+    """All-reduce random numbers by the ring and by torch, print both, and return the trace."""
+    rank, ranks, recorder = place.rank, place.world_size, Recorder(place.rank)
     torch.manual_seed(rank)
     ours = torch.randn(options.numbers, device=device)
     torchs = ours.clone()
-    sent = ring_all_reduce(ours, rank, ranks)
-    dist.all_reduce(torchs)
-    difference = (ours - torchs).abs().max().item()
+    with recorder.span("all-reduce", "ring"):
+        sent = ring_all_reduce(ours, rank, ranks)
+    with recorder.span("all-reduce", "torch"):
+        dist.all_reduce(torchs)
     counted = torch.zeros(ranks, dtype=torch.int64, device=device)
     counted[rank] = sent
     dist.all_reduce(counted)
-
     if rank == 0:
-        size = ours.nbytes
-        print(f"{ranks} ranks, a tensor of {size:,} bytes")
+        print(f"{ranks} ranks, a tensor of {ours.nbytes:,} bytes")
+        difference = (ours - torchs).abs().max().item()
         print(f"largest difference from dist.all_reduce: {difference:.1g}")
         for other, count in enumerate(counted.tolist()):
-            print(f"rank {other} has sent {count:,} bytes = {count / size:.3f} of the tensor")
-        print("by closed form:      busiest rank   all ranks   (in sizes of the tensor)")
-        for way, (busiest, together) in sizes_sent(ranks).items():
-            print(f"  {way:16} {busiest:14.3f} {together:11.3f}")
-    disconnect()
+            share = count / ours.nbytes
+            print(f"rank {other} has sent {count:,} bytes = {share:.3f} of the tensor")
+        print(f"by closed form: 2 (n - 1) / n = {2 * (ranks - 1) / ranks:.3f}")
+    return (recorder.trace(),)
 
 
 if __name__ == "__main__":
-    with plain_errors():
-        main()
+    run_as_rank(read_flags, compare)

@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from simplellm.checks import check_ids, check_length
 from simplellm.config import Config, arguments, configured
 from simplellm.devices import pick
+from simplellm.losses import check_tokens
 
 
 class RMSNorm(nn.Module):
@@ -119,9 +119,11 @@ class Attention(nn.Module):
             past: the keys and values of the positions before x, two tensors (B, k, P, hd), or an
                 empty list; those of x are appended to it in place. None keeps nothing.
         """
-        q = rotate(self.split_heads(self.q_proj(x)), cos, sin)
-        k = rotate(self.split_heads(self.k_proj(x)), cos, sin)
-        v = self.split_heads(self.v_proj(x))
+        heads = *x.shape[:2], -1, self.head_dim
+        q, k, v = (
+            p(x).view(heads).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
         continued = bool(past)
         if past is not None:
             if past:
@@ -131,10 +133,6 @@ class Attention(nn.Module):
         # One token after others may see all of them, so only the first call needs the mask.
         mixed = self.mix(q, k, v, dropout=dropout, causal=not continued)
         return self.o_proj(mixed.transpose(1, 2).flatten(2))
-
-    def split_heads(self, x: torch.Tensor) -> torch.Tensor:
-        """Reshape (B, S, heads * head_dim) -> (B, heads, S, head_dim)."""
-        return x.view(*x.shape[:2], -1, self.head_dim).transpose(1, 2)
 
 
 class SwiGLU(nn.Module):
@@ -215,7 +213,12 @@ class Stage(nn.Module):
 
     def read(self, ids: torch.Tensor, *where) -> torch.Tensor:
         """Run ids (B, S) through embedding and blocks: (B, S, dmodel)."""
-        check_ids(ids, self.config.vocab_size, self.config.ctx_size)
+        if ids.dim() != 2:
+            raise ValueError(
+                "token ids must have the shape (batch, sequence) and these have "
+                f"{tuple(ids.shape)}: one sequence is a batch of one, ids.unsqueeze(0)."
+            )
+        check_tokens(ids, self.config.vocab_size)
         return self.run_layers(getattr(self, self.begins)(ids), *where)
 
     def run_layers(
@@ -236,7 +239,11 @@ class Stage(nn.Module):
                 f"got {tuple(x.shape)}: only the first stage reads token ids, with embed(ids)."
             )
         before = past[0][0].shape[2] if past and past[0] else 0
-        check_length(before + x.shape[1], self.config.ctx_size)
+        if before + x.shape[1] > self.config.ctx_size:
+            raise ValueError(
+                f"a sequence of {before + x.shape[1]} tokens is longer than the model's context of "
+                f"{self.config.ctx_size}: cut it, or build the model with a larger ctx_size."
+            )
         if positions is None:
             positions = before + torch.arange(x.shape[1], device=x.device)
         cos, sin = rope_table(self.config.rope, self.config.head_dim, x, positions)

@@ -1,7 +1,6 @@
 """A model's weights in a safetensors file, written and read whole or not at all."""
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -16,8 +15,7 @@ def save_model(model: nn.Module, path: str | Path) -> None:
     Raises:
         OSError: the file could not be written, with the reason and what to do.
     """
-    own = own_tensors(model)
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in own.items()}
+    tensors = {name: t.detach().cpu().contiguous() for name, t in own_tensors(model).items()}
     write_whole(path, save(tensors, metadata={"format": "pt"}))
 
 
@@ -36,15 +34,13 @@ def load_model(model: nn.Module, path: str | Path) -> nn.Module:
         raise FileNotFoundError(
             f"there is no checkpoint at {path}: write one with save_model(model, path)."
         ) from None
-    except OSError as error:
-        raise OSError(f"{path} cannot be read: {error.strerror}.") from error
     except SafetensorError as error:
         raise ValueError(
             f"{path} is not a whole safetensors checkpoint ({error}): it was cut off or is another "
             "kind of file, so copy or write it again."
         ) from None
     own = own_tensors(model)
-    for name in {**own, **tensors}:
+    for name in own | tensors:
         here, there = (tuple(t[name].shape) if name in t else "missing" for t in (own, tensors))
         if here != there:
             raise ValueError(
@@ -77,10 +73,9 @@ def write_whole(path: str | Path, data: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(draft, path)
     except OSError as error:
+        if draft.is_file():
+            draft.unlink()
         raise OSError(
             f"{path} ({len(data) / 1e6:.1f} MB) was not written ({error.strerror}): make "
             "room, check the folder, or choose another; a file that was there is unchanged."
         ) from error
-    finally:
-        with suppress(OSError):  # renamed, or never there
-            draft.unlink()

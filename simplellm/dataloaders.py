@@ -12,19 +12,21 @@ token, and the stream of tokens is cut into windows of `seq_l` tokens, back to b
 `batch_size` consecutive windows. Documents are read when they are needed, never all at once.
 """
 
+import importlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from simplellm.documents import count_documents, endless, read_documents, read_hub
-from simplellm.stories import WORLDS, check_split, check_whole, stories
+from simplellm.stories import SPLITS, WORLDS, check_one_of, check_whole, stories
 
+HUB_NAME = "roneneldan/TinyStories"
 FEW_CHARACTERS = 2.0  # a token of a text whose words the tokenizer was trained on has 2.5 or more
 HELD_OUT = 10  # of a source without a validation split, every tenth document is held out
 
@@ -42,11 +44,11 @@ def windows(
             yield torch.tensor(cut, dtype=torch.int64).view(batch_size, seq_l)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class _Batches:
     """What all sources share: checks, the line that names the source, cutting windows.
 
-    Each has `documents()`, this rank's documents endlessly, and `describe()`, what is read.
+    Each has `read()`, which yields all documents once, and `text`, which says what is read.
     """
 
     tokenizer: Any
@@ -61,34 +63,52 @@ class _Batches:
     quiet: bool = False
 
     def __post_init__(self):
-        if not hasattr(self.tokenizer, "encode") or not hasattr(self.tokenizer, "eos_id"):
-            kind = type(self.tokenizer).__name__
-            raise TypeError(f"the data needs a tokenizer such as SPTokenizer(), and got a {kind}.")
-        if not 0 <= self.tokenizer.eos_id:
+        if self.tokenizer.eos_id < 0:
             raise ValueError(
                 f"{self.tokenizer!r} has no end-of-text token (eos_id is {self.tokenizer.eos_id}), "
                 "which parts one document from the next: take another tokenizer."
             )
         check_whole("batch_size", self.batch_size, 1)
         check_whole("seq_l", self.seq_l, 2, " (a token to read and one to predict)")
-        check_whole("num_workers", self.num_workers, 0)
         check_whole("skip", self.skip, 0)
         check_whole("world_size", self.world_size, 1)
         check_whole("rank", self.rank, 0, most=self.world_size - 1)
-        check_split(self.split)
+        check_one_of("split", self.split, SPLITS)
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         """Start at the first window; each call returns its own iterator."""
         silent = self.quiet or os.environ.get("SIMPLELLM_QUIET", "0") not in ("", "0")
         if self.rank == 0 and not silent:  # the other ranks would say the same
-            _say_once(self.describe())
+            _say_once(f"[data] {self}")
         return windows(self.documents(), self.tokenizer, self.batch_size, self.seq_l)
 
-    def _place(self) -> str:
-        return f"{self.split}, rank {self.rank} of {self.world_size}"
+    def __str__(self) -> str:
+        return f"{self.text}, {self.split}, rank {self.rank} of {self.world_size}"
+
+    def documents(self) -> Iterator[str]:
+        """Yield this rank's documents endlessly, starting again at the end of what is read.
+
+        `skip` leaves out the first documents of this rank's part; a skip beyond the end continues
+        from the beginning. Nothing is kept: `read` is called again for each pass.
+        """
+        skip = self.skip
+        while True:
+            number = own = 0
+            for number, text in enumerate(self.read(), 1):  # noqa: B007
+                if (number - 1) % self.world_size == self.rank:
+                    own += 1
+                    if own > skip:
+                        yield text
+            if own == 0:
+                raise ValueError(
+                    f"{self.world_size} ranks cannot share {number} documents of {self.text}: rank "
+                    f"{self.rank} gets none; use fewer ranks or more text."
+                )
+            # What is left to skip is less than one pass, so at most one pass yields nothing.
+            skip = (skip - own) % own if skip > own else 0
 
 
-@dataclass(eq=False, repr=False)
+@dataclass
 class TinyStories(_Batches):
     """Short stories for children, as batches of token ids.
 
@@ -108,14 +128,14 @@ class TinyStories(_Batches):
             stories after the one before, and once it has read 3,000 it reads the next rank's
             stories again. `rank` and `world_size` have no such overlap.
         rank, world_size: Rank r reads stories r, r + world_size, r + 2 * world_size, …
+        quiet: Do not print the source; SIMPLELLM_QUIET=1 does the same everywhere.
         seed: Another seed is another series of stories. The hub has one order only.
         source: "stories" writes the stories here; "hub" streams the real TinyStories with the
             package datasets. Neither ever replaces the other silently.
         world: "large", or "small" for stories of fewer words.
-        quiet: Do not print the source; SIMPLELLM_QUIET=1 does the same everywhere.
 
     Raises:
-        ValueError, TypeError: A wrong argument.
+        ValueError: A wrong argument.
         ImportError, ConnectionError: source="hub" without the package, or without the hub.
     """
 
@@ -126,47 +146,54 @@ class TinyStories(_Batches):
     def __post_init__(self):
         super().__post_init__()
         check_whole("seed", self.seed, 0)
-        if self.world not in WORLDS:
-            raise ValueError(f"world is {self.world!r}, and must be one of {', '.join(WORLDS)}.")
-        if self.source not in ("stories", "hub"):
-            raise ValueError(f'source is {self.source!r}, and must be "stories" or "hub".')
+        check_one_of("world", self.world, WORLDS)
+        check_one_of("source", self.source, ("stories", "hub"))
 
-    def documents(self) -> Iterator[str]:
-        if self.source == "stories":
-            place = self.rank, self.world_size, self.skip
-            return stories(self.seed, self.split, *place, world=self.world)
-        return endless(lambda: read_hub(self.split), self.rank, self.world_size, self.skip)
+    text = "the real TinyStories, streamed from the hub"
 
-    def describe(self) -> str:
+    def __str__(self) -> str:
         if self.source == "hub":
-            return f"the real TinyStories, streamed from the hub, {self._place()}"
+            return super().__str__()
         kind = "stories" if self.world == "large" else f"stories of a {self.world} world"
         return (
             f"{kind} generated here (seed {self.seed}, {self.split}), rank {self.rank} of "
             f'{self.world_size}; the real TinyStories: source="hub"'
         )
 
+    def documents(self) -> Iterator[str]:
+        if self.source == "hub":
+            return super().documents()
+        return stories(
+            self.seed, self.split, self.rank, self.world_size, self.skip, world=self.world
+        )
+
+    def read(self) -> Iterator[str]:
+        """Yield the real TinyStories once, streamed: nothing is stored."""
+        try:
+            datasets = importlib.import_module("datasets")
+        except ImportError as error:
+            raise ImportError(
+                'source="hub" needs the package datasets, which is not installed here: run '
+                '`python tools/install.py hub`, or take source="stories", which needs none.'
+            ) from error
+        try:
+            for row in datasets.load_dataset(HUB_NAME, split=self.split, streaming=True):
+                if row["text"].strip():
+                    yield row["text"].strip()
+        except Exception as error:  # whatever the network, the hub or the package throws
+            reason = str(error).strip().partition("\n")[0] or "no reason given"
+            raise ConnectionError(
+                f"The real TinyStories ({HUB_NAME}, {self.split}) could not be read from the hub "
+                f'({type(error).__name__}: {reason}): check the network, or take source="stories", '
+                "which needs none."
+            ) from error
+
 
 class _Finite(_Batches):
-    """A source whose documents are counted; it begins again when it has been read."""
+    """A source whose documents are counted: every tenth is held out for validation."""
 
-    def __init__(self, tokenizer, read: Callable, count: int, what: str, **others):
-        super().__init__(tokenizer, **others)
-        self.read = read  # gives every document once, held out or not
-        held_out = count // HELD_OUT
-        self.count = held_out if self.split == "validation" else count - held_out
-        if self.world_size > self.count:
-            raise ValueError(
-                f"{self.world_size} ranks cannot share {_documents(self.count)} of {what}: every "
-                f'{HELD_OUT}th is held out for split="validation" and the others are for "train", '
-                f"and this is {self.split}; use fewer ranks or more text."
-            )
-
-    def documents(self) -> Iterator[str]:
-        return endless(self._chosen, self.rank, self.world_size, self.skip)
-
-    def _chosen(self) -> Iterator[str]:
-        for number, text in enumerate(self.read(), 1):
+    def read(self) -> Iterator[str]:
+        for number, text in enumerate(self.all(), 1):
             if (number % HELD_OUT == 0) == (self.split == "validation"):
                 yield text
 
@@ -175,77 +202,76 @@ class PythonReference(_Finite):
     """The language reference of the Python that runs this: real English, without a network.
 
     Its topics, about 80 (`help("topics")` lists them), are the documents; Python versions differ a
-    little. Every tenth is held out for validation, and what has been read is read again. The other
-    arguments are those of `TinyStories`, without seed and source.
-
-    Raises:
-        ImportError: This Python comes without its reference.
-        ValueError, TypeError: A wrong argument, or more ranks than documents.
+    little. Every tenth is held out for validation, and what has been read is read again. The
+    arguments are those of `TinyStories`, without seed, source and world.
     """
 
-    def __init__(self, tokenizer, **others):
-        try:
-            from pydoc_data.topics import topics
-        except ImportError as error:
-            raise ImportError(
-                "This Python comes without its language reference (pydoc_data.topics): "
-                "take TinyStories or TextFile."
-            ) from error
-        texts = sorted(set(topics.values()))
-        read = partial(iter, texts)
-        super().__init__(tokenizer, read, len(texts), "the Python reference", **others)
+    text = f"the language reference of Python {sys.version_info.major}.{sys.version_info.minor}"
 
-    def describe(self) -> str:
-        version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        return f"the language reference of Python {version}, {self._place()}"
+    def all(self) -> list[str]:
+        from pydoc_data.topics import topics
+
+        return sorted(set(topics.values()))
 
 
 class TextFile(_Finite):
     """A text file of your own, in UTF-8; blank lines separate its documents.
 
-    The file is read once to check it and to count its documents, and then document by document: no
-    more than one is held in memory, so separate a long text by blank lines. Every tenth document is
-    held out for validation, and what has been read is read again. The other arguments are those of
-    `TinyStories`, without seed and source.
+    The file is read once to check it, and then document by document: no more than one is held in
+    memory, so separate a long text by blank lines. Every tenth document is held out for validation,
+    and what has been read is read again. The other arguments are those of `TinyStories`, without
+    seed, source and world.
 
     Raises:
-        FileNotFoundError, PermissionError: No such file, or not to be read.
-        ValueError, TypeError: A folder, an empty file, not UTF-8 text, more ranks than documents,
-            or another wrong argument; on the first batch, a text shorter than one sequence.
+        FileNotFoundError: No such file.
+        ValueError: Not UTF-8 text, more ranks than documents, a text shorter than one sequence, or
+            another wrong argument.
     """
 
     def __init__(self, path: str | Path, tokenizer, **others):
-        self.path, self.cut = Path(path), float("inf")
-        read = partial(read_documents, self.path)
-        super().__init__(tokenizer, read, count_documents(self.path), f'"{path}"', **others)
-
-    def __iter__(self) -> Iterator[torch.Tensor]:
-        tokens = characters = 0
-        for text in self._chosen():  # as much as tells how long it is, and how its words are cut
-            tokens += len(self.tokenizer.encode(text)) + 1
-            characters += len(text)
-            if tokens >= max(self.seq_l, 5000):
-                break
+        super().__init__(tokenizer, **others)
+        self.path = Path(path)
+        count = tokens = characters = 0
+        for text in self.read():
+            count += 1
+            if tokens < max(self.seq_l, 5000):  # enough to tell how its words are cut
+                tokens += len(tokenizer.encode(text)) + 1
+                characters += len(text)
+        self.text = f'"{path}", {count} documents'
+        if count < self.world_size:
+            raise ValueError(
+                f'{self.world_size} ranks cannot share {self.text} for "{self.split}" (every '
+                f'{HELD_OUT}th is held out for "validation"): use fewer ranks or more text.'
+            )
         if tokens < self.seq_l and self.split == "train":
             raise ValueError(
-                f'"{self.path}" has {tokens} tokens, and one sequence takes {self.seq_l}: use a '
-                "longer text or shorter sequences."
+                f'"{path}" has {tokens} tokens, and one sequence takes {self.seq_l}: use a longer '
+                "text or shorter sequences."
             )
-        self.cut = characters / tokens
-        return super().__iter__()
+        if characters < FEW_CHARACTERS * tokens:
+            self.text += f"; the tokenizer knows few of its words: {characters / tokens:.1f} "
+            self.text += "characters a token"
 
-    def describe(self) -> str:
-        said = f'"{self.path}", {_documents(self.count)}, {self._place()}'
-        if self.cut < FEW_CHARACTERS:
-            name = getattr(self.tokenizer, "name", "the tokenizer")
-            said += f"; {name} knows few of its words: {self.cut:.1f} characters a token"
-        return said
-
-
-def _documents(count: int) -> str:
-    return f"{count} document" if count == 1 else f"{count} documents"
+    def all(self) -> Iterator[str]:
+        if not self.path.is_file():
+            raise FileNotFoundError(f'There is no file "{self.path}": check the path.')
+        lines: list[str] = []
+        try:
+            with self.path.open(encoding="utf-8-sig") as file:
+                for line in chain(file, [""]):
+                    if "\0" in line:
+                        raise UnicodeError
+                    if line.strip():
+                        lines.append(line)
+                    elif lines:
+                        yield "".join(lines).rstrip("\n")
+                        lines = []
+        except UnicodeError:
+            raise ValueError(
+                f'"{self.path}" is not UTF-8 text: save it as UTF-8 in the editor, and try again.'
+            ) from None
 
 
 @cache
 def _say_once(line: str) -> None:
-    print(f"[data] {line}", flush=True)
+    print(line, flush=True)

@@ -1,11 +1,9 @@
-"""The loss of training, perplexity, and a check that a loss is a number."""
+"""The loss of training, perplexity, and checks that tokens are tokens and a loss is a number."""
 
 import math
 
 import torch
 import torch.nn.functional as F
-
-from simplellm.checks import check_tokens
 
 IGNORED = -100  # the target value that torch and transformers skip
 
@@ -27,17 +25,14 @@ def causalLLMLoss(
         gradient 0, so that a micro-batch of padding adds nothing to the others.
 
     Raises:
-        ValueError: shapes that do not fit, or a target outside the vocabulary (on a GPU only with
-            SIMPLELLM_CHECK=1).
+        ValueError: shapes that do not fit, or a target outside the vocabulary (on the CPU).
     """
-    _check_shapes(logits, target)
     if logits.shape[-1] != vocab_size:
         raise ValueError(
             f"the logits have {logits.shape[-1]} classes and vocab_size is {vocab_size}: pass the "
             "vocab_size that the model was built with."
         )
-    target = target.to(logits.device)
-    check_tokens(target, vocab_size, ignore=pad_idx)
+    target = _fitting(logits, target, pad_idx)
     # Shifting the targets instead of the logits saves a copy of the largest tensor of the step.
     following = F.pad(target.long(), (0, 1), value=pad_idx)[:, 1:].flatten()
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)
@@ -61,18 +56,14 @@ def perplexityLoss(
     Returns:
         A float32 scalar. Sequences without a token that counts are left out; none left gives nan.
     """
-    _check_shapes(logits, target)
-    target = target.to(logits.device)
-    check_tokens(target, logits.shape[-1], ignore=IGNORED)
-    following = target[:, 1:].long()
-    counts = following != IGNORED
+    following = _fitting(logits, target, IGNORED)[:, 1:].long()
     if attention_mask is not None:
-        counts &= attention_mask.to(logits.device)[:, 1:].bool()
-    following = following.masked_fill(~counts, IGNORED)
+        padding = ~attention_mask.to(logits.device)[:, 1:].bool()
+        following = following.masked_fill(padding, IGNORED)
     losses = F.cross_entropy(
         logits[:, :-1].transpose(1, 2).float(), following, ignore_index=IGNORED, reduction="none"
     )
-    lengths = counts.sum(1)
+    lengths = (following != IGNORED).sum(1)
     return (losses.sum(1) / lengths).exp()[lengths > 0].mean()
 
 
@@ -91,9 +82,36 @@ def check_finite(loss: torch.Tensor | float, step: int) -> float:
     return value
 
 
-def _check_shapes(logits: torch.Tensor, target: torch.Tensor) -> None:
+def check_tokens(ids: torch.Tensor, vocab_size: int, ignore: int | None = None) -> None:
+    """Raise ValueError if a token of `ids` (batch, sequence) is not in 0 … vocab_size - 1.
+
+    The value `ignore` is allowed. On the CPU this takes microseconds. On a GPU every step would
+    wait until the GPU has caught up, so there nothing is checked.
+    """
+    if ids.numel() == 0 or not ids.is_cpu:
+        return
+    low, high = ids.aminmax()
+    if low >= 0 and high < vocab_size:
+        return
+    outside = (ids < 0) | (ids >= vocab_size)
+    if ignore is not None:
+        outside &= ids != ignore
+    if outside.any():
+        row, column = outside.nonzero()[0].tolist()
+        raise ValueError(
+            f"token {ids[row, column].item()} at row {row}, column {column} is outside the "
+            f"vocabulary of {vocab_size} tokens (0 to {vocab_size - 1}): use the tokenizer that "
+            "the model was built for."
+        )
+
+
+def _fitting(logits: torch.Tensor, target: torch.Tensor, ignore: int) -> torch.Tensor:
+    """Return the targets on the device of the logits, checked."""
     if logits.dim() != 3 or logits.shape[:2] != target.shape:
         raise ValueError(
             f"logits (batch, sequence, vocabulary) and target (batch, sequence) do not fit: "
             f"{tuple(logits.shape)} and {tuple(target.shape)}."
         )
+    target = target.to(logits.device)
+    check_tokens(target, logits.shape[-1], ignore)
+    return target

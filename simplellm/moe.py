@@ -20,7 +20,7 @@ from simplellm.blocks import SwiGLU, draw
 from simplellm.config import Config
 
 
-@dataclass(frozen=True)
+@dataclass
 class Experts:
     """The sizes of a mixture of experts.
 
@@ -47,17 +47,11 @@ class Experts:
                 f"a token cannot choose {self.top_k} of {self.experts} experts: top_k goes from 1 "
                 "to the number of experts."
             )
-        if self.shared < 0:
-            raise ValueError(f"shared = {self.shared}: give 0 or more experts.")
         if self.capacity is not None and not 0 < self.capacity < math.inf:
             raise ValueError(
                 f"capacity = {self.capacity} is no share of the tokens: 1 is an equal one, 1.25 a "
                 "quarter more, None takes everything."
             )
-
-    def width(self, config: Config) -> int:
-        """Return the width of one expert."""
-        return self.hidden_dim or max(1, config.hidden_dim // (self.top_k + self.shared))
 
     def places(self, tokens: int) -> int:
         """Return how many choices one expert takes of a batch of `tokens`."""
@@ -89,8 +83,9 @@ class Routing:
         """How many rows each expert computes, (E,)."""
         return self.chosen[self.kept].bincount(minlength=self.probabilities.shape[1])
 
+    @property
     def order(self) -> torch.Tensor:
-        """Return the kept choices, as numbers in the flat (N * k), those of expert 0 first."""
+        """The kept choices, as numbers in the flat (N * k), those of expert 0 first."""
         expert = self.chosen.where(self.kept, self.probabilities.shape[1]).flatten()
         return expert.argsort(stable=True)[: int(self.kept.sum())]
 
@@ -167,7 +162,8 @@ class MoE(nn.Module):
 
     def __init__(self, config: Config, experts: Experts):
         super().__init__()
-        wide = replace(config, hidden_dim=experts.width(config))
+        alike = config.hidden_dim // (experts.top_k + experts.shared)
+        wide = replace(config, hidden_dim=experts.hidden_dim or max(1, alike))
         self.router = Router(config, experts)
         self.experts = nn.ModuleDict({str(e): SwiGLU(wide) for e in range(experts.experts)})
         self.shared = None
@@ -182,7 +178,7 @@ class MoE(nn.Module):
         routing = self.routing = self.router(tokens)
         if self.training:
             self.wanted = self.wanted + routing.wanted
-        order = routing.order()
+        order = routing.order
         of = order // routing.chosen.shape[1]  # the token of each choice
         done = self.run(self.experts, tokens[of], routing.counts)
         done = done * routing.weights.flatten()[order, None].to(done.dtype)

@@ -7,11 +7,12 @@ python intro.py --layers 3 --steps 10    any single number can be changed
 """
 
 import argparse
-import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import NamedTuple
 
+import psutil
 import torch
 from torch import Tensor, nn, optim
 
@@ -24,15 +25,12 @@ from simplellm.stories import WORLDS
 from simplellm.tokenizers import SPTokenizer
 
 OPTIMIZERS = {"adam": optim.Adam, "sgd": optim.SGD}
-SCHEDULES = ("constant", "decay")
-SOURCES = ("stories", "python", "hub")
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """A model and how it is trained. Lengths in tokens, lr per step."""
 
-    vocabulary: str
+    tokenizer: str
     dmodel: int
     heads: int
     layers: int
@@ -47,6 +45,30 @@ SIZES = {
     "laptop": Size("stories-small", 64, 4, 6, seq_l=128, lr=4e-3, steps=50, world="small"),
     "lab": Size("stories-4096", 288, 6, 6, seq_l=256, lr=8e-4, steps=5000),
 }
+
+
+def number(kind: type, least: int, most: int | None = None, above: bool = False) -> Callable:
+    """Return a parser of a flag's number: an int or float from `least`, or above it, to `most`."""
+
+    def parse(text: str):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        fits = value > least if above else value >= least
+        if not fits or value == math.inf or (most is not None and value > most):
+            bounds = f", {least} or more" if most is None else f", from {least} to {most:,}"
+            bounds = f" above {least}" if above else bounds
+            words = "whole number" if kind is int else "number"
+            raise argparse.ArgumentTypeError(f"must be a {words}{bounds}, not {text[:40]!r}")
+        return value
+
+    return parse
+
+
+positive = number(int, 1)
+above_zero = number(float, 0, above=True)
+seeds = number(int, 0, 2**64 - 1)  # what torch takes
 
 
 class TrainingFlags(argparse.ArgumentParser):
@@ -73,22 +95,41 @@ class TrainingFlags(argparse.ArgumentParser):
         super().__init__(
             description=description, formatter_class=argparse.RawDescriptionHelpFormatter
         )
-        add_training_flags(self, batch_size)
-        if micro_batches is not None:
+        add = self.add_argument_group("training").add_argument
+        add("--size", choices=SIZES, default="laptop", help="where the defaults come from (laptop)")
+        add("--steps", type=number(int, 0), help="training steps")
+        text = f"windows a rank ({batch_size})"
+        add("--batch-size", type=positive, default=batch_size, help=text)
+        add("--seq-l", type=positive, help="tokens a window")
+        add("--dmodel", type=positive, help="width of the model")
+        add("--heads", type=positive, help="attention heads")
+        add("--layers", type=number(int, 0), help="blocks of the model")
+        add("--optimizer", choices=OPTIMIZERS, default="adam", help="adam or sgd (adam)")
+        add("--lr", type=number(float, 0), help="learning rate")
+        text = "of the learning rate: constant, or warm-up and then a linear decay (constant)"
+        add("--lr-schedule", choices=("constant", "decay"), default="constant", help=text)
+        add("--seed", type=seeds, default=0, help="of the initial weights and of the stories (0)")
+        text = "stories-1024, stories-4096, stories-small, or a SentencePiece file"
+        add("--tokenizer", metavar="NAME", help=text)
+        text = "continue from a model: early, middle or best (they ship), or a .safetensors file"
+        add("--from", dest="start", metavar="MODEL", help=text)
+        add("--world", choices=WORLDS, help="of the stories: large, or small with fewer words")
+        text = "where the text comes from (stories)"
+        add("--source", choices=("stories", "python", "hub"), default="stories", help=text)
+        add("--text", metavar="FILE", help="train on a text file of your own instead")
+        if micro_batches:
             text = f"of a batch ({micro_batches})"
             self.add_argument("--micro-batches", type=positive, default=micro_batches, help=text)
-        if stages is not None:
+        if stages:
             text = f"of each pipeline ({stages})"
             self.add_argument("--stages", type=positive, default=stages, help=text)
         self.set_defaults(**defaults)
 
     def parse_args(self, args=None, namespace=None):
         options = super().parse_args(args, namespace)
-        size = SIZES[options.size]  # where every number comes from that was not given
-        for name in ("dmodel", "heads", "layers", "seq_l", "lr", "steps", "world"):
+        for name, value in SIZES[options.size]._asdict().items():  # what was not given
             if getattr(options, name) is None:
-                setattr(options, name, getattr(size, name))
-        options.tokenizer = options.tokenizer or size.vocabulary
+                setattr(options, name, value)
         if "stages" in options:
             layer_counts(options.layers, options.stages)
         if "micro_batches" in options and options.batch_size % options.micro_batches:
@@ -106,34 +147,15 @@ class OneDeviceFlags(TrainingFlags):
         super().__init__(description, batch_size)
         add = self.add_argument
         add("--device", default="auto", help="auto, cpu, cuda or mps (auto)")
-        add("--threads", type=threads, default=1, help="cores that this device may use (1)")
+        add(
+            "--threads",
+            type=number(int, 1, 1024),
+            default=1,
+            help="cores that this device may use (1)",
+        )
         text = "read what N ranks would read, side by side in one batch"
         add("--like-ranks", type=positive, default=1, metavar="N", help=text)
         add("--trace", metavar="FILE", help="leave a trace that Perfetto opens")
-
-
-def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None:
-    """Add the flags of a training script. `batch_size` is the default, in windows of text."""
-    add = parser.add_argument_group("training").add_argument
-    add("--size", choices=SIZES, default="laptop", help="where the defaults come from (laptop)")
-    add("--steps", type=_count, help="training steps")
-    add("--batch-size", type=positive, default=batch_size, help=f"windows a rank ({batch_size})")
-    add("--seq-l", type=positive, help="tokens a window")
-    add("--dmodel", type=positive, help="width of the model")
-    add("--heads", type=positive, help="attention heads")
-    add("--layers", type=_count, help="blocks of the model")
-    add("--optimizer", choices=OPTIMIZERS, default="adam", help="adam or sgd (adam)")
-    add("--lr", type=_rate, help="learning rate")
-    text = "of the learning rate: constant, or warm-up and then a linear decay (constant)"
-    add("--lr-schedule", choices=SCHEDULES, default="constant", help=text)
-    add("--seed", type=_seed, default=0, help="of the initial weights and of the stories (0)")
-    text = "stories-1024, stories-4096, stories-small, or a SentencePiece file"
-    add("--tokenizer", metavar="NAME", help=text)
-    text = "continue from a model: early, middle or best (they ship), or a .safetensors file"
-    add("--from", dest="start", metavar="MODEL", help=text)
-    add("--world", choices=WORLDS, help="of the stories: large, or small with fewer words")
-    add("--source", choices=SOURCES, default="stories", help="where the text comes from (stories)")
-    add("--text", metavar="FILE", help="train on a text file of your own instead")
 
 
 def prepare(
@@ -179,13 +201,8 @@ def make_stories(
 
     quiet: do not say what is read; for ranks that read the same as another one.
     """
-    common = {
-        "batch_size": batch_size or options.batch_size,
-        "seq_l": options.seq_l,
-        "rank": rank,
-        "world_size": world_size,
-        "quiet": quiet,
-    }
+    common = {"rank": rank, "world_size": world_size, "quiet": quiet, "seq_l": options.seq_l}
+    common["batch_size"] = batch_size or options.batch_size
     if options.text:
         return TextFile(options.text, tokenizer, **common)
     if options.source == "python":
@@ -224,17 +241,14 @@ def make_optimizer(
     model: a module, or a list of modules and parameters.
     """
     parts = [model] if isinstance(model, nn.Module) else model
-    parameters = dict.fromkeys(p for part in parts for p in _parameters(part))  # tied ones once
-    optimizer = OPTIMIZERS[options.optimizer](list(parameters), lr=options.lr)
+    parts = [part.parameters() if isinstance(part, nn.Module) else [part] for part in parts]
+    parameters = list(dict.fromkeys(p for part in parts for p in part))  # tied ones once
+    optimizer = OPTIMIZERS[options.optimizer](parameters, lr=options.lr)
     if options.lr_schedule == "decay":
         for group in optimizer.param_groups:
             group["made"] = 0
         optimizer.register_step_pre_hook(partial(_set_rate, options.lr, options.steps))
     return optimizer
-
-
-def _parameters(part: nn.Module | Tensor) -> Iterable[Tensor]:
-    return part.parameters() if isinstance(part, nn.Module) else [part]
 
 
 def _set_rate(peak: float, steps: int, optimizer: optim.Optimizer, *_: object) -> None:
@@ -261,72 +275,16 @@ def check_memory(options: argparse.Namespace, vocabulary: int) -> None:
     Counted are the weights and their gradients, and the logits of one micro-batch, 4 bytes each: a
     step needs more than that.
     """
-    room = memory_of_this_machine()
     width, layers = options.dmodel, options.layers
-    weights = 8 * (2 * vocabulary * width + layers * 16 * width * width)
     windows = options.batch_size // getattr(options, "micro_batches", 1)
-    logits = 4 * windows * options.seq_l * vocabulary
-    for needed, what, cure in (
-        (weights, f"a model of {layers} layers of width {width} needs", "--dmodel or --layers"),
-        (
-            weights + logits,
-            f"{windows:,} windows of {options.seq_l:,} tokens at one time need",
-            "--batch-size or --seq-l",
-        ),
-    ):
-        if needed > room:
-            raise ValueError(
-                f"{what} more than {needed / 1e9:,.0f} GB, and this machine has "
-                f"{room / 1e9:,.0f} GB: choose a smaller {cure}"
-            )
-
-
-def memory_of_this_machine() -> int:
-    """Return the bytes of the largest memory here, of the processor or of a GPU."""
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    gpus = [torch.cuda.get_device_properties(n).total_memory for n in range(count)]
-    try:
-        return max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *gpus, 0)
-    except (AttributeError, ValueError, OSError):  # Windows doesn't tell: more than a laptop has
-        return max(1 << 40, *gpus, 0)
-
-
-def positive(text: str) -> int:
-    """Parse a flag's whole number, 1 or more."""
-    return _number(text, int, 1)
-
-
-def above_zero(text: str) -> float:
-    """Parse a flag's number above 0."""
-    return _number(text, float, 0, above=True)
-
-
-def threads(text: str) -> int:
-    """Parse a flag's number of threads, at most as many as any machine can run."""
-    return _number(text, int, 1, 1024)
-
-
-def _count(text: str) -> int:
-    return _number(text, int, 0)
-
-
-def _seed(text: str) -> int:
-    return _number(text, int, 0, 2**64 - 1)  # what torch takes
-
-
-def _rate(text: str) -> float:
-    return _number(text, float, 0)
-
-
-def _number(text: str, kind: type, least: int, most: int | None = None, above: bool = False):
-    try:
-        number = kind(text)
-    except ValueError:
-        number = least - 1
-    outside = number < least or not number < float("inf") or (most is not None and number > most)
-    if outside or (above and number == least):
-        bounds = f", {least} or more" if most is None else f", from {least} to {most:,}"
-        bounds = f" above {least}" if above else bounds
-        words = "whole number" if kind is int else "number"
-        raise argparse.ArgumentTypeError(f"must be a {words}{bounds}, not {text[:40]!r}")
-    return number
+    weights = 2 * (2 * vocabulary * width + layers * 16 * width * width)
+    needed = 4 * (weights + windows * options.seq_l * vocabulary)
+    gpus = range(torch.cuda.device_count())
+    rooms = [torch.cuda.get_device_properties(number).total_memory for number in gpus]
+    room = max(psutil.virtual_memory().total, *rooms, 0)
+    if needed > room:
+        raise ValueError(
+            f"{layers:,} layers of width {width:,} and {windows:,} windows of {options.seq_l:,} "
+            f"tokens at one time need more than {needed / 1e9:,.0f} GB, and this machine has "
+            f"{room / 1e9:,.0f} GB: choose a smaller --dmodel, --layers, --batch-size or --seq-l"
+        )

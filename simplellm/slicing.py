@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from simplellm.devices import pick
-from simplellm.stages import LLamaFirstStage, LLamaLastStage, LLamaStage
+from simplellm.llama import LLamaFirstStage, LLamaLastStage, LLamaStage
 
 
 def layer_counts(n_layers: int, n_stages: int | Sequence[int]) -> list[int]:
@@ -17,14 +17,11 @@ def layer_counts(n_layers: int, n_stages: int | Sequence[int]) -> list[int]:
     Left-over blocks go to the first stages, because the last one also has the head.
     """
     if not isinstance(n_stages, int):
-        counts = list(n_stages)
-        if not counts or min(counts) < 0 or sum(counts) != n_layers:
+        if sum(n_stages) != n_layers:
             raise ValueError(
-                f"stages of {counts} layers do not add up to the model's {n_layers} layers."
+                f"stages of {n_stages} layers do not add up to the model's {n_layers} layers."
             )
-        return counts
-    if n_stages < 1:
-        raise ValueError(f"a pipeline has at least one stage, not {n_stages}.")
+        return list(n_stages)
     if n_layers < n_stages:
         raise ValueError(
             f"{n_layers} layers cannot fill {n_stages} stages: use at most {n_layers} stages, or a "

@@ -10,12 +10,12 @@ piece covers is written in bytes (`byte_fallback`, as LLaMA's own tokenizer does
 
 import argparse
 import io
-from collections.abc import Iterator
 from pathlib import Path
+
+import sentencepiece
 
 from simplellm.options import positive
 from simplellm.stories import stories
-from simplellm.tokenizers import import_sentencepiece
 
 SIZES = (1024, 4096)
 SMALL = 1200  # pieces for the small world: nearly all of its words are one piece
@@ -28,11 +28,17 @@ def train(pieces: int, characters: int = 4_000_000, world: str = "large") -> byt
     <s>, </s> and <pad>, 4 is the new line, and the 256 bytes follow. Too few or too many pieces
     raise `ValueError`.
     """
-    sentencepiece = import_sentencepiece()
     model = io.BytesIO()
+
+    def texts(left=characters):
+        series = stories(world=world)
+        while left > 0:
+            yield (text := next(series))
+            left -= len(text)
+
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_texts(characters, world),
+            sentence_iterator=texts(),
             model_writer=model,
             model_type="bpe",  # as LLaMA's
             vocab_size=pieces,
@@ -52,14 +58,6 @@ def train(pieces: int, characters: int = 4_000_000, world: str = "large") -> byt
         reason = str(error).rpartition("] ")[2]  # without the line of C++ that it comes from
         raise ValueError(f"A tokenizer with {pieces} pieces cannot be trained: {reason}") from error
     return model.getvalue()
-
-
-def _texts(characters: int, world: str) -> Iterator[str]:
-    for text in stories(world=world):
-        yield text
-        characters -= len(text)
-        if characters <= 0:
-            return
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -20,8 +20,8 @@ DP 2 x PP 3 can go on as DP 3 x PP 2, or on one device. torch keeps the list of 
 the sums find damage, not malice, so load only checkpoints that people you trust have made.
 """
 
-from helpers.checkpoint.saving import NoCheckpoint, Resumed, latest, load, resume, save, steps
+from helpers.checkpoint.saving import Resumed, latest, load, resume, save, steps
 from helpers.checkpoint.training import CheckpointError, Training
 
-__all__ = ["CheckpointError", "NoCheckpoint", "Resumed", "Training"]
+__all__ = ["CheckpointError", "Resumed", "Training"]
 __all__ += ["latest", "load", "resume", "save", "steps"]

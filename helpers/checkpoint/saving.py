@@ -9,9 +9,8 @@ import shutil
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
@@ -23,26 +22,15 @@ from helpers.parallel import PlanError
 
 SUMS = "SHA256SUMS"
 warnings.filterwarnings("ignore", "torch.distributed is disabled, unavailable or uninitialized")
-CURE = "copy it again, or remove it to go on from an earlier step"
 LAST: dict[Path, str] = {}  # of each folder, the sums of what this run has saved or loaded last
 
 
-class NoCheckpoint(CheckpointError):
-    """The folder holds no checkpoint."""
+class Resumed(NamedTuple):
+    """Where a training goes on."""
 
-
-@dataclass(frozen=True)
-class Resumed:
-    """Where a training goes on.
-
-    step: how many steps are done: the number of the next one, counted from 0.
-    position: as it was given to `save`; None at the beginning.
-    path: what was read; None: nothing, the training begins.
-    """
-
-    step: int = 0
-    position: Any = None
-    path: Path | None = None
+    step: int = 0  # how many steps are done: the number of the next one, counted from 0
+    position: Any = None  # as it was given to `save`
+    path: Path | None = None  # what was read; None: nothing, the training begins
 
 
 def steps(folder: str | os.PathLike) -> list[int]:
@@ -56,15 +44,14 @@ def latest(folder: str | os.PathLike) -> int | None:
     return max(steps(folder), default=None)
 
 
-def save(
-    folder: str | os.PathLike, training: Training, step: int, position: Any = None, keep: int = 2
-) -> Path:
+def save(folder: str | os.PathLike, training: Training, step: int, position: Any = None) -> Path:
     """Save the training after `step` steps; all ranks call it together. Returns the new path.
+
+    The one before stays too; older ones are removed when the new one is whole.
 
     folder: one for each training, which all ranks see.
     step: how many steps are done; more than at the last save.
     position: where the data goes on, on any layout; the same on all ranks.
-    keep: how many checkpoints stay; older ones are removed when the new one is whole.
 
     Raises:
         CheckpointError: the same on all ranks: a full disk, a folder that cannot be used or holds
@@ -73,14 +60,18 @@ def save(
     folder, (rank, size) = Path(folder), _here()
     tensors: dict[str, Any] = {}
 
-    def prepare() -> tuple[str, dict]:
-        if type(step) is not int or type(keep) is not int or step < 0 or keep < 1:
-            raise CheckpointError(f"step and keep are whole numbers, not {step!r} and {keep!r}")
+    def prepare() -> dict:
         weights = training.weights()
         kind = type(training.optimizer).__name__
         facts = {"step": step, "position": position, "optimizer": kind}
         tensors.update(weights | training.state(), facts=pickle.dumps(facts))
-        return str(facts), {key: place_and_sum(tensor) for key, tensor in weights.items()}
+        return {("its facts",): str(facts)} | dict(place_and_sum(*item) for item in weights.items())
+
+    def begin() -> Path:
+        _require_next(folder, step)
+        draft = folder / f".step-{step:08}.{secrets.token_hex(8)}.draft"
+        draft.mkdir(parents=True)
+        return draft
 
     def write() -> dict[str, str]:
         dcp.save(tensors, storage_writer=dcp.FileSystemWriter(draft), no_dist=size == 1)
@@ -88,13 +79,13 @@ def save(
         return {file.name: _sum(file) for file in files}
 
     _require_agreement(_together(prepare))
-    draft = _together(lambda: _begin(folder, step), only_first=True)[0]
+    draft = _together(begin, only_first=True)[0]
     full = f"is the disk full, or does another run save to {folder}?"
     try:
         files = {
             name: found for each in _together(write, cure=full) for name, found in each.items()
         }
-        return _together(lambda: _finish(draft, folder, step, files, keep), True, full)[0]
+        return _together(lambda: _finish(draft, folder, step, files), True, full)[0]
     finally:
         shutil.rmtree(draft, ignore_errors=True)  # it has another name if all went well
 
@@ -107,58 +98,50 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
     (learning rate and so on) back.
 
     Raises:
-        NoCheckpoint, CheckpointError: the same on all ranks: none there, a file missing or with
-            other bytes than were written, another model or optimizer. Then nothing has changed,
-            unless the disk failed in the middle of reading.
+        CheckpointError: the same on all ranks: none there, a file missing or with other bytes than
+            were written, another model or optimizer. Then nothing has changed, unless the disk
+            failed in the middle of reading.
     """
     folder, no_dist = Path(folder), _here()[1] == 1
-    path = _together(lambda: _choose(folder, step), only_first=True)[0]
-    seen = _together(lambda: _checked(path))
-    if any(each != seen[0] for each in seen):
-        raise CheckpointError(f"the ranks see different folders at {path}: they must share one")
-    there = dcp.FileSystemReader(path).read_metadata().state_dict_metadata
-    room: dict[str, Any] = {}
-    states: dict = {}
-    groups: list[tuple[dict, dict]] = []
+    found = _together(lambda: latest(folder) if step is None else step, only_first=True)[0]
+    path = folder / f"step-{found or 0:08}"
+    sums = _together(lambda: _checked(path))[0]
+    reader = dcp.FileSystemReader(path)
+    there = reader.read_metadata().state_dict_metadata
+    room: dict[str, Any] = {}  # what is read, and into which tensors
+    states: dict = {}  # of the optimizer, by parameter
+    settings: list[tuple[dict, dict]] = []  # of the optimizer's groups
 
     def prepare() -> tuple[set[str], dict]:
         trained = {f"group/{training.name(name)}": group for name, _, group in training.trained()}
         found = {key: None for key in ("facts", *trained) if key in there}
         dcp.load(found, storage_reader=dcp.FileSystemReader(path), no_dist=True)
         found = {key: pickle.loads(data) for key, data in found.items()}
-        facts = found.pop("facts")
-        kind = type(training.optimizer).__name__
+        facts, kind = found.pop("facts"), type(training.optimizer).__name__
         if training.optimizer is not None and kind != facts["optimizer"]:
             raise CheckpointError(
                 f"{path} was saved with the optimizer {facts['optimizer']} and this one is {kind}: "
                 "take the same, or load the weights alone with Training(model)"
             )
-        groups.extend((trained[key], settings) for key, settings in found.items())
-        if any(mine is other and a != b for mine, a in groups for other, b in groups):
-            raise CheckpointError(
-                "the parameters of one group of this optimizer were in different groups when they "
-                "were saved: make the optimizer with those groups"
-            )
+        settings.extend((trained[key], values) for key, values in found.items())
         weights = training.weights()
-        tensors, found = training.room(there)
+        tensors, made = training.room(there)
         room.update(weights | tensors)
-        states.update(found)
+        states.update(made)
         return set(weights), facts
 
     reports = _together(prepare)
-    extra = [key for key in there if key.startswith("model/")]
-    extra = [key for key in extra if not any(key in names for names, _ in reports)]
-    if extra:
-        raise CheckpointError(f"{path} is of another model: no rank here holds its {extra[0]}")
-    reader = dcp.FileSystemReader(path)
+    for key in there:
+        if key.startswith("model/") and not any(key in names for names, _ in reports):
+            raise CheckpointError(f"{path} is of another model: no rank here holds its {key}")
     other = f"{path} is the checkpoint of another model"
     _together(lambda: dcp.load(room, storage_reader=reader, no_dist=no_dist), cure=other)
     if training.optimizer is not None:
         training.optimizer.state.clear()
         training.optimizer.state.update(states)
-    for group, settings in groups:
-        group.update(settings)
-    LAST[folder.resolve()] = seen[0]
+    for group, values in settings:
+        group.update(values)
+    LAST[folder.resolve()] = sums
     return Resumed(reports[0][1]["step"], reports[0][1]["position"], path)
 
 
@@ -168,22 +151,11 @@ def resume(folder: str | os.PathLike, training: Training) -> Resumed:
     So a script that calls it can be started again after whatever has happened. Raises as `load`
     does: a damaged checkpoint is no reason to begin again in silence.
     """
-    try:
-        return load(folder, training)
-    except NoCheckpoint:
-        return Resumed()
+    there = _together(lambda: latest(folder), only_first=True)[0]
+    return Resumed() if there is None else load(folder, training)
 
 
 # --- what is on the disk -------------------------------------------------------------------------
-
-
-def _choose(folder: Path, step: int | None) -> Path:
-    there = steps(folder)
-    if not there:
-        raise NoCheckpoint(f"there is no checkpoint in {folder}: save one, or name another folder")
-    if step is not None and step not in there:
-        raise CheckpointError(f"{folder} has no checkpoint of step {step}: it has those of {there}")
-    return folder / f"step-{there[-1] if step is None else step:08}"
 
 
 def _checked(path: Path) -> str:
@@ -192,29 +164,22 @@ def _checked(path: Path) -> str:
     name = SUMS
     try:
         text = (path / SUMS).read_bytes().decode()
-        found = [line.split("  ", 1) for line in text.splitlines()]
+        found = [line.split("  ", 1) for line in text.removesuffix("\n").split("\n")]
         if ".metadata" not in [name for _, name in found]:
             raise ValueError
         for wanted, name in found[rank::size]:  # the ranks share the work
             if _sum(path / name) != wanted:
                 raise ValueError
-    except FileNotFoundError:
-        raise CheckpointError(f"{path / name} is missing on this machine: {CURE}") from None
-    except ValueError:
-        raise CheckpointError(f"{path / name} is not as it was written: {CURE}") from None
+    except (FileNotFoundError, ValueError) as error:
+        fault = "is not as it was written" if isinstance(error, ValueError) else "is missing here"
+        raise CheckpointError(
+            f"{path / name} {fault}: copy it again, or remove {path} to go on from an earlier step"
+        ) from None
     return text
 
 
-def _begin(folder: Path, step: int) -> Path:
-    """Make an empty draft."""
-    _require_next(folder, step)
-    draft = folder / f".step-{step:08}.{secrets.token_hex(8)}.draft"
-    draft.mkdir(parents=True)
-    return draft
-
-
-def _finish(draft: Path, folder: Path, step: int, files: dict[str, str], keep: int) -> Path:
-    """Give a complete draft its name, and remove all but the last `keep` checkpoints."""
+def _finish(draft: Path, folder: Path, step: int, files: dict[str, str]) -> Path:
+    """Give a complete draft its name, and remove all but the last two checkpoints."""
     if files.keys() != {file.name for file in draft.iterdir()}:
         raise CheckpointError(
             f"{draft} does not hold what the ranks have written: choose a folder that all machines "
@@ -223,11 +188,10 @@ def _finish(draft: Path, folder: Path, step: int, files: dict[str, str], keep: i
     text = "".join(f"{found}  {name}\n" for name, found in sorted(files.items()))
     write_whole(draft / SUMS, text)
     _to_disk(draft)
-    _require_next(folder, step)
     path = draft.rename(folder / f"step-{step:08}")
     _to_disk(folder)
     LAST[folder.resolve()] = text
-    for old in steps(folder)[:-keep]:
+    for old in steps(folder)[:-2]:
         with suppress(OSError):  # what cannot be removed does no harm
             (folder / f"step-{old:08}").rename(draft)  # a draft from now on, and whole until now
             shutil.rmtree(draft)
@@ -295,25 +259,20 @@ def _together(
         dist.all_gather_object(every, mine)
     failed = [number for number, result in enumerate(every) if isinstance(result, CheckpointError)]
     if failed:
-        error = every[failed[0]]
-        raise type(error)(str(error) if len(failed) == size else f"rank {failed[0]}: {error}")
+        first = every[failed[0]]
+        raise first if len(failed) == size else CheckpointError(f"rank {failed[0]}: {first}")
     return every
 
 
-def _require_agreement(reports: list[tuple[str, dict]]) -> None:
+def _require_agreement(reports: list[dict]) -> None:
     """CheckpointError unless the ranks save the same step, and replicas have the same values."""
-    first: dict = {}
-    for rank, (facts, sums) in enumerate(reports):
-        if facts != reports[0][0]:
-            raise CheckpointError(
-                f"rank 0 saves {reports[0][0]} and rank {rank} {facts}: all ranks must save the "
-                "same training after the same step"
-            )
-        for key, (place, seen) in sums.items():
-            other, theirs = first.setdefault((key, place), (rank, seen))
-            if theirs != seen:
+    seen: dict = {}
+    for rank, report in enumerate(reports):
+        for what, found in report.items():
+            first, theirs = seen.setdefault(what, (rank, found))
+            if found != theirs:
                 raise CheckpointError(
-                    f"ranks {other} and {rank} hold different values of {key}: average the "
-                    "gradients of replicas in every step, and give different stages "
-                    "Training(name=...), which names them as in the whole model"
+                    f"ranks {first} and {rank} hold different values of {what[0]}: save the same "
+                    "step on all ranks, average the gradients of replicas in every step, and give "
+                    "different stages Training(name=...), which names them as in the whole model"
                 )

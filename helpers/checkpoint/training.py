@@ -19,7 +19,7 @@ class CheckpointError(ValueError):
     """A checkpoint could not be written or read; the message says which, why, and what to do."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Training:
     """What this rank holds of one training.
 
@@ -55,12 +55,7 @@ class Training:
         """Each parameter that the optimizer trains, under each of its names, with its group."""
         groups = self.optimizer.param_groups if self.optimizer else ()
         group_of = {id(p): group for group in groups for p in group["params"]}
-        named = list(self.model.named_parameters(remove_duplicate=False))
-        if group_of.keys() - {id(p) for _, p in named}:
-            raise CheckpointError(
-                "the optimizer trains a parameter that is not in the model: give Training the "
-                "model that the optimizer was made for"
-            )
+        named = self.model.named_parameters(remove_duplicate=False)
         return ((name, p, group_of[id(p)]) for name, p in named if id(p) in group_of)
 
     def state(self) -> dict[str, Any]:
@@ -71,7 +66,7 @@ class Training:
             found[f"group/{self.name(name)}"] = pickle.dumps(settings)
             for key, value in self.optimizer.state.get(parameter, {}).items():
                 if value is not None:
-                    part = self.part(name, torch.as_tensor(value), parameter)
+                    part = self.part(name, torch.as_tensor(value))
                     found[f"optimizer/{self.name(name)}/{key}"] = part
         return found
 
@@ -95,24 +90,18 @@ class Training:
                 states.setdefault(parameter, {})[key.removeprefix(start)] = empty
         return tensors, states
 
-    def part(self, name: str, tensor: torch.Tensor, like: Any = None) -> torch.Tensor:
+    def part(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor itself, or where the plan cuts it a DTensor: a part that knows its place."""
         dim = cut_dimension(name, self.plan) if self.plan and dist.is_initialized() else None
         if dim is None or tensor.dim() == 0 or isinstance(tensor, DTensor):
             return tensor
-        if like is not None and like.shape != tensor.shape:
-            raise CheckpointError(
-                f"the optimizer keeps {tuple(tensor.shape)} for {name}, {tuple(like.shape)}, which "
-                "is cut among ranks: such an optimizer cannot be saved with a plan"
-            )
         mesh = DeviceMesh.from_group(self.group or dist.group.WORLD, tensor.device.type)
         return DTensor.from_local(tensor, mesh, [Shard(dim)], run_check=False)
 
 
-def place_and_sum(tensor: torch.Tensor) -> tuple:
+def place_and_sum(name: str, tensor: torch.Tensor) -> tuple[tuple, tuple]:
     """Return which part of the whole tensor a rank holds; its shape, and a sum of its values."""
     place = tensor.device_mesh.get_coordinate() if isinstance(tensor, DTensor) else ()
     local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
     plain = local.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-    found = tuple(tensor.shape), hashlib.sha256(plain.numpy()).hexdigest()
-    return tuple(place or ()), found
+    return (name, *place), (tuple(tensor.shape), hashlib.sha256(plain.numpy()).hexdigest())

@@ -9,5 +9,4 @@
 A grid is an argument, never a global.
 """
 
-from helpers.grid.grid import DIMENSIONS, Coordinates, Grid
-from helpers.grid.torch_groups import Groups, make_groups
+from helpers.grid.grid import DIMENSIONS, Coordinates, Grid, make_groups

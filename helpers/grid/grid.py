@@ -1,7 +1,7 @@
 """The process grid: every rank has a place in DP x PP x CP x TP, and a group is a slice of it."""
 
 from dataclasses import dataclass
-from numbers import Integral
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from helpers.words import many
@@ -50,11 +50,6 @@ class Grid:
                 raise ValueError(f"Grid({dimension}={number!r}): give a whole number, 1 or more")
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The lengths: (dp, pp, tp), and cp behind them if a sequence is cut."""
-        return (self.dp, self.pp, self.tp) + ((self.cp,) if self.cp > 1 else ())
-
-    @property
     def size(self) -> int:
         """The number of ranks."""
         return self.dp * self.pp * self.cp * self.tp
@@ -62,22 +57,17 @@ class Grid:
     def require(self, ranks: int) -> "Grid":
         """Return the grid itself if it has exactly this many ranks; raise ValueError if not."""
         if self.size != ranks:
-            words, cp = " x ".join(map(str, self.shape)), " x cp" if self.cp > 1 else ""
+            words, names = f"{self.dp} x {self.pp} x {self.tp}", "dp x pp x tp"
+            if self.cp > 1:
+                words, names = f"{words} x {self.cp}", f"{names} x cp"
             raise ValueError(
                 f"{words} is {many(self.size, 'rank')}, and there {'is' if ranks == 1 else 'are'} "
-                f"{ranks}: start {many(self.size, 'rank')}, or choose dp x pp x tp{cp} = {ranks}"
+                f"{ranks}: start {many(self.size, 'rank')}, or choose {names} = {ranks}"
             )
         return self
 
     def coordinates(self, rank: int) -> Coordinates:
-        """Return the place of a rank.
-
-        Raises:
-            ValueError: if the grid has no such rank.
-            TypeError: if the rank is not a whole number.
-        """
-        if not isinstance(rank, Integral):
-            raise TypeError(f"a rank is a whole number, not {rank!r}")
+        """Return the place of a rank; raise ValueError if the grid has no such rank."""
         if not 0 <= rank < self.size:
             raise ValueError(f"there is no rank {rank}: this grid has ranks 0 to {self.size - 1}")
         above, t = divmod(rank, self.tp)
@@ -102,15 +92,11 @@ class Grid:
         "cp": the parts of the same sequences.
         """
         place = self.coordinates(rank)._asdict()
-        if dimension not in DIMENSIONS:
-            raise ValueError(f"there is no dimension {dimension!r}: choose from {DIMENSIONS}")
-        length = getattr(self, dimension)
-        return tuple(self.rank(**place | {dimension: at}) for at in range(length))
+        return tuple(self.rank(**place | {dimension: at}) for at in range(getattr(self, dimension)))
 
     def groups(self, dimension: str) -> list[tuple[int, ...]]:
         """Return all groups of a dimension; each rank is in exactly one."""
-        found = {self.group(rank, dimension): None for rank in range(self.size)}
-        return list(found)
+        return list(dict.fromkeys(self.group(rank, dimension) for rank in range(self.size)))
 
     def __str__(self) -> str:
         """Return one line per replica; ranks in the same cell share a stage's layers (TP, CP).
@@ -130,3 +116,24 @@ class Grid:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["   ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
         return "\n".join(line.rstrip() for line in lines)
+
+
+def make_groups(grid: Grid) -> SimpleNamespace:
+    """Create all groups of a grid, on every rank, and return those of this rank: groups.dp, …
+
+    Every rank must call it, because torch creates a group only if all ranks ask for it (also those
+    outside it) and in the same order: first the DP groups, then PP, CP and TP.
+
+    Raises:
+        ValueError: if the number of connected ranks differs from the grid's.
+    """
+    import torch.distributed as dist  # only here: a grid on paper needs no torch
+
+    grid.require(dist.get_world_size())
+    mine = {}
+    for dimension in DIMENSIONS:
+        for ranks in grid.groups(dimension):
+            group = dist.new_group(list(ranks))
+            if dist.get_rank() in ranks:
+                mine[dimension] = group
+    return SimpleNamespace(**mine)

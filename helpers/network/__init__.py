@@ -10,9 +10,8 @@ And the network that it has: `fit` finds latency and bandwidth in message times,
 them, and `measured` returns them in later lessons.
 """
 
-from helpers.network.fitted import fit, measured, remember
 from helpers.network.hosts import NoHosts, TwoHosts, why_not
-from helpers.network.link import Link
+from helpers.network.link import Link, fit, measured, remember
 from helpers.network.throttle import slow_link
 
 __all__ = ["Link", "NoHosts", "TwoHosts", "fit", "measured", "remember", "slow_link", "why_not"]

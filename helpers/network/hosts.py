@@ -16,7 +16,8 @@ from typing import Any
 from helpers.network.link import Link
 
 PROGRAMS = {"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2", "tc": "iproute2"}
-BURST = 64 * 1024  # bytes: the kernel passes on packets of at most this size in one go
+# `ip` and `tc` are in folders that only root searches.
+PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 # Holds a namespace open until its standard input ends, however this process ends.
 HOLDER = (
     "import socket, subprocess, sys; socket.sethostname(sys.argv[1]); "
@@ -34,11 +35,9 @@ def why_not() -> str:
     if not sys.platform.startswith("linux"):
         return "network namespaces are a part of Linux, and this is another system"
     for name, package in PROGRAMS.items():
-        if not shutil.which(name, path=_path()):
+        if not shutil.which(name, path=PATH):
             return f"the program {name} is not installed: install the package {package}"
-    tried = subprocess.run(
-        [*_unshare(), "true"], capture_output=True, text=True, env=_environment()
-    )
+    tried = subprocess.run([*_unshare(), "true"], capture_output=True, text=True)
     if tried.returncode:
         said = tried.stderr.strip() or f"code {tried.returncode}"
         return f"this user may not create a network namespace ({said}): run it as root"
@@ -81,21 +80,18 @@ class TwoHosts:
         for process in self._started:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
+        for process in self._holders:
+            process.kill()
         for process in [*self._started, *self._holders]:
-            if process in self._holders:
-                process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                if pipe:
-                    pipe.close()
-        self._started, self._holders = [], []
+            with process:  # waits, and closes its pipes
+                pass
 
     def start(self, host: int, command: Sequence[str], **options: Any) -> subprocess.Popen:
         """Start a command on host 0 or 1; options as for `subprocess.Popen`.
 
         It is stopped with everything it started when the `with` block ends.
         """
-        options.setdefault("env", _environment())
+        options.setdefault("env", os.environ | {"PATH": PATH})
         enter = ["nsenter", "--target", str(self._holders[host].pid), "--net", "--uts"]
         process = subprocess.Popen(
             [*enter, *_as_root(), "--", *command], start_new_session=True, **options
@@ -104,11 +100,7 @@ class TwoHosts:
         return process
 
     def run(self, host: int, command: Sequence[str], timeout: float = 60.0) -> str:
-        """Run a command on host 0 or 1 and return what it printed.
-
-        Raises:
-            NoHosts: if the command fails.
-        """
+        """Run a command on host 0 or 1 and return what it printed; NoHosts if it fails."""
         process = self.start(
             host, command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -124,17 +116,16 @@ class TwoHosts:
         """
         rate = f"{link.megabits:g}mbit"
         exact = ["netem", "rate", rate, "delay", f"{link.milliseconds:g}ms", "limit", "100000"]
-        plain = ["tbf", "rate", rate, "burst", str(BURST), "latency", "1s"]
-        try:
-            self._shape(exact)
-            return link
-        except NoHosts:
-            self._shape(plain)
-            return Link(link.megabits)
-
-    def _shape(self, discipline: list[str]) -> None:
-        for host in (0, 1):
-            self.run(host, ["tc", "qdisc", "replace", "dev", self.interface, "root", *discipline])
+        plain = ["tbf", "rate", rate, "burst", "65536", "latency", "1s"]
+        for found, discipline in ((link, exact), (Link(link.megabits), plain)):
+            try:
+                for host in (0, 1):
+                    queue = ["tc", "qdisc", "replace", "dev", self.interface, "root"]
+                    self.run(host, [*queue, *discipline])
+                return found
+            except NoHosts:
+                if discipline is plain:
+                    raise
 
     def _hold(self, name: str) -> subprocess.Popen:
         """Start a process in a new namespace; a user's second is created inside the first."""
@@ -148,7 +139,7 @@ class TwoHosts:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=_environment(),
+            env=os.environ | {"PATH": PATH},
         )
         if process.stdout.readline().strip() != "ready":
             said = process.stderr.read().strip().splitlines()[-1:] or ["no reason given"]
@@ -165,12 +156,3 @@ def _as_root() -> list[str]:
 def _unshare() -> list[str]:
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     return ["unshare", *user, "--net", "--uts"]
-
-
-def _path() -> str:
-    """Return the search path, with the folders of `ip` and `tc` that only root searches."""
-    return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-
-
-def _environment() -> dict[str, str]:
-    return os.environ | {"PATH": _path()}

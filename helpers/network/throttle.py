@@ -16,6 +16,13 @@ from typing import Any
 
 from helpers.network.link import Link
 
+Cost = Callable[[Link, dict, int, int], float]  # of a call's arguments, by this rank of so many
+
+
+def _of(position: int, cost: Callable[[Link, float, int], float]) -> Cost:
+    """Return the cost of the bytes of one argument: what every rank has in the end, or had."""
+    return lambda link, given, rank, ranks: cost(link, _bytes([*given.values()][position]), ranks)
+
 
 def _parts(link: Link, size: float, ranks: int) -> float:
     """Return the seconds of all parts but the rank's own, in turn: half of a ring all-reduce."""
@@ -26,34 +33,20 @@ def _message(link: Link, size: float, ranks: int) -> float:
     return link.seconds(size)
 
 
-Cost = Callable[[Link, dict, int, int], float]
-
-
-def _of(position: int, cost: Callable[[Link, float, int], float]) -> Cost:
-    """Return the cost of the bytes of one argument: what every rank has in the end, or had."""
-    return lambda link, given, rank, ranks: cost(link, _bytes([*given.values()][position]), ranks)
-
-
 def _exchange(link: Link, given: dict, rank: int, ranks: int) -> float:
     """Return the seconds of an all-to-all: a message to each other rank, and one from each.
 
     Both ways are in use at one time, so the fuller one counts. A rank's part for itself stays.
     """
-    return link.seconds(max(_to_others(given, way, rank, ranks) for way in WAYS), ranks - 1)
 
+    def to_others(way: str) -> float:
+        if (parts := given.get(f"{way}_tensor_list")) is not None:
+            return _bytes(parts) - parts[rank].nbytes
+        size, splits = given[way].nbytes, given.get(f"{way}_split_sizes")
+        own = splits[rank] / max(sum(splits), 1) if splits else 1 / ranks
+        return size - own * size
 
-WAYS = ("input", "output")
-
-
-def _to_others(given: dict, way: str, rank: int, ranks: int) -> float:
-    """Return the bytes of one way of an all-to-all, without the rank's own part."""
-    if (parts := given.get(f"{way}_tensor_list")) is not None:
-        return _bytes(parts) - parts[rank].nbytes
-    tensor, splits = given[way], given.get(f"{way}_split_sizes")
-    own = tensor.nbytes / ranks
-    if splits:
-        own = splits[rank] * tensor.nbytes / max(sum(splits), 1)
-    return tensor.nbytes - own
+    return link.seconds(max(to_others("input"), to_others("output")), ranks - 1)
 
 
 def _hub(parts: str) -> Cost:
@@ -67,6 +60,11 @@ def _hub(parts: str) -> Cost:
         return link.seconds(messages * given["tensor"].nbytes, messages)
 
     return cost
+
+
+def _bytes(tensors: Any) -> float:
+    """Return the bytes of a tensor, or of a list of tensors."""
+    return sum(t.nbytes for t in tensors) if isinstance(tensors, (list, tuple)) else tensors.nbytes
 
 
 # For each operation: the seconds of what a rank sends and receives. Counted in gloo, the bytes are
@@ -83,21 +81,18 @@ COSTS: dict[str, Cost] = {
     "all_to_all_single": _exchange,
     "gather": _hub("gather_list"),
     "scatter": _hub("scatter_list"),
-    "broadcast": _of(0, _message),
+    "broadcast": _of(0, _message),  # along a chain that passes the tensor on in pieces
+    "reduce": _of(0, _message),  # the same chain the other way
     "send": _of(0, _message),
     "isend": _of(0, _message),
     "recv": _of(0, _message),
     "irecv": _of(0, _message),
 }
-# Refused, not slowed: a measurement in which only some messages are slow means nothing.
-REFUSED = ("reduce",)
 
 
 @contextmanager
 def slow_link(
-    link: Link,
-    sleep: Callable[[float], object] = time.sleep,
-    only: Sequence[str] = (*COSTS, *REFUSED),
+    link: Link, sleep: Callable[[float], object] = time.sleep, only: Sequence[str] = tuple(COSTS)
 ) -> Iterator[None]:
     """Make this rank's messages inside the block take at least as long as on `link`.
 
@@ -113,21 +108,15 @@ def slow_link(
 
     sleep: waits for the given number of seconds.
     only: the functions of torch.distributed that use this link; the others stay fast.
-
-    Raises:
-        NotImplementedError: for an operation that it cannot slow.
     """
     import torch.distributed as dist
 
-    names = (*COSTS, *REFUSED, "P2POp", "batch_isend_irecv")
-    before = {name: getattr(dist, name) for name in names if hasattr(dist, name)}
+    names = (*COSTS, "P2POp", "batch_isend_irecv")
+    before = {name: getattr(dist, name) for name in names if hasattr(dist, name)}  # an older torch
     with _Way(link, sleep, "out") as out, _Way(link, sleep, "in") as into:
         ways = dict.fromkeys(COSTS, out) | dict.fromkeys(("recv", "irecv"), into)
-        for name in only:
-            if name in COSTS and name not in before:
-                continue  # an older torch
-            late = _refused(name) if name in REFUSED else _late(name, before[name], ways[name])
-            setattr(dist, name, late)
+        for name in before.keys() & set(only):
+            setattr(dist, name, _late(name, before[name], ways[name]))
         real = {getattr(dist, name): before[name] for name in ("isend", "irecv")}
         dist.P2POp = lambda op, *args, **kwargs: before["P2POp"](real.get(op, op), *args, **kwargs)
         way_of = {before[name]: ways[name] for name in ("isend", "irecv") if name in only}
@@ -169,13 +158,18 @@ class _LateWork:
         self.done = way.waiters.submit(self._finish, work, way, seconds)
 
     def _finish(self, work: Any, way: _Way, seconds: float) -> None:
+        value = None
         try:
             work.wait()
             way.carry(seconds)
+            try:
+                value = work.get_future().value()
+            except RuntimeError:  # gloo's messages have no future
+                pass
         except BaseException as error:  # whoever waits for the future gets the error too
             self.future.set_exception(error)
             raise
-        self.future.set_result(_value(work))
+        self.future.set_result(value)
 
     def wait(self, timeout: Any = None) -> bool:
         self.done.result()  # an error of the operation comes up here
@@ -186,14 +180,6 @@ class _LateWork:
 
     def get_future(self) -> Any:
         return self.future
-
-
-def _value(work: Any) -> Any:
-    """Return the value of an operation's future: a collective's tensors, or None for a message."""
-    try:
-        return work.get_future().value()
-    except RuntimeError:  # gloo's messages have no future
-        return None
 
 
 def _late(name: str, function: Callable, way: _Way) -> Callable:
@@ -220,24 +206,9 @@ def _late_batch(function: Callable, way_of: dict[Callable, _Way]) -> Callable:
     def late(operations: list) -> list:
         works = []
         for operation, work in zip(operations, function(operations), strict=True):
-            way = way_of.get(operation.op)
-            if way is not None:  # else this kind of message isn't slowed
-                work = _LateWork(work, way, way.link.seconds(operation.tensor.nbytes))
+            if way := way_of.get(operation.op):  # else this kind of message isn't slowed
+                work = _LateWork(work, way, way.link.seconds(operation.tensor.nbytes))  # noqa: PLW2901
             works.append(work)
         return works
 
     return late
-
-
-def _bytes(tensors: Any) -> float:
-    """Return the bytes of a tensor, or of a list of tensors."""
-    return sum(t.nbytes for t in tensors) if isinstance(tensors, (list, tuple)) else tensors.nbytes
-
-
-def _refused(name: str) -> Callable:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise NotImplementedError(
-            f"slow_link cannot slow dist.{name}: inside its block use {', '.join(sorted(COSTS))}"
-        )
-
-    return refuse

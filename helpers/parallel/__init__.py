@@ -10,14 +10,12 @@ column followed by a row needs one all-reduce (Shoeybi et al. 2019, arXiv 1909.0
 `sequence=True`, the activations between them are cut along the sequence (Korthikanti et al. 2022,
 arXiv 2205.05198).
 
-Files: `operators` moves tensors, inside autograd or not; `layers` are cut; `plan` names the parts,
-`cut` creates them; `context` cuts sequences; `overlap` is an all-reduce that runs while a rank
-computes, for the scripts in DP/.
+Files: `operators` moves tensors, inside autograd or not; `layers` are cut, by a `plan`; `context`
+cuts sequences; `overlap` is an all-reduce that runs while a rank computes, for the scripts in DP/.
 
 Every function takes the process group as an argument; None means all ranks.
 """
 
-from helpers.parallel.cut import cut, require_heads
 from helpers.parallel.layers import (
     ColumnParallelLinear,
     RowParallelLinear,
@@ -34,7 +32,7 @@ from helpers.parallel.operators import (
     reduce_scatter,
     split_to_group,
 )
-from helpers.parallel.plan import LLAMA, PlanError, join
+from helpers.parallel.plan import LLAMA, PlanError, cut, join, require_heads
 
 __all__ = ["LLAMA", "ColumnParallelLinear", "PlanError", "RowParallelLinear"]
 __all__ += ["VocabularyParallelEmbedding", "add_up_shared", "all_gather", "copy_to_group", "cut"]

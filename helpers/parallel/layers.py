@@ -3,7 +3,7 @@
 Megatron-LM writes y = x A and cuts the columns of A. torch stores the transpose, weight (out, in),
 so a column-parallel layer holds rows of torch's weight. Of the logits, (B, S, V), the largest
 tensor of a step, no rank ever holds all: the ranks exchange only a maximum, a sum and the target's
-logit for each position.
+logit for each position. The number of ranks must divide what is cut, or ValueError says so.
 
 Sequence parallelism cuts the activations between those layers along the sequence (Korthikanti et
 al. 2022, arXiv 2205.05198). Otherwise every rank would compute and keep norms, residuals and
@@ -31,7 +31,6 @@ from helpers.parallel.operators import (
     reduce_scatter,
     size_of,
     split_to_group,
-    summed,
 )
 
 SEQUENCE = 1  # the dimension of (B, S, d) that sequence parallelism cuts
@@ -42,9 +41,6 @@ class ColumnParallelLinear(nn.Module):
 
     whole: the layer to cut, the same on all ranks. weight: (out / ranks, in).
     sequence: x is this rank's part of the sequence, (B, S / ranks, in); y covers the whole one.
-
-    Raises:
-        ValueError: if the number of ranks does not divide the outputs.
     """
 
     def __init__(self, whole: nn.Linear, group: Any = None, sequence: bool = False):
@@ -54,10 +50,7 @@ class ColumnParallelLinear(nn.Module):
         self.bias = None if whole.bias is None else part_parameter(whole.bias, group, 0)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if self.sequence:
-            x = all_gather(x, self.group, SEQUENCE)
-        else:
-            x = copy_to_group(x, self.group)
+        x = all_gather(x, self.group, SEQUENCE) if self.sequence else copy_to_group(x, self.group)
         return F.linear(x, self.weight, self.bias)
 
 
@@ -68,9 +61,6 @@ class RowParallelLinear(nn.Module):
     the sum would otherwise contain it once per rank.
     sequence: y is this rank's part of the sequence, (B, S / ranks, out). Each rank then sees the
     bias at its own positions only, so its gradient is one term of a sum: see `add_up_shared`.
-
-    Raises:
-        ValueError: if the number of ranks does not divide the inputs.
     """
 
     def __init__(self, whole: nn.Linear, group: Any = None, sequence: bool = False):
@@ -80,11 +70,8 @@ class RowParallelLinear(nn.Module):
         self.bias = None if whole.bias is None else nn.Parameter(whole.bias.detach().clone())
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        term = F.linear(x, self.weight)
-        if self.sequence:
-            y = reduce_scatter(term, self.group, SEQUENCE)
-        else:
-            y = reduce_from_group(term, self.group)
+        y, group = F.linear(x, self.weight), self.group
+        y = reduce_scatter(y, group, SEQUENCE) if self.sequence else reduce_from_group(y, group)
         return y if self.bias is None else y + self.bias
 
 
@@ -98,9 +85,6 @@ class VocabularyParallelEmbedding(nn.Module):
 
     whole: the embedding to cut, the same on all ranks. weight: (V / ranks, d).
     A rank contributes zeros for a token that another rank holds, so the sum is the token's row.
-
-    Raises:
-        ValueError: if the number of ranks does not divide the vocabulary.
     """
 
     def __init__(self, whole: nn.Embedding, group: Any = None):
@@ -145,33 +129,17 @@ def parallel_cross_entropy(
             "give the targets as ids in the whole vocabulary"
         )
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    losses = _CrossEntropy.apply(wide, targets.where(counts, 0), group)
-    return losses.where(counts, 0).sum() / counts.sum().clamp(min=1)
-
-
-class _CrossEntropy(torch.autograd.Function):
-    """For each position, log-sum-exp minus the target's logit; backward needs no communication."""
-
-    @staticmethod
-    def forward(ctx, logits: torch.Tensor, targets: torch.Tensor, group: Any) -> torch.Tensor:
-        largest = logits.detach().amax(-1)
-        if size_of(group) > 1:  # subtracted, so that no exp is too large
-            dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=group)
-        shifted = logits - largest[..., None]
-        here = targets - place_in(group) * logits.shape[-1]
-        mine = (here >= 0) & (here < logits.shape[-1])
-        here = here.where(mine, 0)[..., None]
-        exps = shifted.exp()
-        picked = shifted.gather(-1, here)[..., 0] * mine
-        total, right = summed(torch.stack([exps.sum(-1), picked]), group)
-        ctx.save_for_backward(exps / total[..., None], here, mine)
-        return total.log() - right
-
-    @staticmethod
-    def backward(ctx, gradient: torch.Tensor):
-        softmax, here, mine = ctx.saved_tensors
-        found = softmax.scatter_add(-1, here, -mine[..., None].to(softmax.dtype))
-        return found * gradient[..., None], None, None
+    largest = wide.detach().amax(-1, keepdim=True)
+    if size_of(group) > 1:  # subtracted, so that no exp is too large
+        dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=group)
+    shifted = wide - largest
+    here = targets - place_in(group) * logits.shape[-1]
+    mine = (here >= 0) & (here < logits.shape[-1])
+    picked = shifted.gather(-1, here.where(mine, 0)[..., None])[..., 0] * mine
+    # Every rank goes on with the same two sums, so backward needs no message.
+    total, right = reduce_from_group(torch.stack([shifted.exp().sum(-1), picked]), group)
+    losses = (total.log() - right).where(counts, 0)
+    return losses.sum() / counts.sum().clamp(min=1)
 
 
 def sequence_parallel(

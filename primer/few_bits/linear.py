@@ -8,8 +8,6 @@ scale is the same for all terms of a part of it and can be applied to the part's
 import torch
 from blocks import ROW, SQUARE, Blocks, quantize
 
-PART = ROW[1]  # terms that are summed before the scales are applied
-
 
 def product(a: Blocks, b: Blocks) -> torch.Tensor:
     """Return a b^T as float32, for a (M, K) and b (N, K) in blocks that are 128 columns wide.
@@ -18,12 +16,10 @@ def product(a: Blocks, b: Blocks) -> torch.Tensor:
     result is added to those before it in float32. This is how DeepSeek-V3 keeps its sums exact
     (arXiv 2412.19437, section 3.3.2), for a Hopper GPU adds up FP8 products in about 14 bits.
     """
-    left, right = a.spread(), b.spread()
+    left, right = (m.codes.float().split(ROW[1], dim=1) for m in (a, b))
     total = torch.zeros(len(a.codes), len(b.codes))
-    for number in range(left.shape[1]):
-        part = slice(number * PART, (number + 1) * PART)
-        terms = a.codes[:, part].float() @ b.codes[:, part].float().T
-        total += terms * left[:, number, None] * right[:, number]
+    for number, (x, y) in enumerate(zip(left, right, strict=True)):
+        total += x @ y.T * a.spread()[:, number, None] * b.spread()[:, number]
     return total
 
 

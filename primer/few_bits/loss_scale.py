@@ -26,21 +26,15 @@ class LossScale:
         the weights stay as they are and the scale is halved. After `patience` steps without that,
         it doubles. Either way the counting starts again.
         """
-        gradients = [
-            p.grad
-            for group in optimizer.param_groups
-            for p in group["params"]
-            if p.grad is not None
-        ]
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        gradients = [p.grad for p in parameters if p.grad is not None]
         for gradient in gradients:
             gradient /= self.scale
         if not all(gradient.isfinite().all() for gradient in gradients):
-            self.scale /= 2
-            self.good = 0
+            self.scale, self.good = self.scale / 2, 0
             return False
         optimizer.step()
         self.good += 1
         if self.good == self.patience:
-            self.scale *= 2
-            self.good = 0
+            self.scale, self.good = 2 * self.scale, 0
         return True

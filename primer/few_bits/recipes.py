@@ -89,12 +89,8 @@ RECIPES = {
     "fp16, loss scaled": Recipe(same(FP16), 16, scaled=True),
     "FP8, no scales": Recipe(lambda: Products(E4M3.round, E4M3.round, E5M2.round), 8),
     "FP8, per tensor": Recipe(lambda: Products(tensor(E4M3), tensor(E4M3), tensor(E5M2)), 8),
-    "FP8, per tensor, delayed": Recipe(
-        lambda: Products(Delayed(E4M3), Delayed(E4M3), Delayed(E5M2)), 8
-    ),
-    "FP8, blocks of 128": Recipe(
-        lambda: Products(blocks(ROW), blocks(SQUARE), blocks(ROW)), 8 + 32 / 128
-    ),
+    "FP8, per tensor, delayed": Recipe(lambda: Products(*map(Delayed, (E4M3, E4M3, E5M2))), 8),
+    "FP8, blocks of 128": Recipe(lambda: Products(*map(blocks, (ROW, SQUARE, ROW))), 8 + 32 / 128),
     "MXFP8": Recipe(lambda: Products(*3 * (blocks(MX, powers=True),)), 8 + 8 / 32),
     "FP4, blocks of 16": Recipe(lambda: Products(*3 * (blocks((1, 16), E2M1),)), 4 + 32 / 16),
 }
@@ -158,14 +154,12 @@ class Trainer:
         """Backward and update, for the loss of a batch."""
         self.optimizer.zero_grad()
         (loss * (self.scale.scale / self.share)).backward()
-        parameters = list(self.net.parameters())
-        for p in parameters:
+        for p in self.net.parameters():
             p.grad *= self.share
         if self.recipe.scaled:
             self.skipped += not self.scale.step(self.optimizer)
         else:
             self.optimizer.step()
         if not self.recipe.master:
-            with torch.no_grad():
-                for p in parameters:
-                    p.copy_(BF16.round(p))
+            for p in self.net.parameters():
+                p.data = BF16.round(p.data)

@@ -85,36 +85,24 @@ def all_rows(x, ring):
     return whole
 
 
-class Gathered(torch.autograd.Function):
-    """X w for the rows of all ranks. Backward, the gradients of the rows are scattered."""
+class Product(torch.autograd.Function):
+    """One of the two products; the gradient of its first factor is the other product."""
 
     @staticmethod
-    def forward(ctx, x, w, ring):
+    def forward(ctx, x, w, ring, product, other):
         ctx.save_for_backward(x, w)
-        ctx.ring = ring
-        return gathered_product(x, w, ring)
+        ctx.ring, ctx.other = ring, other
+        return product(x, w, ring)
 
     @staticmethod
     def backward(ctx, gradient):
         (x, w), ring = ctx.saved_tensors, ctx.ring
-        return scattered_product(gradient, w.T, ring), all_rows(x, ring).T @ gradient, None
-
-
-class Scattered(torch.autograd.Function):
-    """This rank's rows of the sum of y w. Backward, the gradients of all rows are gathered."""
-
-    @staticmethod
-    def forward(ctx, y, w, ring):
-        ctx.save_for_backward(y, w)
-        ctx.ring = ring
-        return scattered_product(y, w, ring)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        (y, w), ring = ctx.saved_tensors, ctx.ring
-        return gathered_product(gradient, w.T, ring), y.T @ all_rows(gradient, ring), None
+        rows = max(len(x), len(gradient))  # one of them has all rows, and the other this rank's
+        left, right = (t if len(t) == rows else all_rows(t, ring) for t in (x, gradient))
+        return ctx.other(gradient, w.T, ring), left.T @ right, None, None, None
 
 
 def mlp(x, up, down, ring):
     """A feed-forward network of which each rank has some columns of `up` and rows of `down`."""
-    return Scattered.apply(Gathered.apply(x, up, ring).relu(), down, ring)
+    inner = Product.apply(x, up, ring, gathered_product, scattered_product).relu()
+    return Product.apply(inner, down, ring, scattered_product, gathered_product)

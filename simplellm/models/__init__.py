@@ -33,16 +33,9 @@ def pretrained(name: str, device: str = "cpu") -> tuple[SPTokenizer, LLama]:
 
 def of_sizes(sizes: dict, tokenizer: SPTokenizer, device: str) -> LLama:
     """Return a model of these sizes, named as flags are: dmodel, heads, layers, seq_l."""
-    return LLama(
-        CausalLLama,
-        tokenizer.vocab_size,
-        dmodel=sizes["dmodel"],
-        num_heads=sizes["heads"],
-        n_layers=sizes["layers"],
-        ctx_size=sizes["seq_l"],
-        padding_idx=tokenizer.pad_id,
-        device=device,
-    )
+    size = {"dmodel": sizes["dmodel"], "num_heads": sizes["heads"], "n_layers": sizes["layers"]}
+    rest = {"ctx_size": sizes["seq_l"], "padding_idx": tokenizer.pad_id, "device": device}
+    return LLama(CausalLLama, tokenizer.vocab_size, **size, **rest)
 
 
 def facts(name: str) -> dict:
@@ -57,13 +50,7 @@ def facts(name: str) -> dict:
             f'there is no model "{name}": choose "early", "middle" or "best"; a file of your own '
             "needs a name that ends in .safetensors"
         )
-    path = FOLDER / "models.json"
-    try:
-        both = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{path} is missing: check it out again, or run `python primer/train_models.py`"
-        ) from None
+    both = json.loads((FOLDER / "models.json").read_text(encoding="utf-8"))
     return both["model"] | both[name]
 
 

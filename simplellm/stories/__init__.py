@@ -10,11 +10,11 @@ words, which a small model learns in half a minute. Everything is plain Python, 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice
 from math import exp
 from random import Random
+from typing import NamedTuple
 
 from .grammar import WORLDS, story_grammar, write
 from .sentences import can_write, sentences
@@ -31,12 +31,9 @@ ENTROPY = {"large": 103.87979039574098, "small": 53.956245980290156}
 def story(index: int, seed: int = 0, split: str = "train", world: str = "large") -> str:
     """Return story number `index` of the endless series that `seed` and `split` name.
 
-    A pure function: any story can be had without those before it. All chance comes from
-    `random.Random(key).random()` with a whole number as key; Python promises that this sequence
-    stays the same in later versions. The splits "train" and "validation" are two series with
-    different keys; so are two seeds. Wrong arguments raise `ValueError`.
+    Any story can be had without those before it. Raises `ValueError` for wrong arguments.
     """
-    return write(story_grammar(world), Random(_key(index, seed, split)).random)
+    return next(stories(seed, split, skip=index, world=world))
 
 
 def stories(
@@ -51,27 +48,26 @@ def stories(
 
     No two ranks read the same story, and together they read all of them. `skip` leaves out the
     first stories of this rank's part: rank r starts at story number skip * world_size + r.
+
+    All chance comes from `random.Random(key).random()` with a whole number as key; Python promises
+    that this sequence stays the same in later versions. The splits "train" and "validation" are two
+    series with different keys; so are two seeds.
     """
     check_whole("world_size", world_size, 1)
     check_whole("rank", rank, 0, most=world_size - 1)
     check_whole("skip", skip, 0)
-    start, key = story_grammar(world), _key(0, seed, split)
+    check_whole("seed", seed, 0, most=2**64 - 1)
+    check_one_of("split", split, SPLITS)
+    check_one_of("world", world, WORLDS)
+    start, key = story_grammar(world), (SPLITS.index(split) << 64) | seed
     numbers = count(rank + skip * world_size, world_size)
     return (write(start, Random((number << 65) | key).random) for number in numbers)
 
 
-def _key(index: int, seed: int, split: str) -> int:
-    """Return a number of its own for each (index, seed, split)."""
-    check_whole("the story number", index, 0)
-    check_whole("seed", seed, 0, most=2**64 - 1)
-    check_split(split)
-    return (index << 65) | (SPLITS.index(split) << 64) | seed
-
-
-def check_split(split: str) -> None:
-    """Raise ValueError unless `split` is one of the two."""
-    if split not in SPLITS:
-        raise ValueError(f'split is {split!r}, and must be "train" or "validation".')
+def check_one_of(name: str, value: str, known: Iterable[str]) -> None:
+    """Raise ValueError unless the argument called `name` is one of those known."""
+    if value not in known:
+        raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(known)}.")
 
 
 def check_whole(name: str, value: int, least: int, why: str = "", most: int | None = None) -> None:
@@ -88,8 +84,7 @@ def right_sentences(texts: Iterable[str], world: str = "large") -> tuple[int, in
     return sum(can_write(sentence, world) for sentence in found), len(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
+class Floor(NamedTuple):
     """The least mean cross-entropy on endless stories for one tokenizer, to compare a loss with."""
 
     nats_per_token: float

@@ -44,7 +44,7 @@ PRONOUNS = {
 WORLDS = {"large": (None, None, None), "small": (6, 2, 6)}
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)  # each is itself
 class Choice:
     """One of several parts, or the same one as before.
 
@@ -116,16 +116,12 @@ def _write(parts: tuple[Part, ...], memory: dict[str, int], random, out, nats) -
 @cache
 def story_grammar(world: str = "large") -> Choice:
     """Return the grammar that ships with the package, or its smaller world."""
-    if world not in WORLDS:
-        raise ValueError(f"there is no world {world!r} of stories, only {' and '.join(WORLDS)}.")
-    folder = files(__package__) / "assets"
-    found = sorted(item.name for item in folder.iterdir() if item.name.endswith(".txt"))
-    texts = {name: (folder / name).read_text(encoding="utf-8") for name in found}
-    return build(
-        "".join(text for name, text in texts.items() if name.startswith("words_")),
-        "".join(text for name, text in texts.items() if not name.startswith("words_")),
-        *WORLDS[world],
+    found = sorted((files(__package__) / "assets").iterdir(), key=lambda file: file.name)
+    words, rules = (
+        "".join(file.read_text(encoding="utf-8") for file in found if file.name.startswith(kind))
+        for kind in ("words_", "plot_")
     )
+    return build(words, rules, *WORLDS[world])
 
 
 def build(words: str, rules: str, most_words=None, most_alternatives=None, plots=None) -> Choice:

@@ -6,8 +6,8 @@ the share of its sentences that the grammar can write is a measure of what it ha
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from .grammar import Choice, Part, inside, parts, story_grammar
 
@@ -22,19 +22,10 @@ _BETWEEN = re.compile(rf'{_NO_END}(?:(?<=[.!?])|(?<=[.!?]"))\s+(?=["A-Z])|\n+')
 Rest = tuple
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Up:
+class Up(NamedTuple):
     """The end of `part`: it continues wherever `part` is used."""
 
     part: object
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Where sentences begin, by their first character; and what can follow a part, by its id."""
-
-    starts: dict[str, list[Rest]]
-    follows: dict[int, list[Rest]]
 
 
 def sentences(text: str) -> list[str]:
@@ -55,18 +46,17 @@ def can_write(sentence: str, world: str = "large") -> bool:
     """
     if not _END.search(sentence):
         return False
-    places, seen = _places(story_grammar(world)), set()
-    states = [(rest, 0, ()) for rest in places.starts.get(sentence[:1], ())]
+    (starts, follow), seen = _places(story_grammar(world)), set()
+    states = [(rest, 0, ()) for rest in starts.get(sentence[:1], ())]
     while states:
         (part, after), at, memory = states.pop()
         if type(part) is Up:
             key = id(part.part), at, memory
-            follows = places.follows[id(part.part)]
-            if at == len(sentence) and not follows:
+            if at == len(sentence) and not follow[key[0]]:
                 return True  # the end of the story
             if key not in seen:
                 seen.add(key)
-                states += [(follow, at, memory) for follow in follows]
+                states += [(rest, at, memory) for rest in follow[key[0]]]
         elif at == len(sentence):
             if edge(part, 0) & {" ", "\n"}:
                 return True
@@ -124,32 +114,27 @@ def edge(part: Part, side: int) -> frozenset[str]:
 
 
 @cache
-def _places(start: Choice) -> _Places:
+def _places(start: Choice) -> tuple[dict[str, list[Rest]], dict[int, list[Rest]]]:
+    """Return where sentences begin, by their first character; what can follow a part, by its id."""
     starts: list[Rest] = [(start, (Up(start), None))]
     follows: dict[int, list[Rest]] = {id(part): [] for part in parts(start)}
     for part in parts(start):
         end = Up(part), None
         inner = inside(part)
-        if type(part) is not tuple:  # one of several: whatever follows them all
-            for one in inner:
-                if type(one) is str:
-                    starts += _in_text(one, end)
-                else:
-                    follows[id(one)].append(end)
-            continue
-        rest = end
-        for number in reversed(range(len(inner))):
-            one = inner[number]
+        rest, sequence = end, type(part) is tuple  # or one of several, with one end for all
+        for number, one in reversed([*enumerate(inner)]):
             if type(one) is str:
-                starts += _in_text(one, rest, number > 0 and _can_end(inner[number - 1]))
+                begins = sequence and number > 0 and _can_end(inner[number - 1])
+                starts += _in_text(one, rest, begins)
             else:
                 follows[id(one)].append(rest)
-            rest = one, rest
+            if sequence:
+                rest = one, rest
     by_first: dict[str, list[Rest]] = {}
     for part, rest in starts:
         for character in edge(part, 0) if type(part) is not Up else ():
             by_first.setdefault(character, []).append((part, rest))
-    return _Places(by_first, follows)
+    return by_first, follows
 
 
 def _in_text(text: str, rest: Rest, after_end: bool = False) -> Iterator[Rest]:

@@ -90,7 +90,6 @@ SAID = [
     ("-m helpers.ranks -n 2 --timeout nan @program", "timeout must be a number of seconds"),
     ("-m helpers.oracle @folder", "the following arguments are required: parallel"),
     ("-m bench nope", "there is no bench/nope.py: choose from"),
-    ("-m simplellm.stories -3", "count is -3, and must be a whole number, 0 or more"),
     *[(f"{TINY} --seed {seed}", "") for seed in (-1, 2**64, "x")],
     *[(f"{TINY} --text {text}", "") for text in ("/dev/zero", "@folder", "@zero", "@noise")],
     *[(f"{TINY} --tokenizer {name}", "") for name in ("/dev/zero", "@folder", "@noise")],

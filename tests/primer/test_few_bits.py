@@ -4,7 +4,7 @@ import pytest
 import torch
 import train
 from blocks import MX, ROW, SQUARE, quantize, restore
-from formats import BF16, E2M1, E4M3, E5M2, FP16, FP32, rounded
+from formats import BF16, E2M1, E4M3, E5M2, FP16, rounded
 from linear import Linear8, product
 from recipes import RECIPES, Delayed, Trainer, blocks, tensor
 
@@ -26,8 +26,10 @@ def test_rounding_by_arithmetic_is_torchs_cast_and_the_facts_are_torchs(form):
     assert form.bits == facts.bits and form.largest == facts.max
     assert form.smallest_normal == facts.smallest_normal and 2.0**-form.mantissa == facts.eps
     assert form.smallest == float(torch.tensor(form.smallest).to(form.dtype)) > 0
-    assert form.round(torch.tensor(0.49 * form.smallest)) == 0
     assert form.round(torch.tensor(3e38) * 1.2).isinf() == (form.bits == 16)
+    x = torch.exp2(torch.rand(400_000, generator=GENERATOR))  # one power of two, evenly
+    off = (form.round(x) / x - 1).square().mean().sqrt().item()
+    assert off == pytest.approx(form.rounding, rel=0.03)
 
 
 def test_four_bits_have_fifteen_numbers():
@@ -35,70 +37,46 @@ def test_four_bits_have_fifteen_numbers():
     assert found == [-6, -4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 6]
 
 
-@pytest.mark.parametrize("form", [BF16, FP16, E4M3, E5M2, E2M1], ids=lambda form: form.name)
-def test_what_rounding_changes_on_average(form):
-    x = torch.exp2(torch.rand(400_000, generator=GENERATOR) * 1.0)  # one power of two, evenly
-    off = (form.round(x) / x - 1).square().mean().sqrt().item()
-    assert off == pytest.approx(form.rounding, rel=0.03)
-
-
 @pytest.mark.parametrize("block", [ROW, SQUARE, MX])
-def test_blocks_come_back_within_half_a_step_of_their_largest(block):
+@pytest.mark.parametrize("powers", [False, True])
+def test_blocks_come_back_within_half_a_step_of_their_largest(block, powers):
     x = some(200, 300)
-    for powers in (False, True):
-        found = quantize(x, block, powers=powers)
-        off = (restore(found) - x).abs()
-        scales = found.spread().repeat_interleave(block[1], 1)[:, :300]
-        size = torch.maximum(x.abs() / 16, scales / 1024)
-        assert (off <= size * 1.0001).all() and off.any()
-    if hasattr(torch, "float8_e8m0fnu"):  # eight bits of exponent hold the scales
-        assert torch.equal(found.scales.to(torch.float8_e8m0fnu).float(), found.scales)
+    found = quantize(x, block, powers=powers)
+    off = (restore(found) - x).abs()
+    scales = found.spread().repeat_interleave(block[1], 1)[:, :300]
+    size = torch.maximum(x.abs() / 16, scales / 1024)
+    assert (off <= size * 1.0001).all() and off.any()
+    assert not powers or torch.equal(found.scales.log2(), found.scales.log2().round())
 
 
 def witness(a, b):
     """The product by torch's own FP8 product: 128 columns at a time, scales by row."""
     from torch.nn.functional import ScalingType, scaled_mm
 
-    total = torch.zeros(len(a.codes), len(b.codes))
+    total, by = torch.zeros(len(a.codes), len(b.codes)), ScalingType.RowWise
     for n in range(a.scales.shape[1]):
         part = slice(128 * n, 128 * (n + 1))
         left, right = a.codes[:, part].contiguous(), b.codes[:, part].contiguous()
-        total += scaled_mm(
-            left,
-            right.T,
-            a.spread()[:, n, None].contiguous(),
-            ScalingType.RowWise,
-            b.spread()[:, n][None].contiguous(),
-            ScalingType.RowWise,
-            output_dtype=torch.float32,
-        )
+        scales = a.spread()[:, n, None].contiguous(), b.spread()[:, n][None].contiguous()
+        total += scaled_mm(left, right.T, scales[0], by, scales[1], by, output_dtype=torch.float32)
     return total
 
 
-def test_torchs_scaled_product_says_the_same_and_the_error_is_within_its_bound():
+def test_torchs_scaled_product_says_the_same_forward_and_backward():
     x, weight, gradient = some(128, 256), some(384, 256), some(128, 384)
     pairs = [
-        (quantize(x, ROW), quantize(weight, SQUARE), x, weight),
-        (quantize(gradient, ROW), quantize(weight.T, SQUARE), gradient, weight.T),
-        (quantize(gradient.T, ROW), quantize(x.T, ROW), gradient.T, x.T),
+        (quantize(x, ROW), quantize(weight, SQUARE), x @ weight.T),
+        (quantize(gradient, ROW), quantize(weight.T, SQUARE), gradient @ weight),
+        (quantize(gradient.T, ROW), quantize(x.T, ROW), gradient.T @ x),
     ]
-    for a, b, left, right in pairs:
-        found = product(a, b)
-        other = witness(a, b)
-        assert (found - other).abs().max() < 1e-6 * other.abs().max()
-        off = (found.double() - left.double() @ right.double().T).abs()
-        # Each factor is off by 1/16 of itself, or by half a step below the normal numbers.
-        half = [
-            m.abs().double() / 16 + 2.0**-10 * q.spread().repeat_interleave(128, 1)[:, : m.shape[1]]
-            for m, q in ((left, a), (right, b))
-        ]
-        bound = half[0] @ right.abs().double().T + left.abs().double() @ half[1].T
-        assert (off <= 1.1 * (bound + half[0] @ half[1].T) + 1e-6).all()
     x.requires_grad_(), weight.requires_grad_()
     y = Linear8.apply(x, weight)
     y.backward(gradient)
-    for mine, pair in zip((y, x.grad, weight.grad), pairs, strict=True):
-        assert torch.equal(mine, product(*pair[:2]))
+    for mine, (a, b, exact) in zip((y, x.grad, weight.grad), pairs, strict=True):
+        other = witness(a, b)
+        assert torch.equal(mine, product(a, b))
+        assert (mine - other).abs().max() < 1e-6 * other.abs().max()
+        assert (mine - exact).norm() < 0.05 * exact.norm()
 
 
 def test_a_delayed_scale_is_that_of_the_largest_before():
@@ -120,18 +98,14 @@ def test_an_outlier_breaks_one_scale_and_not_blocks():
     assert off(blocks(ROW)) < 0.08 and off(blocks(MX, powers=True)) < 0.05
 
 
-def model():
-    sizes = {"dmodel": 16, "num_heads": 2, "n_layers": 2, "ctx_size": 8, "device": "cpu"}
-    torch.manual_seed(0)
-    return LLama(CausalLLama, 40, **sizes)
-
-
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_trains_as_float32_does_up_to_its_rounding(name):
     """The share of a batch changes nothing in float32, and no layer is left out."""
+    assert len(train.recorded()[name]) == train.SEEDS
     ids, ends = torch.randint(40, (2, 8), generator=GENERATOR), []
     for recipe, share in ((RECIPES["fp32"], 1), (RECIPES[name], 64)):
-        net = model()
+        torch.manual_seed(0)
+        net = LLama(CausalLLama, 40, 16, num_heads=2, n_layers=2, ctx_size=8, device="cpu")
         trainer = Trainer(net, torch.optim.SGD(net.parameters(), lr=0.1), recipe, share)
         before = torch.cat([p.detach().clone().flatten() for p in net.parameters()])
         trainer.step(torch.nn.functional.cross_entropy(net(ids)[:, :-1].mT, ids[:, 1:]))
@@ -143,9 +117,3 @@ def test_a_recipe_trains_as_float32_does_up_to_its_rounding(name):
         assert away > 0.01
     else:
         assert 0 < away < 0.3
-
-
-def test_every_recipe_is_recorded_for_every_seed():
-    assert list(train.recorded()) == list(RECIPES)
-    assert all(len(ends) == train.SEEDS for ends in train.recorded().values())
-    assert FP32.bits == 32 and RECIPES["MXFP8"].bits == 8.25

@@ -18,27 +18,19 @@ def same(one, other):
 @pytest.mark.parametrize("shared", [False, True])
 def test_there_and_back(tmp_path, shared):
     net, other = small(shared=shared), small(1, shared=shared).double()
-    assert not same(net, other)
+    weight = other.model.embed_tokens.weight
     save_model(net, tmp_path / "new folder" / "net.safetensors")
-    optimizer = torch.optim.SGD(other.parameters(), lr=0.1)  # keeps working: loaded in place
     assert load_model(other, str(tmp_path / "new folder" / "net.safetensors")) is other
-    assert same(net, other)
-    assert optimizer.param_groups[0]["params"][0] is other.model.embed_tokens.weight
-    assert (other.lm_head.weight is other.model.embed_tokens.weight) == shared
-    assert other.lm_head.weight.dtype == torch.float64  # the model keeps its type
+    assert same(net, other) and other.lm_head.weight.dtype == torch.float64  # it keeps its type
+    assert weight is other.model.embed_tokens.weight  # loaded in place: an optimizer keeps working
+    assert (other.lm_head.weight is weight) == shared
 
 
 @pytest.mark.parametrize(
     ("sizes", "sentence"),
     [
-        (
-            {"vocab_size": 60},
-            r"embed_tokens.weight is \(50, 24\) in the file and \(60, 24\) in this",
-        ),
-        (
-            {"n_layers": 3},
-            r"model.layers.2.self_attn.q_proj.weight is missing in the file and \(24, 24\) in this",
-        ),
+        ({"vocab_size": 60}, r"embed_tokens.weight is \(50, 24\) in the file and \(60, 24\) in"),
+        ({"n_layers": 3}, r"layers.2.self_attn.q_proj.weight is missing in the file and \(24, 24"),
         ({"n_layers": 1}, r"model.layers.1.\S+ is \(.*\) in the file and missing in this model"),
     ],
     ids=str,
@@ -51,15 +43,12 @@ def test_the_checkpoint_of_another_model_changes_nothing(tmp_path, sizes, senten
     assert same(other, untouched)
 
 
-@pytest.mark.parametrize("kept", [slice(0), slice(5), slice(-1), None])
-def test_what_is_no_checkpoint(tmp_path, kept):
+def test_what_is_no_checkpoint(tmp_path):
     file = tmp_path / "net"
     with pytest.raises(FileNotFoundError, match="there is no checkpoint at .*net: write one with"):
         load_model(small(), file)
-    with pytest.raises(OSError, match="cannot be read"):
-        load_model(small(), tmp_path)
     save_model(small(), file)
-    file.write_bytes(file.read_bytes()[kept] if kept else b"Once upon a time there was a story.")
+    file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(ValueError, match="is not a whole safetensors checkpoint .* cut off"):
         load_model(small(), file)
 
@@ -72,16 +61,8 @@ def test_a_full_disk_leaves_the_old_file_and_no_draft(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(
-        OSError,
-        match=r"net \(.* MB\) was not written \(No space left .*\): make room",
-    ):
+    sentence = r"net \(.* MB\) was not written \(No space left .*\): make room"
+    with pytest.raises(OSError, match=sentence):
         save_model(small(1), tmp_path / "net")
     assert [file.name for file in tmp_path.iterdir()] == ["net"]
     assert same(net, load_model(small(1), tmp_path / "net"))
-
-
-def test_a_place_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="was not written .*: make room, check the folder"):
-        save_model(small(), tmp_path / "file" / "net")

@@ -8,32 +8,19 @@ from helpers.parallel import parallel_cross_entropy
 from simplellm.llama import CausalLLama, LLama
 
 VOCABULARY, LENGTH, RATE = 32, 8, 0.5
-DTYPES = {"float32": torch.float32, "float64": torch.float64}
+SIZES = {"dmodel": 16, "num_heads": 4, "n_layers": 2, "ctx_size": LENGTH, "padding_idx": 0}
 
 
-def make_model(dtype="float64", shared=False, kv_heads=4, dropout_prob=0.0):
+def make_model(dtype=torch.float64, **sizes):
     torch.manual_seed(1)
-    model = LLama(
-        CausalLLama,
-        VOCABULARY,
-        dmodel=16,
-        num_heads=4,
-        num_kv_heads=kv_heads,
-        n_layers=2,
-        ctx_size=LENGTH,
-        padding_idx=0,
-        shared=shared,
-        dropout_prob=dropout_prob,
-        device="cpu",
-    ).to(DTYPES[dtype])
-    with torch.no_grad():  # start far from where all gradients are small
-        for p in model.parameters():
-            p.mul_(5 if p.dim() > 1 else 1)
+    model = LLama(CausalLLama, VOCABULARY, device="cpu", **SIZES | sizes).to(dtype)
+    for p in model.parameters():  # start far from where all gradients are small
+        p.data.mul_(5 if p.dim() > 1 else 1)
     return model
 
 
-def make_batch(rows=4, seed=2):
-    draw = torch.Generator().manual_seed(seed)
+def make_batch(rows=4):
+    draw = torch.Generator().manual_seed(2)
     ids = torch.randint(1, VOCABULARY, (rows, LENGTH), generator=draw)
     ids[0, [2, -1]] = 0  # padding
     return ids
@@ -66,8 +53,7 @@ def sgd_step(model, train):
     """The Step of this rank: train() leaves the gradients; then SGD by hand."""
     before = snapshot(model)
     train()
-    with torch.no_grad():
-        for p in model.parameters():
-            if p.grad is not None:
-                p -= RATE * p.grad
+    for p in model.parameters():
+        if p.grad is not None:
+            p.data -= RATE * p.grad
     return between(before, snapshot(model))
