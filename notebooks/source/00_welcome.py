@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Welcome: what your machine can do
 #
-# *Reading 15 minutes · tasks 0 · machine 1*
+# *Reading 25 minutes, tasks 0*
 #
 # *With twenty minutes: all of it.*
 #
@@ -235,8 +235,11 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # - From there on, the lesson runs *your* function. If you haven't written it yet, the cells that
 #   need it say so, and the others run as usual. If you're stuck or short of time, `solve("TR-1")`
 #   writes the lab's own into the file, and keeps yours beside it.
-# - Whenever a lesson claims that something was measured, it prints the numbers, as it did above for
-#   the two losses.
+# - Whenever a lesson claims that something was measured, it prints the numbers, and every try if it
+#   took more than one. On two cores three processes take turns, so where a lesson is about *waiting*
+#   its ranks sleep for as long as a larger machine would compute.
+# - The minutes below a title are estimates: no class has been timed. Outputs live in the browser's
+#   page until you save (Ctrl+S), so a tab that you close without saving loses them.
 #
 # In a terminal, `make progress` lists what you've done and what comes next.
 #

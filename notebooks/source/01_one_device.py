@@ -1,7 +1,7 @@
 # %% [markdown]
 # # One device: a small LLaMA learns to tell stories
 #
-# *Reading 35 minutes · tasks 20 · machine 1*
+# *Reading 45 minutes, tasks 20*
 #
 # *With twenty minutes: read to "One step", then train under "How good can it get?", and play.*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Averaging gradients
 #
-# *Reading 45 minutes · tasks 55 · machine 1*
+# *Reading 50 minutes, tasks 55*
 #
 # *With twenty minutes: as far as "Training on three ranks", then "When does sending cost more?"*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Averaging weights
 #
-# *Reading 30 minutes · tasks 55 (homework 20) · machine 1*
+# *Reading 40 minutes, tasks 55 (homework 20)*
 #
 # *With twenty minutes: the derivation, DP-2, and the picture of loss against learning rate.*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The naive pipeline: a model too large for one device
 #
-# *Reading 30 minutes · tasks 30 · machine 1*
+# *Reading 35 minutes, tasks 30*
 #
 # *With twenty minutes: as far as the first drawing, then "Where the time goes".*
 #

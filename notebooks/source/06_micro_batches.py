@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Micro-batches: GPipe and 1F1B
 #
-# *Reading 25 minutes · tasks 75 · machine 1*
+# *Reading 50 minutes, tasks 75*
 #
 # *With twenty minutes: read to the picture of GPipe beside 1F1B, and predict on the way.*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Beyond 1F1B: chunks and zero bubble
 #
-# *Reading 40 minutes · tasks 95 · machine 1*
+# *Reading 50 minutes, tasks 95*
 #
 # *With twenty minutes: read "Two halves of a backward" and "What each way costs".*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # DP x PP: two pipelines, six ranks, one model
 #
-# *Reading 30 minutes · tasks 55 · machine 2*
+# *Reading 45 minutes, tasks 55*
 #
 # *With twenty minutes: read up to DP-PP-1, do it, and look at the two pictures of machines.*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # What training costs
 #
-# *Reading 45 minutes · tasks 40 · machine 1*
+# *Reading 25 minutes, tasks 40*
 #
 # *With twenty minutes: "Parameters and FLOPs", then the two kinds of memory.*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # DDP: buckets and overlap
 #
-# *Reading 30 minutes · tasks 40 · machine 2*
+# *Reading 25 minutes, tasks 40*
 #
 # *With twenty minutes: read up to "Your turn", then "How large should a bucket be?"*
 #

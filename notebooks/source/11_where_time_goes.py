@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Where does the time go? From a trace to the MFU
 #
-# *Reading 45 minutes · tasks 0 · machine 1*
+# *Reading 30 minutes, tasks 0*
 #
 # *With twenty minutes: skip "On a GPU", find the slow rank of eight, and stop there.*
 #

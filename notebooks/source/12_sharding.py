@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Sharding: no rank keeps what another keeps
 #
-# *Reading 60 minutes · tasks 85 · machine 2*
+# *Reading 50 minutes, tasks 85*
 #
 # *With twenty minutes: read "From parameters to shards", skip DP-5, and do DP-6.*
 #

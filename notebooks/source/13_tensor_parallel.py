@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Tensor parallelism: many devices share each layer
 #
-# *Reading 30 minutes · tasks 65 (homework 30) · machine 2*
+# *Reading 50 minutes, tasks 65 (homework 30)*
 #
 # *With twenty minutes: read to the MLP's picture, then "Backward, and two operators" with TP-5.*
 #

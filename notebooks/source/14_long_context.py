@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Long context: many devices share one sequence
 #
-# *Reading 40 minutes · tasks 55 · machine 1*
+# *Reading 65 minutes, tasks 55*
 #
 # *With twenty minutes: do CP-1, skip CP-2 and CP-3, and look at the ring and the paced ranks.*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Experts: more parameters than a token pays for
 #
-# *Reading 40 minutes · tasks 65 · machine 1*
+# *Reading 55 minutes, tasks 65*
 #
 # *With twenty minutes: read up to "A router left alone", and look at the heat maps.*
 #

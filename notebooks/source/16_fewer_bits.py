@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Fewer bits: how exact must a number be?
 #
-# *Reading 50 minutes · tasks 25 · machine 1*
+# *Reading 75 minutes, tasks 25*
 #
 # *With twenty minutes: read to the picture of formats, then "Eight bits need a scale" with FB-1.*
 #

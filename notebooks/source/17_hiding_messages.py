@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Hiding messages: what travels while a rank computes
 #
-# *Reading 40 minutes · tasks 45 · machine 1*
+# *Reading 50 minutes, tasks 45*
 #
 # *With twenty minutes: read to the formula of the ring, do HM-1, and look at the table at the end.*
 #

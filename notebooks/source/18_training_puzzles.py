@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Training puzzles: a cluster that you can program
 #
-# *Reading 30 minutes · tasks 550 (homework 435) · machine 1*
+# *Reading 40 minutes, tasks 550 (homework 435)*
 #
 # *With twenty minutes: read as far as puzzle 3 and solve PZ-1.*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Design your own: a model, a cluster, a layout
 #
-# *Reading 20 minutes · tasks 45 · machine 1*
+# *Reading 45 minutes, tasks 45*
 #
 # *With twenty minutes: play with the sliders, then read the search and the price.*
 #

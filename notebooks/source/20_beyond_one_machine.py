@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Beyond one machine, and when it fails
 #
-# *Reading 45 minutes · tasks 80 · machine 4*
+# *Reading 50 minutes, tasks 80*
 #
 # *With twenty minutes: "Who am I?" and "How often should you save?"*
 #

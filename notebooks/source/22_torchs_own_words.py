@@ -1,7 +1,7 @@
 # %% [markdown]
 # # In torch's own words
 #
-# *Reading 30 minutes · tasks 45 · machine 1*
+# *Reading 45 minutes, tasks 45*
 #
 # *With twenty minutes: look at the drawing and the dictionary, and read which pieces don't fit.*
 #

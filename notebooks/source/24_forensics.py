@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Forensics: fourteen training runs, and what they hide
 #
-# *Reading 20 minutes · tasks 360 (homework 300) · machine 1*
+# *Reading 30 minutes, tasks 360 (homework 300)*
 #
 # *With twenty minutes: read as far as the first case, and find its mistake.*
 #

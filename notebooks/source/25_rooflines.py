@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Rooflines: when can sending hide?
 #
-# *Reading 40 minutes · tasks 0 · machine 1*
+# *Reading 45 minutes, tasks 0*
 #
 # *With twenty minutes: "Two numbers", "One derivation", and the table of six bounds.*
 #

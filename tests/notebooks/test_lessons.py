@@ -14,7 +14,7 @@ from notebooks import CHECK, LEAK, code_cells, read, sources, texts
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = re.compile(
-    r"^\*Reading (\d+) minutes? · tasks (\d+)(?: \(homework (\d+)\))? · machine (\d+)\*$",
+    r"^\*Reading (\d+) minutes?, tasks (\d+)(?: \(homework (\d+)\))?\*$",
     re.MULTILINE,
 )
 TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
@@ -41,7 +41,7 @@ def test_a_lesson_has_a_title_its_minutes_a_question_and_an_end(source):
     first = notebook.cells[0].source
     text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     assert re.match(r"# \S", first)
-    assert TIMES.search(first), "a line '*Reading 30 minutes · tasks 45 · machine 1*'"
+    assert TIMES.search(first), "a line '*Reading 30 minutes, tasks 45*'"
     assert re.search(r"^\*With twenty minutes\b.+\*$", first, re.MULTILINE)
     assert re.search(r"^#+ Question\b|\*\*Question\b", text, re.MULTILINE)
     assert re.search(r"^## What to remember", text, re.MULTILINE)
@@ -70,7 +70,7 @@ def test_its_tasks_stand_below_what_they_take_and_give(source):
     every = map(load_task, task_ids())
     own = {task.id for task in every if task.lesson == source.stem[3:] and not task.page}
     assert checked == own
-    _, tasks, home, _ = TIMES.search(notebook.cells[0].source).groups()
+    _, tasks, home = TIMES.search(notebook.cells[0].source).groups()
     assert (int(tasks), int(home or 0)) == (minutes, at_home)
 
 
