@@ -6,10 +6,9 @@ sends (n-1)/n of the result, and an all-reduce is one after the other.
 
 from dataclasses import dataclass
 
-from helpers.cost.activations import BYTES
-from helpers.cost.config import ModelConfig
 from helpers.cost.flops import checked_recompute
-from helpers.cost.states import checked_zero
+from helpers.cost.memory import BYTES, checked_zero
+from helpers.cost.model import ModelConfig
 
 CONTEXT = ("ring", "gather", "ulysses")
 
@@ -72,9 +71,7 @@ def context_parallel_bytes(
     Raises:
         ValueError: for an unknown way.
     """
-    if way not in CONTEXT:
-        raise ValueError(f"way={way!r}: choose one of {', '.join(CONTEXT)}")
-    if cp == 1:
+    if checked_way(way) and cp == 1:
         return 0.0, 0.0
     tokens = BYTES * batch * sequence / cp / tp
     kv, q = 2 * tokens * model.kv_width, tokens * model.query_width
@@ -84,6 +81,13 @@ def context_parallel_bytes(
         return (cp - 1) * kv, (cp - 1) * kv
     exchanged = all_gather_bytes(2 * q + kv * max(1, cp * tp / model.kv_heads), cp)
     return exchanged, exchanged
+
+
+def checked_way(way: str, name: str = "way") -> str:
+    """Return the way unchanged; raise ValueError if it is unknown."""
+    if way not in CONTEXT:
+        raise ValueError(f"{name}={way!r}: choose one of {', '.join(CONTEXT)}")
+    return way
 
 
 @dataclass(frozen=True)
