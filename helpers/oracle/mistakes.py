@@ -138,11 +138,10 @@ def factors(e: Evidence) -> Found:
     are unequal, of what a rank makes of its own."""
     ranks, micro, total = e.n_ranks, e.n_micro, sum(e.tokens)
     facts = {"ranks": ranks, "micro": micro, "both": ranks * micro}
-    own = [e.own, e.own_unweighted] if e.shares else []
+    own = e.owns[:2] if e.shares else ()
     parts = [part.gradients for part in e.expected.parts]
     if micro > 1 and (
-        e.is_times(micro)
-        or e.everywhere(combine([g], [micro]) for g in e.over_ranks(e.own_unweighted))
+        e.is_times(micro) or e.everywhere(combine([g], [micro]) for g in e.over_ranks(e.owns[1]))
     ):
         yield "summed micro-batches", facts
     if ranks > 1 and (
@@ -197,9 +196,9 @@ def averages(e: Evidence) -> Found:
             means = mean_of(one, tokens), mean_of(one)
             if any(e.factor([mean] * e.n_ranks) for mean in means):
                 yield mistake, {}
-    micro = [mean_of([p.gradients for p in e.expected.parts]), *e.over_ranks(e.own_unweighted)]
+    micro = [mean_of([p.gradients for p in e.expected.parts]), *e.over_ranks(e.owns[1])]
     counts = [sum(e.tokens_of(rank)) for rank in range(e.n_ranks)]
-    found = [("ranks", counts)] if e.everywhere(e.over_ranks(e.own)[1:]) else []
+    found = [("ranks", counts)] if e.everywhere(e.over_ranks(e.owns[0])[1:]) else []
     if counts != e.tokens and e.everywhere(micro):
         found.append(("micro-batches", e.tokens))
     alike = ", or ".join(
