@@ -32,7 +32,4 @@ from helpers.cost.wire import (
     all_reduce_bytes,
     bytes_on_the_wire,
     context_parallel_bytes,
-    data_parallel_bytes,
-    pipeline_bytes,
-    tensor_parallel_bytes,
 )

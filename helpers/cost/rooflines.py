@@ -39,7 +39,6 @@ def data_parallel_tokens(
     link: float,
     *,
     gradient: float = BYTES,
-    sharded: bool = False,
     ep: int = 1,
     ranks: float = math.inf,
 ) -> float:
@@ -51,12 +50,9 @@ def data_parallel_tokens(
     hides them. A rank holds more experts than a token passes: T grows by held over passed.
 
     ep: ranks that share the experts; each of them counts as a replica here. gradient: b.
-    sharded: ZeRO-1 or 2. Backward hides a reduce-scatter, bW bytes, T = (b/4) F/B; the next forward
-        pass, 2WT FLOPs, a gather of new weights, 2W bytes, T = F/B. The larger one counts.
     """
     held = layer_weights(model, ep) / layer_weights(model)
-    sent = max(1.0, gradient / 4) if sharded else gradient / 2
-    return sent * held * _intensity(rate, link) * _others(ranks)
+    return gradient / 2 * held * _intensity(rate, link) * _others(ranks)
 
 
 def fsdp_tokens(
@@ -66,7 +62,6 @@ def fsdp_tokens(
     *,
     gradient: float = BYTES,
     weight: float = BYTES,
-    ep: int = 1,
     ranks: float = math.inf,
 ) -> float:
     """Return the tokens of a rank and *micro-batch* at which FSDP (ZeRO-3) hides its messages.
@@ -76,8 +71,7 @@ def fsdp_tokens(
     T = (a + b)/4 F/B. The larger one is returned. Accumulation does not help: each micro-batch
     gathers anew. weight, gradient: a and b, bytes of a number.
     """
-    held = layer_weights(model, ep) / layer_weights(model)
-    return max(weight / 2, (weight + gradient) / 4) * held * _intensity(rate, link) * _others(ranks)
+    return max(weight / 2, (weight + gradient) / 4) * _intensity(rate, link) * _others(ranks)
 
 
 def tensor_parallel_ranks(model: ModelConfig, rate: float, link: float) -> float:
@@ -98,24 +92,18 @@ def ring_attention_tokens(
     link: float,
     *,
     causal: bool = True,
-    backward: bool = False,
-    gradient: int = BYTES,
     ranks: float = math.inf,
 ) -> float:
-    """Return the tokens of a rank at which a ring's messages hide behind the scores.
+    """Return the tokens of a rank at which a ring's messages hide behind the scores, forward.
 
-    Each of n queries meets each of n keys: 4 n^2 h e FLOPs forward, for h query heads of e
-    features. Meanwhile keys and values of g heads travel, 4 n g e bytes: n = (g/h) F/B. A causal
-    mask leaves half of the FLOPs (zigzag shares them evenly): twice as many tokens. Backward has
-    five products instead of two (the scores are computed again), and the gradients of keys and
-    values travel too: n = (4 + 2b)/10 (g/h) F/B, with 2 bytes 0.8 of the forward pass.
-
-    gradient: b, of the traveling gradients. ranks: P messages carry them, P - 1 keys and values.
+    Each of n queries meets each of n keys: 4 n^2 h e FLOPs, for h query heads of e features.
+    Meanwhile keys and values of g heads travel, 4 n g e bytes: n = (g/h) F/B. A causal mask leaves
+    half of the FLOPs (zigzag shares them evenly): twice as many tokens. Backward has five products
+    instead of two, and the gradients of keys and values travel too: 0.8 as many.
     """
-    sent = 4 * _others(ranks) + (2 * gradient if backward else 0)
-    products = 5 if backward else 2
     shown = 0.5 if causal else 1.0
-    return sent / (2 * products * shown) * model.kv_heads / model.heads * _intensity(rate, link)
+    heads = model.kv_heads / model.heads
+    return heads / shown * _intensity(rate, link) * _others(ranks)
 
 
 def expert_width(

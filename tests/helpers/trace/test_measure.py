@@ -16,7 +16,6 @@ from helpers.trace import (
     idle,
     idle_by_cause,
     in_lanes,
-    is_pipeline,
     last_steps,
     matched_collectives,
     matched_messages,
@@ -240,14 +239,6 @@ def test_nothing_happened():
     assert bubble(trace) == 0
     assert bubble(Trace([Event(0, "send", 0, 1)]), over="ideal") == float("inf")
     assert busy(trace) == idle(trace) == idle_by_cause(trace) == peak(trace) == {}
-
-
-def test_a_pipeline_is_known_by_the_stages_of_its_actions():
-    message = Event(0, "send", 0, 1, info={"stage": 0, "peer": 1})
-    accumulated = Event(0, "F", 0, 1, info={"micro_batch": 3})  # gradient accumulation
-    assert is_pipeline(pipeline())
-    for trace in (data_parallel(), Trace([message]), Trace([accumulated]), Trace()):
-        assert not is_pipeline(trace)
 
 
 def test_computing_is_cut_where_a_blocking_collective_goes_on():
