@@ -42,8 +42,7 @@ class Layout:
         messages beside computing. It has a closed form only: no schedule, so no simulation.
 
     Neighbors first: ranks that share a layer stand side by side, then those that share a sequence,
-    then replicas, then stages: Megatron-LM's default, tp-cp-ep-dp-pp. `helpers.grid.Grid` has
-    stages inside replicas, as Llama 3; both cost the same where tp x cp fills a node.
+    then replicas, then stages: Megatron-LM's default, tp-cp-ep-dp-pp.
     Raises ValueError, one sentence, for sizes that make no layout.
     """
 
@@ -158,9 +157,7 @@ class Layout:
     def on_a_node(self, dimension: str, node: int) -> int:
         """How many ranks of one group are on one node of `node`.
 
-        dimension: "tp", "cp", "dp", "pp", "ep", or "expert_copies", those with the same expert.
-
-        Gradients are averaged over the replicas and over the ranks of a sequence: "dp" is both.
+        dimension: "tp", "cp", "pp", "ep", "expert_copies", or "dp", those of a sequence among them.
         """
         strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "pp": self.tp * self.replicas}
         strides |= {"ep": self.per_expert, "expert_copies": self.per_expert * self.ep}

@@ -19,14 +19,14 @@ from helpers.cluster.layer import (
     nodes_reached,
     products_seconds,
 )
-from helpers.cluster.machine import all_gather_seconds, all_reduce_seconds, message_seconds
+from helpers.cluster.machine import all_gather_seconds, message_seconds
 from helpers.cluster.parts import Parts, layer_weights, layers_in_flight, parts, rank_weights
 from helpers.cost import (
     MODELS,
     RECOMPUTE,
     ModelConfig,
     MoE,
-    all_reduce_bytes,
+    all_gather_bytes,
     flops,
     gpt,
     layer_activations,
@@ -147,11 +147,11 @@ def test_deepseek_has_a_time_and_a_memory():
 def test_two_tiers_of_network():
     one = Interconnect(100e9, 1.0, 0.0)
     machine = replace(A100, inside=one, between=Interconnect(10e9, 1.0, 0.0))
-    inside = all_reduce_seconds(machine, 1e9, 8, on_a_node=8)
-    assert inside == pytest.approx(all_reduce_bytes(1e9, 8) / 100e9)
-    alone = all_reduce_seconds(machine, 1e9, 8, on_a_node=1)  # eight nodes, one rank on each
+    inside = all_gather_seconds(machine, 1e9, 8, on_a_node=8)
+    assert inside == pytest.approx(all_gather_bytes(1e9, 8) / 100e9)
+    alone = all_gather_seconds(machine, 1e9, 8, on_a_node=1)  # eight nodes, one rank on each
     assert alone == pytest.approx(10 * inside)
-    four = all_reduce_seconds(machine, 1e9, 8, on_a_node=4)  # four cards of a node side by side
+    four = all_gather_seconds(machine, 1e9, 8, on_a_node=4)  # four cards of a node side by side
     assert four == pytest.approx(alone / 4)
     assert all_gather_seconds(machine, 1e9, 1, 1) == 0
     late = replace(machine, inside=replace(one, latency=1e-3))
