@@ -93,10 +93,10 @@ def row(name, error=0.0, ok=True, kind="gradient"):
 
 
 def test_a_right_verdict_says_how_far_off():
-    verdict = Judgment(None, (), "", (row("a", 4e-7), row("b", 2e-6)), 3)
+    verdict = Judgment(None, (), "", (row("a", 4e-7), row("b", 2e-6)), 2)
     assert verdict.ok and verdict.worst.name == "b"
     assert str(verdict).splitlines()[0] == (
-        "RIGHT: 2 tensors on 3 ranks are those of one device; the largest difference is 1.0e-06"
+        "RIGHT: 2 tensors on 2 ranks are those of one device; the largest difference is 1.0e-06"
     )
     assert "right  gradient  a       0     2e-07       1e-05" in str(verdict)
     alone = Judgment(None, (), "", (row("a"),), 3).headline
@@ -210,6 +210,7 @@ def test_distances_factors_and_tolerances():
     odd = torch.tensor([1.0, float("inf"), float("nan")])
     assert compare(odd, odd.clone()) is None and distance(odd, odd) == (0.0, 1.0)
     assert distance(odd, torch.tensor([1.0, 5.0, float("nan")]))[0] == float("inf")
+    assert distance(A, A * float("nan"))[0] == distance(A * float("nan"), A)[0] == float("inf")
     tensors = {"a": A, "b": B}
     assert common_factor(tensors, {"a": 3 * A, "b": 3 * B}) == pytest.approx(3)
     for other in ({"a": 3 * A, "b": 2 * B}, {"a": 3 * A}, {"a": 3 * A, "b": B[:1]}):

@@ -167,9 +167,13 @@ def cut_off(here):
         model.forward = forward
 
 
-def a_layer_is_frozen(here):
-    for model in here.models:
-        model.layers[1].requires_grad_(False)
+def frozen(*layers):
+    def spoil(here):
+        for model in here.models:
+            for layer in layers:
+                model.layers[layer].requires_grad_(False)
+
+    return spoil
 
 
 def one_use_is_cut_off(here):
@@ -306,7 +310,8 @@ TABLE = [  # words of the sentence, the Lab, what spoils it
     ("'middle' moved by up to 0.5 on rank 0: a gradient was written to it", {},
      a_frozen_one_got(1.0)),
     ("the backward stops before 'layers.1.weight' is passed on: 'layers.0.bias'", {}, cut_off),
-    ("no gradient for layers.1.weight, layers.1.bias, and every other is", {}, a_layer_is_frozen),
+    ("no gradient for layers.1.weight, layers.1.bias, and every other is", {}, frozen(1)),
+    ("no gradient for layers.1.weight, layers.1.bias, layers.2.weight, …, and", {}, frozen(1, 2)),
     ("the tied parameter embed.weight = head.weight counts twice", TIED, scaled(2, "embed")),
     ("only the tied parameter embed.weight = head.weight is wrong", TIED, one_use_is_cut_off),
     ("has 2 gradients that were never added", TIED | ONE, untied(add=False)),
