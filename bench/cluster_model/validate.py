@@ -2,7 +2,6 @@
 
     python -m helpers.cluster.validate                every published row, and what comes of it
     python -m helpers.cluster.validate rows.csv       the errors of your own rows
-    judged, factor = judged_recomputation()           arXiv 2205.05198, table 5
 
 A row of a file: batch, micro-batch, hidden, heads, layers, sequence, tensor, data and pipeline
 parallel, milliseconds; on A100s with half the network cards, 1F1B and full recomputation. The
@@ -56,7 +55,7 @@ def models() -> dict[str, ModelConfig]:
 class Measurement:
     """One measured iteration. name: what the source calls it. seconds: of one step.
 
-    source, machine, figure, unit, sets, assumed, missed: as in bench/cluster_model/published.csv.
+    source, machine, figure, sets, missed: as in bench/cluster_model/published.csv.
     """
 
     name: str
@@ -66,9 +65,7 @@ class Measurement:
     source: str = ""
     machine: Machine = A100_HALF
     figure: str = ""
-    unit: str = "s"
     sets: str = ""
-    assumed: str = ""
     missed: str = ""
 
     def predicted(self, machine: Machine) -> float:
@@ -110,17 +107,17 @@ def _measurement(row: dict[str, str]) -> Measurement:
         fields[field] = (int(value) if value.isdigit() else value) if value else True
     layout = Layout(**fields)
     tokens, figures = layout.batch * layout.sequence, [float(f) for f in row["figure"].split("+")]
-    if row["unit"] == "TFLOP/s":
-        scores, _, again = row["scores"].partition(", ")
-        work = flops(model, layout.batch, layout.sequence, scores)
-        work = work.hardware("full") if again else work.model
+    scores, _, again = row["scores"].partition(", ")
+    work = flops(model, layout.batch, layout.sequence, scores or "full")
+    work = work.hardware("full") if again else work.model
+    one = figures[0] * layout.gpus
     seconds = {
         "s": figures[0],
         "ms": sum(figures) / 1e3,
-        "tokens/s": tokens / layout.gpus / figures[0],
-        "TFLOP/s": work / (layout.gpus * figures[0] * 1e12) if row["unit"] == "TFLOP/s" else 0,
+        "tokens/s": tokens / one,
+        "TFLOP/s": work / one / 1e12,
     }[row["unit"]]
-    facts = {key: row[key] for key in ("source", "figure", "unit", "sets", "assumed", "missed")}
+    facts = {key: row[key] for key in ("source", "figure", "sets", "missed")}
     return Measurement(
         row["run"], model, layout, seconds, machine=MACHINES[row["machine"]], **facts
     )
@@ -164,20 +161,15 @@ def vtrain() -> list[Measurement]:
 # --- judging -------------------------------------------------------------------------------------
 
 
-def layer_factor(machine: Machine = A100) -> float:
-    """Return how much longer than predicted the single layers of table 4 took, on average."""
+def judged_recomputation() -> tuple[list[Judged], float]:
+    """Judge table 5 by the fitted constants and one factor for the software of the paper: how much
+    longer than predicted the single layers of its table 4 took, on average; return both."""
     ratios = []
     for row in rows_of(LAYERS):
-        both = layer_seconds(row.model, row.layout, machine)
+        both = layer_seconds(row.model, row.layout, A100)
         ratios.append(row.seconds / sum(one.total for one in both))
-    return fmean(ratios)
-
-
-def judged_recomputation() -> tuple[list[Judged], float]:
-    """Judge table 5 by the fitted constants and the factor of table 4; return both."""
-    factor = layer_factor()
-    machine = A100.slower(factor)
-    return [Judged(row, row.error(machine)) for row in rows_of(NEWER)], factor
+    machine = A100.slower(fmean(ratios))
+    return [Judged(row, row.error(machine)) for row in rows_of(NEWER)], fmean(ratios)
 
 
 def judged_megatron() -> list[Judged]:
@@ -188,11 +180,6 @@ def judged_megatron() -> list[Judged]:
         factor = fmean(other.seconds / other.predicted(A100) for other in others)
         judged.append(Judged(row, row.error(A100.slower(factor))))
     return judged
-
-
-def judged_h100(source: str) -> list[Judged]:
-    """Judge rows on H100s and H800s by the constants of the machine, which other rows have set."""
-    return [Judged(row, row.error(row.machine)) for row in rows_of(source) if not row.sets]
 
 
 def tables(folds: bool = False) -> dict[str, list[Judged]]:
@@ -209,8 +196,10 @@ def tables(folds: bool = False) -> dict[str, list[Judged]]:
         found["vTrain, one node"] = [j for j in both if j.row.layout.gpus <= 8]
         found["vTrain, 64 to 512 GPUs"] = [j for j in both if j.row.layout.gpus > 8]
     found |= {NEWER: judged_recomputation()[0], OLDER: judged_megatron()}
-    sources = dict.fromkeys(row.source for row in published() if row.source not in found)
-    return found | {source: judged_h100(source) for source in sources if source != LAYERS}
+    for row in published():  # those that set no constant, by the constants of their machine
+        if row.source not in (LAYERS, NEWER, OLDER) and not row.sets:
+            found.setdefault(row.source, []).append(Judged(row, row.error(row.machine)))
+    return found
 
 
 def summary(found: dict[str, list[Judged]]) -> str:

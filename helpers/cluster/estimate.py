@@ -1,14 +1,14 @@
-"""Model, layout, machine -> seconds, utilisation, memory, and the step on a clock."""
+"""Model, layout, machine -> seconds, utilisation, memory, the step on a clock, and its bars."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine
-from helpers.cluster.memory import Memory, kept_activations, memory
-from helpers.cluster.parts import Parts, parts
+from helpers.cluster.parts import Memory, Parts, layer_kept, memory, parts
 from helpers.cost import ModelConfig, Utilisation, flops, utilisation
-from helpers.schedules import Schedule, interleaved, one_f_one_b
+from helpers.schedules import interleaved, one_f_one_b
 from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
 from helpers.words import bytes_text, percent, time_text
 
@@ -82,29 +82,23 @@ class Estimate:
         }
 
     @cached_property
-    def schedule(self) -> Schedule:
-        """1F1B, plain or interleaved. Raises ValueError for a DualPipe."""
-        layout = self.layout
+    def simulated(self) -> Simulated:
+        """The step on a clock, one pipeline of 1F1B: time, bubble, memory of activations, trace.
+
+        A rank computes nothing while it sends: messages are part of the F or B before them.
+        Raises ValueError for a DualPipe.
+        """
+        layout, message = self.layout, self.parts.message
         if layout.dualpipe:
             raise ValueError(
                 "a DualPipe has a closed form only: each of its stages is on two ranks, and a "
                 "schedule has it on one; helpers.schedules.dualpipe_v, its half, can be simulated"
             )
-        if layout.chunks > 1:
-            return interleaved(layout.pp, layout.micro_batches, layout.chunks)
-        return one_f_one_b(layout.pp, layout.micro_batches)
-
-    @cached_property
-    def simulated(self) -> Simulated:
-        """The step on a clock, one pipeline: time, bubble, memory of activations, trace.
-
-        A rank computes nothing while it sends: messages are part of the F or B before them.
-        """
-        layout, message = self.layout, self.parts.message
+        sizes = layout.pp, layout.micro_batches
         backward = [w.total + message for w in self.parts.backward]
-        each = kept_activations(self.model, layout)
+        each = layer_kept(self.model, layout, layout.recompute)
         return simulate(
-            self.schedule,
+            interleaved(*sizes, layout.chunks) if layout.chunks > 1 else one_f_one_b(*sizes),
             Costs(
                 forward=[w.total + message for w in self.parts.forward],
                 input_grad=[seconds / 2 for seconds in backward],
@@ -127,19 +121,35 @@ CURES = {
 
 
 def estimate(
-    model: ModelConfig,
-    layout: Layout,
-    machine: Machine,
-    gpus: int | None = None,
-    held: Memory | None = None,
+    model: ModelConfig, layout: Layout, machine: Machine, gpus: int | None = None
 ) -> Estimate:
-    """One step in closed form, in well below a millisecond; uneven stages take some ten.
+    """One step in closed form, in well below a millisecond.
 
-    gpus: how many there are; left out, as many as the layout takes. held: `memory`, if it is known.
+    gpus: how many there are; left out, as many as the layout takes.
     Raises ValueError, one sentence, for a layout that the model or the devices cannot be cut into.
     One that does not fit into memory is no error here: see `Estimate.require_room`.
     """
     layout.for_model(model, gpus)
     pieces = parts(model, layout, machine)
-    held = held or memory(model, layout)
-    return Estimate(model, layout, machine, pieces, held, pieces.seconds(layout))
+    return Estimate(model, layout, machine, pieces, memory(model, layout), pieces.seconds(layout))
+
+
+def memory_bars(estimates: Mapping[str, Estimate], title: str = ""):
+    """Draw the memory of each estimate; the line is what the first one's device has."""
+    from helpers.draw import bars  # matplotlib, where it is needed
+
+    rows = {name: e.memory.named() for name, e in estimates.items()}
+    machine = next(iter(estimates.values())).machine
+    return bars(rows, title, limit=machine.memory, limit_name=f"{machine.name}:")
+
+
+def time_bars(estimates: Mapping[str, Estimate], title: str = ""):
+    """Draw the time of each estimate's step; what is below 1 % in every row joins "rest"."""
+    from helpers.draw import bars
+
+    rows = {name: dict(e.causes) for name, e in estimates.items()}
+    for cause in next(iter(rows.values())).copy():
+        if cause != "rest" and all(r.get(cause, 0) < 0.01 * sum(r.values()) for r in rows.values()):
+            for row in rows.values():
+                row["rest"] = row.get("rest", 0.0) + row.pop(cause, 0.0)
+    return bars(rows, title, text=time_text)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from helpers.cost import ModelConfig
 from helpers.cost.flops import checked_recompute
-from helpers.cost.states import checked_zero
-from helpers.cost.wire import CONTEXT
+from helpers.cost.memory import checked_zero
+from helpers.cost.wire import checked_way
 
 SIZES = ("batch", "sequence", "dp", "pp", "tp", "cp", "chunks", "micro_batch", "ep")
 
@@ -19,9 +19,7 @@ class Layout:
         a sequence, by a zigzag; context: how: "ring", "gather" or "ulysses".
     chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B. micro_batch: sequences that go
         through a stage together.
-    recompute: "none", "selective" (attention scores), "op" (torchtitan's: every second product and
-        all that is none; see `helpers.cost.activations.kept_products`) or "full" (each layer goes
-        forward twice).
+    recompute: "none", "selective" (attention scores) or "full" (each layer goes forward twice).
     sequence_parallel: the tensor-parallel ranks also share norms and dropouts.
     flash: fused attention, which never writes the scores to memory, and a fused SwiGLU, which
         doesn't keep its SiLU.
@@ -31,12 +29,10 @@ class Layout:
     overlap_tp, overlap_dp: collectives of the backward pass run beside the products that give the
         gradients of weights; gradients are averaged, and weights gathered, beside computing. What
         is older than 2022 mostly does neither.
-    ep: ranks that share the experts of a layer; it divides dp x cp x tp / expert_tp, since what is
-        sent are single tokens. expert_tp: devices that share an expert; 0 is tp. Fewer need
-        sequence parallelism, by which each rank has tokens of its own (arXiv 2504.14960).
+    ep: ranks that share the experts of a layer. tp cuts an expert too, unless sequence parallelism
+        leaves each rank tokens of its own: then experts are whole (arXiv 2504.14960).
     dedup: a token goes once to each node that has experts for it, and is passed on there; without,
-        once to each expert. dispatch_bytes: of a value on its way to an expert: 1 is FP8; results
-        come back with 2. overlap_ep: both ways run beside what another micro-batch computes, see
+        once to each expert. overlap_ep: tokens travel beside what another micro-batch computes, see
         `Machine.hidden`.
     uneven: whether stages that do not divide the layers go. One layer is then left out of the last
         stage, the first, the last but one ..., as Llama 3 left one out of each end, where the
@@ -46,8 +42,7 @@ class Layout:
         messages beside computing. It has a closed form only: no schedule, so no simulation.
 
     Neighbors first: ranks that share a layer stand side by side, then those that share a sequence,
-    then replicas, then stages: Megatron-LM's default, tp-cp-ep-dp-pp. `helpers.grid.Grid` has
-    stages inside replicas, as Llama 3; both cost the same where tp x cp fills a node.
+    then replicas, then stages: Megatron-LM's default, tp-cp-ep-dp-pp.
     Raises ValueError, one sentence, for sizes that make no layout.
     """
 
@@ -69,10 +64,8 @@ class Layout:
     context: str = "ring"
     ep: int = 1
     dedup: bool = False
-    dispatch_bytes: int = 2
     overlap_ep: bool = False
     uneven: bool = False
-    expert_tp: int = 0
     fp8: bool = False
     dualpipe: bool = False
 
@@ -83,15 +76,11 @@ class Layout:
                 raise ValueError(f"Layout({name}={value!r}): give a whole number, 1 or more")
         checked_recompute(self.recompute)
         checked_zero(self.zero)
+        checked_way(self.context, "context")
         if self.batch % (self.dp * self.micro_batch):
             raise ValueError(
-                f"a batch of {self.batch} cannot be cut into {self.dp} replicas x micro-batches "
-                f"of {self.micro_batch}: choose a multiple of {self.dp * self.micro_batch}"
-            )
-        if self.expert_tp and (self.tp % self.expert_tp or not self.sequence_parallel):
-            raise ValueError(
-                f"Layout(expert_tp={self.expert_tp!r}): give a divisor of tp {self.tp}, with "
-                "sequence_parallel=True, which leaves each rank tokens of its own"
+                f"a batch of {self.batch} cannot be cut into {self.dp} replicas x micro-batches of "
+                f"{self.micro_batch}: choose a multiple of {self.dp * self.micro_batch}"
             )
         shares = self.replicas * self.tp // self.per_expert
         if shares % self.ep:
@@ -99,18 +88,6 @@ class Layout:
                 f"ep {self.ep} does not divide {shares} replicas, among which the experts are "
                 "shared: choose a divisor"
             )
-        few = self.micro_batches < 2 * self.pp
-        if self.dualpipe and (self.pp % 2 or self.chunks > 1 or few or self.zero == 3):
-            raise ValueError(
-                f"a DualPipe of pp {self.pp}, {self.chunks} chunks, {self.micro_batches} micro-"
-                f"batches, ZeRO {self.zero}: choose an even pp, 1 chunk, 2 pp or more, and 0 to 2"
-            )
-        if self.dispatch_bytes not in (1, 2):
-            raise ValueError(
-                f"Layout(dispatch_bytes={self.dispatch_bytes!r}): a value has 1 byte or 2"
-            )
-        if self.context not in CONTEXT:
-            raise ValueError(f"context={self.context!r}: choose one of {', '.join(CONTEXT)}")
         if self.cp > 1 and self.sequence % (2 * self.cp):
             raise ValueError(
                 f"a sequence of {self.sequence} tokens cannot be cut into {2 * self.cp} equal "
@@ -119,6 +96,12 @@ class Layout:
         if self.chunks > 1 and self.pp == 1:
             raise ValueError(
                 f"{self.chunks} chunks need a pipeline: choose pp of 2 or more, or 1 chunk"
+            )
+        few = self.micro_batches < 2 * self.pp
+        if self.dualpipe and (self.pp % 2 or self.chunks > 1 or few or self.zero == 3):
+            raise ValueError(
+                f"a DualPipe of pp {self.pp}, {self.chunks} chunks, {self.micro_batches} micro-"
+                f"batches, ZeRO {self.zero}: choose an even pp, 1 chunk, 2 pp or more, and 0 to 2"
             )
 
     @property
@@ -130,12 +113,6 @@ class Layout:
     def micro_batches(self) -> int:
         """How many go through each pipeline in one step."""
         return self.batch // (self.dp * self.micro_batch)
-
-    @property
-    def round(self) -> float:
-        """How many go through one chunk before the next one begins, on average: from pp to 2 pp,
-        or all where there are fewer."""
-        return self.micro_batches / max(1, self.micro_batches // self.pp)
 
     @property
     def tokens(self) -> int:
@@ -150,7 +127,7 @@ class Layout:
     @property
     def per_expert(self) -> int:
         """How many devices share an expert."""
-        return self.expert_tp or self.tp
+        return 1 if self.sequence_parallel else self.tp
 
     @property
     def expert_copies(self) -> int:
@@ -168,6 +145,11 @@ class Layout:
         return (1 + self.dualpipe) * self.expert_copies
 
     @property
+    def longest_round(self) -> int:
+        """How many micro-batches at most go through a chunk before the next chunk begins."""
+        return -(-self.micro_batches // max(1, self.micro_batches // self.pp))
+
+    @property
     def gradient_bytes(self) -> int:
         """Of one gradient."""
         return 4 if self.fp32_gradients else 2
@@ -175,34 +157,12 @@ class Layout:
     def on_a_node(self, dimension: str, node: int) -> int:
         """How many ranks of one group are on one node of `node`.
 
-        dimension: "tp", "cp", "dp", "pp", "ep", or "expert_copies", those with the same expert.
-
-        Gradients are averaged over the replicas and over the ranks of a sequence: "dp" is both.
+        dimension: "tp", "cp", "pp", "ep", "expert_copies", or "dp", those of a sequence among them.
         """
-        etp = self.per_expert
         strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "pp": self.tp * self.replicas}
-        strides |= {"ep": etp, "expert_copies": etp * self.ep}
+        strides |= {"ep": self.per_expert, "expert_copies": self.per_expert * self.ep}
         length = self.replicas if dimension == "dp" else getattr(self, dimension)
         return max(1, min(length, node // strides[dimension]))
-
-    @property
-    def reductions(self) -> int:
-        """How often a step reduces the gradients of a stage.
-
-        Once, as long as each rank has room for all of them. With ZeRO 2 and 3 it has not: after
-        each micro-batch, or in a pipeline with chunks after each round, since the micro-batches of
-        a round pass a chunk one behind the other.
-        """
-        if self.zero < 2:
-            return 1
-        return self.micro_batches if self.chunks == 1 else max(1, self.micro_batches // self.pp)
-
-    def words(self, vocabulary: int) -> int:
-        """How many words a rank has: where tp doesn't divide them, of as many as Megatron-LM pads
-        them to, a multiple of 128 x tp (`--make-vocab-size-divisible-by`)."""
-        if vocabulary % self.tp:
-            return -(-vocabulary // (128 * self.tp)) * 128
-        return vocabulary // self.tp
 
     def stage_layers(self, layers: int) -> list[int]:
         """How many of the model's layers each of the pp x chunks stages has."""
@@ -214,8 +174,6 @@ class Layout:
 
     def rank_layers(self, layers: int) -> list[int]:
         """How many of the model's layers each rank of a pipeline has."""
-        if layers % (self.pp * self.chunks) == 0:
-            return [layers // self.pp] * self.pp
         counts = self.stage_layers(layers)
         return [sum(counts[rank :: self.pp]) for rank in range(self.pp)]
 
@@ -248,16 +206,11 @@ class Layout:
             )
         if self.cp > 1:
             model.require_usual("a cut sequence")
-        if self.recompute == "op" and model.moe:
-            raise ValueError(
-                'recompute="op" counts the products of a dense layer, and this model has experts: '
-                "choose another one"
-            )
         stages, chunks = self.pp * self.chunks, f" x {self.chunks} chunks" * (self.chunks > 1)
-        if model.layers % stages and not self.uneven:
+        if not self.uneven and model.layers % stages:
             raise ValueError(
-                f"pp {self.pp}{chunks} does not divide {model.layers} layers: choose a divisor, "
-                "or uneven=True"
+                f"pp {self.pp}{chunks} does not divide {model.layers} layers: choose a divisor, or "
+                "uneven=True"
             )
         if stages > model.layers + 2:
             raise ValueError(
@@ -276,7 +229,6 @@ class Layout:
             f"ep {self.ep}": self.ep > 1,
             f"ZeRO {self.zero}": self.zero,
             "sequence parallel": self.sequence_parallel,
-            f"expert tp {self.expert_tp}": self.expert_tp not in (0, self.tp),
             "FP8": self.fp8,
             "DualPipe": self.dualpipe,
         }

@@ -2,7 +2,7 @@
 
 Peaks and bandwidths are those of `helpers.cost.rates`. What a program gets out of them was set on
 measured iterations of A100s, and is carried over to newer devices but for three constants, which
-were set on runs on H100s: docs/cluster_model.md. The laptop is a guess.
+were set on runs on H100s: docs/cluster_model.md.
 """
 
 import math
@@ -47,8 +47,7 @@ class Machine:
     straggle: seconds that a collective inside a layer waits for each further rank.
     step: seconds of a step that belong to no layer: reading data, clipping, writing the log.
     eight: how many times as fast matrix products of 8 bits are; they reach the same share.
-    fused: share of the peak that fused attention reaches, whose scores never leave the chip; 0: it
-        is as fast as other products of its sizes.
+    fused: share of the peak that fused attention reaches, whose scores never leave the chip.
     hidden: share of the messages to experts by which a step gets shorter when they run beside
         computing, which they slow down.
     """
@@ -61,14 +60,14 @@ class Machine:
     inside: Interconnect
     between: Interconnect
     matmul: float
-    matmul_half: float
-    memory_share: float
-    launch: float
-    straggle: float
-    step: float
-    eight: float = 1.0
-    fused: float = 0.0
-    hidden: float = 1.0
+    eight: float
+    matmul_half: float = 219
+    memory_share: float = 0.821
+    launch: float = 44e-6
+    straggle: float = 18.8e-6
+    step: float = 2.7e-3
+    fused: float = 0.493
+    hidden: float = 0.359
 
     def slower(self, factor: float) -> "Machine":
         """The same machine with software that takes `factor` times as long for everything."""
@@ -97,8 +96,6 @@ class Machine:
     def attention_seconds(self, m: float, n: float, k: float, count: float) -> float:
         """Of `count` products (m, k) x (k, n) in fused attention, which leaves out the half of them
         that the mask hides."""
-        if not self.fused:
-            return self.matmul_seconds(m, n, k, count) / 2
         return m * n * k * count / (self.peak * self.fused)
 
     def memory_seconds(self, moved: float) -> float:
@@ -107,7 +104,7 @@ class Machine:
 
 
 def all_gather_seconds(machine: Machine, size: float, ranks: int, on_a_node: int) -> float:
-    """Until all of `ranks` have `size` bytes; a reduce-scatter takes the same.
+    """Until all of `ranks` have `size` bytes; a reduce-scatter takes the same, an all-reduce both.
 
     on_a_node: how many of them are on one node. Each rank sends (n-1)/n of the bytes. Between
     nodes the ranks of a node send side by side, each over its own part of the node's network.
@@ -121,18 +118,13 @@ def all_gather_seconds(machine: Machine, size: float, ranks: int, on_a_node: int
     return size * (ranks - 1) / ranks / speed + latency * math.log2(ranks)
 
 
-def all_reduce_seconds(machine: Machine, size: float, ranks: int, on_a_node: int) -> float:
-    """Until all of `ranks` have the sum of `size` bytes of each: as two all-gathers."""
-    return 2 * all_gather_seconds(machine, size, ranks, on_a_node)
-
-
 def message_seconds(machine: Machine, size: float, inside: bool) -> float:
     """Of one message between two devices on one node (`inside`), or on two."""
     link = machine.inside if inside else machine.between
     return size / link.speed + link.latency
 
 
-def _machine(name: str, **changes) -> Machine:
+def _machine(name: str, matmul: float) -> Machine:
     rates = RATES[name]
     return Machine(
         name=name,
@@ -142,39 +134,16 @@ def _machine(name: str, **changes) -> Machine:
         node=8,
         inside=Interconnect(rates.inside, share=0.824, latency=9.3e-6),
         between=Interconnect(rates.between, share=0.729, latency=17.7e-6),
-        **{"matmul": 0.894} | changes,
-        matmul_half=219,
-        memory_share=0.821,
-        launch=44e-6,
-        straggle=18.8e-6,
-        step=2.4e-3,
-        fused=0.493,
-        hidden=0.359,
+        matmul=matmul,
+        eight=rates.eight / rates.peak,
     )
 
 
-A100 = _machine("A100")
+A100 = _machine("A100", matmul=0.894)
 # The A100s of the calibration: four network cards of 25 GB/s for eight devices.
 A100_HALF = replace(A100, name="A100-4NIC", between=replace(A100.between, bandwidth=12.5e9))
-H100, H800, H200, B200 = (
-    _machine(name, matmul=0.596, eight=2.0) for name in ("H100", "H800", "H200", "B200")
-)
-LAPTOP = Machine(
-    name="laptop",
-    peak=0.4e12,
-    memory=4e9,
-    memory_bandwidth=20e9,
-    node=4,
-    inside=Interconnect(3.8e9, share=1.0, latency=44e-6),
-    between=Interconnect(0.1e9, share=0.9, latency=1e-3),
-    matmul=0.8,
-    matmul_half=40,
-    memory_share=0.8,
-    launch=10e-6,
-    straggle=0.0,
-    step=1e-3,
-)
-PRESETS = {machine.name: machine for machine in (A100, A100_HALF, H100, H800, H200, B200, LAPTOP)}
+H100, H800, H200, B200 = (_machine(name, matmul=0.596) for name in ("H100", "H800", "H200", "B200"))
+PRESETS = {machine.name: machine for machine in (A100, A100_HALF, H100, H800, H200, B200)}
 
 
 def preset(name: str) -> Machine:

@@ -1,22 +1,16 @@
-"""A training step in pieces, and the time of 1F1B in closed form."""
+"""A training step in pieces: the time of 1F1B in closed form, and what a device keeps meanwhile.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+Layers are taken to be alike: where the first ones have no experts, each has the mean of them all.
+"""
 
-from helpers.cluster.layer import Seconds, embedding_seconds, layer_seconds, loss_seconds
+from dataclasses import dataclass
+
+from helpers.cluster.layer import Seconds, layer_seconds, loss_seconds
 from helpers.cluster.layout import Layout
-from helpers.cluster.machine import (
-    Machine,
-    all_gather_seconds,
-    all_reduce_seconds,
-    message_seconds,
-)
-from helpers.cost import ModelConfig, parameters
-from helpers.schedules import Schedule, interleaved, one_f_one_b, walk
+from helpers.cluster.machine import Machine, all_gather_seconds, message_seconds
+from helpers.cost import ModelConfig, layer_activations, parameters, states
 
 UPDATE = 56  # bytes that Adam moves for a parameter: unscale, norm, clip, update, copy to 16 bits
-ROUNDS = 4  # of a pipeline that are walked through; each further one is like the last
 
 
 @dataclass(frozen=True)
@@ -25,8 +19,7 @@ class Parts:
 
     forward, backward: of one micro-batch, for each of the pp x chunks stages. message: of one
     message between two stages, which nothing hides; 0 in a DualPipe, which does. reduce: averaging
-    the gradients, after the last micro-batch. update: the optimizer. step: what is left. even:
-    whether all stages have the same layers.
+    the gradients, after the last micro-batch. update: the optimizer. step: what is left.
     """
 
     forward: list[Seconds]
@@ -35,15 +28,12 @@ class Parts:
     reduce: float
     update: float
     step: float
-    even: bool = True
 
-    @cached_property
+    @property
     def stage_seconds(self) -> list[float]:
         """What each stage needs for one micro-batch, messages among it."""
-        return [
-            f.total + b.total + 2 * self.message
-            for f, b in zip(self.forward, self.backward, strict=True)
-        ]
+        both = zip(self.forward, self.backward, strict=True)
+        return [f.total + b.total + 2 * self.message for f, b in both]
 
     def rank_seconds(self, ranks: int) -> list[float]:
         """What each rank of a pipeline needs for one micro-batch: that of all its stages."""
@@ -54,11 +44,9 @@ class Parts:
         """The bubble of the slowest rank: what the step takes longer than its own work.
 
         One micro-batch passes the first stage of every other rank before the slowest rank begins,
-        and after it has ended; if one of these stages is longer, as that with the embedding is, the
-        others of its round come at its pace. With fewer micro-batches than ranks a round is over
-        before it comes back to the next chunk: all stages then follow each other, as if each had a
-        rank of its own. Where the stages between the ends are unequal, the schedule is walked
-        through.
+        and after it has ended; if one of these stages is longer, the others of its round come at
+        its pace. With fewer micro-batches than ranks a round is over before it comes back to the
+        next chunk: all stages then follow each other, as if each had a rank of its own.
 
         DualPipe: (p/2 - 1)(F&B + B - 3W) (arXiv 2412.19437, table 2), where F&B is a forward pass
         beside a backward pass B, and W, the gradients of weights, half of B's products.
@@ -68,11 +56,8 @@ class Parts:
             pair, back = max(zip(stages, self.backward, strict=True), key=lambda one: one[0])
             return (p / 2 - 1) * (pair + back.total - 1.5 * back.matmul)
         ranks, first = self.rank_seconds(p), stages[:p]
-        if not self.even:
-            ways = [[w.total + self.message for w in way] for way in (self.forward, self.backward)]
-            return walked_seconds(*ways, p, m) - m * max(ranks)
         slowest = ranks.index(max(ranks))
-        behind = (layout.round - 1) * (max(first) - first[slowest])
+        behind = (layout.longest_round - 1) * (max(first) - first[slowest])
         begin = sum(first) - first[slowest] + behind
         return max(begin, sum(stages) + (m - 1) * max(stages) - m * max(ranks))
 
@@ -83,81 +68,34 @@ class Parts:
         return layout.micro_batches * slowest + self.fill(layout) + rest
 
 
-@lru_cache(64)
-def few_rounds(ranks: int, micro_batches: int, chunks: int) -> Schedule:
-    """Return 1F1B, plain or interleaved, of `ROUNDS` rounds at most."""
-    if micro_batches % ranks == 0 or chunks == 1:
-        micro_batches = min(micro_batches, ROUNDS * ranks)
-    if chunks == 1:
-        return one_f_one_b(ranks, micro_batches)
-    return interleaved(ranks, micro_batches, chunks)
-
-
-def walked_seconds(
-    forward: Sequence[float], backward: Sequence[float], ranks: int, micro_batches: int
-) -> float:
-    """Return the seconds of 1F1B with stages of any length, action by action.
-
-    After `ROUNDS` rounds each further one takes as long as the last.
-    """
-    chunks = len(forward) // ranks
-    schedule = few_rounds(ranks, micro_batches, chunks)
-    ends = [_end(schedule, forward, backward)]
-    if further := micro_batches - schedule.micro_batches:
-        fewer = few_rounds(ranks, (ROUNDS - 1) * ranks, chunks)
-        ends.append(_end(fewer, forward, backward))
-        return ends[0] + further / ranks * (ends[0] - ends[1])
-    return ends[0]
-
-
-def _end(schedule: Schedule, forward: Sequence[float], backward: Sequence[float]) -> float:
-    seconds = {"F": forward, "B": backward, "I": backward, "W": backward}
-    starts = walk(schedule, seconds).starts
-    return max(
-        start + seconds[action.kind][action.stage]
-        for rank, row in enumerate(schedule.ranks)
-        for start, action in zip(starts[rank], row, strict=True)
-    )
-
-
 def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
     """The pieces of a step. ValueError, one sentence, where the model cannot be cut so."""
-    layout.for_model(model)
-    dense, counts = dense_layers(model, layout), layout.stage_layers(model.layers)
-    go, back = layer_seconds(model, layout, machine)
-    plain = layer_seconds(replace(model, moe=None), layout, machine) if any(dense) else (go, back)
-    forward, backward = (
-        [some * (n - d) + few * d for n, d in zip(counts, dense, strict=True)]
-        for some, few in zip((go, back), plain, strict=True)
-    )
-    for end, work in ((0, embedding_seconds), (-1, loss_seconds)):
-        more, more_back = work(model, layout, machine)
-        forward[end] += more
-        backward[end] += more_back
+    counts = layout.for_model(model).stage_layers(model.layers)
+    ways = []
+    layer, loss = layer_seconds(model, layout, machine), loss_seconds(model, layout, machine)
+    for one, end in zip(layer, loss, strict=True):
+        stages = [one * count for count in counts]
+        stages[-1] += end
+        ways.append(stages)
     if layout.dualpipe:  # half of the micro-batches of each of its two stages
-        forward, backward = (
-            [one * 0.5 for one in both_ends(layout, way)] for way in (forward, backward)
-        )
-    layers, weights = rank_layers(model, layout), stage_parameters(model, layout)
-    rank = weights.index(max(weights))
-    n, own = layers[rank], weights[rank]
-    experts = apart(model, layout, n - rank_dense(model, layout)[rank])
+        ways = [[one * 0.5 for one in both_ends(layout, way)] for way in ways]
+    all_weights, all_experts = rank_weights(model, layout)
+    rank = all_weights.index(max(all_weights))
+    own, experts = all_weights[rank], all_experts[rank]
+    layers = both_ends(layout, layout.rank_layers(model.layers))[rank]
     # ZeRO cuts the state of an expert among its own replicas, of which there are fewer.
     cut = (own - experts) / layout.sharding + experts / layout.expert_sharding
     if layout.zero == 3:
-        ends = own - inside_parameters(model, layout)[rank]
-        reduce = fsdp_seconds(layout, machine, own, experts, n, ends, go.total, back.total)
+        reduce = fsdp_seconds(layout, machine, own, experts, layers, *(one.total for one in layer))
     else:
-        mine = sum(work.total for work in backward[rank :: layout.pp])
-        reduce = replicas_seconds(layout, machine, own, experts, n, mine)
+        backward = sum(work.total for work in ways[1][rank :: layout.pp])
+        reduce = replicas_seconds(layout, machine, own, experts, layers, backward)
     return Parts(
-        forward,
-        backward,
-        _message(model, layout, machine),
-        reduce + _tied(model, layout, machine),
-        machine.memory_seconds(UPDATE * (cut if layout.zero else own)),
-        machine.step,
-        len(set(zip(counts, dense, strict=True))) == 1,
+        *ways,
+        message=_message(model, layout, machine),
+        reduce=reduce,
+        update=machine.memory_seconds(UPDATE * (cut if layout.zero else own)),
+        step=machine.step,
     )
 
 
@@ -172,70 +110,110 @@ def both_ends(layout: Layout, each: list) -> list:
     return [a + b for a, b in zip(each, reversed(each), strict=True)]
 
 
-def rank_layers(model: ModelConfig, layout: Layout) -> list[int]:
-    """Return how many layers each rank of the pipeline holds."""
-    return both_ends(layout, layout.rank_layers(model.layers))
-
-
-def dense_layers(model: ModelConfig, layout: Layout) -> list[int]:
-    """How many layers of each stage have a plain MLP in a model with experts: its first ones."""
-    left, found = model.moe.dense if model.moe else 0, []
-    if not left:
-        return [0] * (layout.pp * layout.chunks)
-    for count in layout.stage_layers(model.layers):
-        found.append(min(count, left))
-        left -= found[-1]
-    return found
-
-
-def rank_dense(model: ModelConfig, layout: Layout) -> list[int]:
-    """How many of them each rank holds."""
-    dense = dense_layers(model, layout)
-    return both_ends(layout, [sum(dense[rank :: layout.pp]) for rank in range(layout.pp)])
-
-
-def layer_parameters(model: ModelConfig, layout: Layout) -> float:
-    """Weights of one layer on a rank; of one with experts, if the model has such layers."""
+def layer_weights(model: ModelConfig, layout: Layout) -> tuple[float, float]:
+    """Return the weights of one layer on a rank, and how many of them are routed experts'."""
     count = parameters(model)
-    routed = count.expert * model.moe.experts if model.moe else 0
-    return (count.layer - routed) / layout.tp + expert_parameters(model, layout, 1)
+    outside = count.embedding + count.positions + count.final_norm + count.head
+    routed = count.expert * model.moe.experts * model.expert_layers if model.moe else 0
+    experts = routed / model.layers / (layout.ep * layout.per_expert)
+    return (count.total - outside - routed) / model.layers / layout.tp + experts, experts
 
 
-def inside_parameters(model: ModelConfig, layout: Layout) -> list[float]:
-    """Weights of the layers on a rank of the pipeline, for each of its pp ranks."""
-    one, held = layer_parameters(model, layout), layout.rank_layers(model.layers)
-    found = [n * one for n in held]
-    if model.moe and model.moe.dense:
-        less = one - parameters(replace(model, moe=None)).layer / layout.tp
-        dense = dense_layers(model, layout)
-        found = [has - sum(dense[r :: layout.pp]) * less for r, has in enumerate(found)]
-    return found
-
-
-def stage_parameters(model: ModelConfig, layout: Layout) -> list[float]:
-    """Weights on a rank of the pipeline, for each of its pp ranks."""
-    count, here = parameters(model), inside_parameters(model, layout)
-    table = layout.words(model.vocabulary) * model.hidden
-    here[0] += table + count.positions / layout.tp
+def rank_weights(model: ModelConfig, layout: Layout) -> tuple[list[float], list[float]]:
+    """Return the same for each of the pp ranks of a pipeline."""
+    count, layers = parameters(model), layout.rank_layers(model.layers)
+    one, experts = layer_weights(model, layout)
+    here = [n * one for n in layers]
+    here[0] += (count.embedding + count.positions) / layout.tp
     # Tied or not, the last matrix has this size; on one rank with the embedding it is the same.
-    here[-1] += (table if layout.pp > 1 or count.head else 0) + count.final_norm / layout.tp
-    return both_ends(layout, here)
+    head = count.embedding if layout.pp > 1 or count.head else 0
+    here[-1] += (head + count.final_norm) / layout.tp
+    return both_ends(layout, here), both_ends(layout, [n * experts for n in layers])
 
 
-def expert_parameters(model: ModelConfig, layout: Layout, layers: int) -> float:
-    """Weights of routed experts in so many layers of a rank; `layout.expert_copies` ranks have the
-    same."""
-    if model.moe is None:
-        return 0.0
-    own = parameters(model).expert * model.moe.experts / layout.ep
-    return own * layers / layout.per_expert
+@dataclass(frozen=True)
+class Memory:
+    """Bytes on the device that keeps most.
+
+    weights, gradients, optimizer: see `helpers.cost.states`. activations: what the backward pass
+    waits for. working: what lives for a moment: one layer's activations while it is computed
+    again, logits, gathered weights, gradients on their way. What the framework itself takes, and
+    what the allocator leaves unused, is not counted: a few GB on a GPU.
+    """
+
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+    working: float
+
+    @property
+    def total(self) -> float:
+        return sum(self.named().values())
+
+    def named(self) -> dict[str, float]:
+        """{component: bytes}."""
+        return dict(vars(self))
 
 
-def apart(model: ModelConfig, layout: Layout, layers: int) -> float:
-    """Those of them that other ranks share than the rest of the weights; 0 if the same do."""
-    if layout.expert_copies == layout.replicas:
-        return 0.0
-    return expert_parameters(model, layout, layers)
+def memory(model: ModelConfig, layout: Layout) -> Memory:
+    """Of the rank of the pipeline that keeps most: where all stages have as many layers, the first,
+    which has most micro-batches on their way, or the last, which has the logits."""
+    even = model.layers % (layout.pp * layout.chunks) == 0
+    ranks = sorted({0, layout.pp - 1}) if even else range(layout.pp)
+    kept, one = layer_kept(model, layout, layout.recompute), layer_weights(model, layout)[0]
+    again = 0.0
+    if layout.recompute == "full":  # one layer at a time is whole again
+        again = layer_kept(model, layout, "selective" if layout.flash else "none")
+    if layout.zero == 3:  # the layer at work and the next one
+        again += 4 * one
+    if layout.cp > 1 and layout.context == "gather":  # the keys and values of all, for one layer
+        again += 4 * layout.micro_batch * layout.sequence * model.kv_width / layout.tp
+    logits = 6 * layout.tokens * model.vocabulary / layout.tp  # in 16 bits, and 32 for the loss
+    precision = "mixed, fp32 gradients" if layout.fp32_gradients else "mixed"
+    if layout.zero == 3 and layout.fp32_gradients:
+        precision = "fp32"  # FSDP keeps the optimizer's weights only, and casts what it gathers
+    all_weights, all_experts = rank_weights(model, layout)
+    layers, found = layout.rank_layers(model.layers), []
+    for rank in ranks:
+        own, experts, working = all_weights[rank], all_experts[rank], again
+        held = (
+            states(own - experts, precision, layout.zero, layout.sharding),
+            states(experts, precision, layout.zero, layout.expert_sharding),
+        )
+        if layout.zero == 3:  # what is in no layer stays whole
+            working += 2 * max(0.0, own - layers[rank] * one)
+        if layout.zero > 1:  # a gradient is whole until it is reduced
+            working += layout.gradient_bytes * (own / layout.chunks if layout.chunks > 1 else one)
+        if rank == layout.pp - 1:
+            working = max(working, logits)
+        each = [
+            sum(getattr(part, name) for part in held)
+            for name in ("weights", "gradients", "optimizer")
+        ]
+        found.append(Memory(*each, kept * layers_in_flight(model, layout, rank), working))
+    return max(found, key=lambda one: one.total)
+
+
+def layer_kept(model: ModelConfig, layout: Layout, recompute: str) -> float:
+    """Bytes of activations of one layer and one micro-batch."""
+    sizes = layout.micro_batch, layout.sequence, layout.tp, layout.sequence_parallel
+    return layer_activations(model, *sizes, recompute, layout.cp, layout.flash)
+
+
+def layers_in_flight(model: ModelConfig, layout: Layout, rank: int) -> float:
+    """How many layers' activations a rank of 1F1B keeps at most, each of one micro-batch.
+
+    Plain: those of p - r micro-batches. Interleaved: of 2(p-1-r) + (v-1)p + 1 chunks (arXiv
+    2104.04473, section 2.2), where p divides the micro-batches; else the longest round takes the
+    place of the second p. In a DualPipe a rank keeps those of 1F1B for both of its stages, p+1 in
+    all (arXiv 2412.19437, table 2).
+    """
+    counts, p, v = layout.rank_layers(model.layers), layout.pp, layout.chunks
+    if layout.dualpipe:
+        return (p - rank) * counts[rank] + (rank + 1) * counts[-1 - rank]
+    ahead = p - rank if v == 1 else 2 * (p - 1 - rank) + (v - 1) * layout.longest_round + 1
+    return min(ahead, v * layout.micro_batches) * counts[rank] / v
 
 
 # --- what ranks send each other ------------------------------------------------------------------
@@ -253,14 +231,6 @@ def _message(model: ModelConfig, layout: Layout, machine: Machine) -> float:
     return sent + all_gather_seconds(machine, size, layout.tp, near)
 
 
-def _tied(model: ModelConfig, layout: Layout, machine: Machine) -> float:
-    """The gradients of a tied embedding, summed over both ends of the pipeline."""
-    if not model.tied or layout.pp == 1:
-        return 0.0
-    table = layout.gradient_bytes * layout.words(model.vocabulary) * model.hidden
-    return all_reduce_seconds(machine, table, 2, 2 if layout.gpus <= machine.node else 1)
-
-
 def gather_seconds(
     layout: Layout, machine: Machine, weights: float, experts: float, size: int
 ) -> float:
@@ -268,10 +238,8 @@ def gather_seconds(
     reduce-scatter takes the same. size: bytes of a weight. experts: how many are experts'."""
     near = min(layout.on_a_node("dp", machine.node), layout.sharding)
     rest = all_gather_seconds(machine, size * (weights - experts), layout.sharding, near)
-    if not experts:
-        return rest
     # Neighbors share the experts, so the replicas of one are far apart; cp comes before them.
-    copies = layout.expert_sharding
+    copies = layout.expert_sharding if experts else 1
     far = min(layout.on_a_node("expert_copies", machine.node), copies)
     return rest + all_gather_seconds(machine, size * experts, copies, far)
 
@@ -283,23 +251,16 @@ def replicas_seconds(
     sums, or with ZeRO of the new weights. weights, experts, layers: of one rank. backward: its
     seconds for one micro-batch, all chunks.
 
-    Both can run beside the backward passes of the last round (`overlap_dp`): those of a chunk
-    beside the chunk that comes next, for all micro-batches of the round; those of the last chunk,
-    layer by layer, beside the last micro-batch. Its last layer has nothing left to hide behind.
+    Both can run beside the last backward passes (`overlap_dp`): those of a chunk beside the chunk
+    that comes next, those of the last chunk, layer by layer, beside its last micro-batch, whose
+    last layer has nothing left to hide behind. ZeRO 2 has no room for whole gradients; what it
+    reduces after each micro-batch is taken to be hidden.
     """
-    scatter = layout.gradient_bytes
-    reduced = gather_seconds(layout, machine, weights, experts, scatter)
-    both = scatter + (2 if layout.zero else scatter)
-    seconds = gather_seconds(layout, machine, weights, experts, both)
-    again = layout.reductions - 1
+    sizes = layout.gradient_bytes + (2 if layout.zero else layout.gradient_bytes)
+    seconds = gather_seconds(layout, machine, weights, experts, sizes)
     if not layout.overlap_dp:
-        return seconds + again * reduced
-    v = layout.chunks
-    own, beside = seconds / v, backward / v
-    last = max(own - beside, seconds / max(v, layers))
-    others = (v - 1) * max(0.0, own - layout.round * beside)
-    between = backward * layout.micro_batches / layout.reductions
-    return last + others + again * max(0.0, reduced - between)
+        return seconds
+    return max((seconds - backward) / layout.chunks, seconds / max(layout.chunks, layers))
 
 
 def fsdp_seconds(
@@ -308,35 +269,22 @@ def fsdp_seconds(
     weights: float,
     experts: float,
     layers: int,
-    ends: float,
     forward: float,
     backward: float,
 ) -> float:
     """Return what ZeRO 3 adds to a step, as FSDP2's `fully_shard` runs it on each layer.
 
-    ends: those of the weights that are in no layer, which nothing hides. forward, backward: seconds
-    of one layer and one micro-batch.
-
-    With g the gather of a layer, r its reduction, f and b its computing, and one network for both,
-    the gather of the next layer runs beside this one. Only the first gather shows, and where
-    the network is slower than the device, what it takes longer:
-
-        forward:   g + (l-1) max(0, g-f)
-        backward:  max(0, g-b) + (l-2) max(0, g+r-b) + max(0, r-b) + r
-
-    In the backward pass the last layer is still whole (`reshard_after_forward` leaves it); the
-    first layer's own reduction is left at the end. All of it happens in each micro-batch. In a
-    pipeline FSDP keeps the weights for the whole step instead: that is `Layout(zero=2)`, or
-    `zero=1` where gradients stay whole too.
+    forward, backward: seconds f, b of one layer and one micro-batch. The gather of the next layer
+    (g) and the reduction of the one before (r) run beside each layer, on one network. So only the
+    first gather and the last reduction show, and where the network is slower than the device, what
+    it takes longer: g + r + (l-1) (max(0, g-f) + max(0, g+r-b)), in each micro-batch. In a pipeline
+    FSDP keeps the weights for the whole step instead: that is `Layout(zero=2)`, or `zero=1` where
+    gradients stay whole too.
     """
-    n, f, b = max(1, layers), forward, backward
-    inside = (weights - ends) / n, experts / n
-    g = gather_seconds(layout, machine, *inside, 2)
-    r = gather_seconds(layout, machine, *inside, layout.gradient_bytes)
-    outside = gather_seconds(layout, machine, ends, 0.0, 2 + layout.gradient_bytes)
-    if not layout.overlap_dp:
-        return layout.micro_batches * ((2 * n - 1) * g + n * r + outside)
-    shown = g + (n - 1) * max(0.0, g - f) + r
-    if n > 1:
-        shown += max(0.0, g - b) + (n - 2) * max(0.0, g + r - b) + max(0.0, r - b)
-    return layout.micro_batches * (shown + outside)
+    n = max(1, layers)
+    g, r = (
+        gather_seconds(layout, machine, weights / n, experts / n, size)
+        for size in (2, layout.gradient_bytes)
+    )
+    shown = g + r + (n - 1) * (max(0.0, g - forward) + max(0.0, g + r - backward))
+    return layout.micro_batches * (shown if layout.overlap_dp else (2 * n - 1) * g + n * r)

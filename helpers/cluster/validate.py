@@ -1,8 +1,4 @@
-"""Judge the cluster model by published iterations, row by row.
-
-    python -m helpers.cluster.validate                every published row, and what comes of it
-    python -m helpers.cluster.validate rows.csv       the errors of your own rows
-    judged, factor = judged_recomputation()           arXiv 2205.05198, table 5
+"""Judge the cluster model by published iterations: `python -m helpers.cluster.validate`.
 
 The rows and what judges them are in bench/cluster_model, so this needs a clone.
 """

@@ -6,14 +6,14 @@ a few operations per value and are left out, as is usual in the literature.
 
 from dataclasses import dataclass
 
-from helpers.cost.config import ModelConfig
+from helpers.cost.model import ModelConfig
 
 ATTENTION = {
     "full": "all s x s attention scores are computed",
     "causal": "half of the s x s attention scores: those below the diagonal",
     "weights": "products with weights only, no attention scores",
 }
-RECOMPUTE = ("none", "selective", "op", "full")
+RECOMPUTE = ("none", "selective", "full")
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Flops:
 
     weights: products with the matrices of one layer. scores: attention scores and their product
     with the values, of one layer. logits: the last matrix. The embedding is a look-up, without
-    FLOPs. second: of `weights`, those that recompute="op" computes again.
+    FLOPs.
     """
 
     weights: float
@@ -30,7 +30,6 @@ class Flops:
     logits: float
     layers: int
     convention: str
-    second: float = 0.0
 
     @property
     def layer(self) -> float:
@@ -57,14 +56,13 @@ class Flops:
         """Return the FLOPs that the devices compute: `model` plus recomputation. HFU counts these.
 
         recompute: "full": each layer goes forward twice; "selective": the attention scores only
-        (arXiv 2205.05198, section 5); "op": every second product with weights, as torchtitan's
-        selective checkpointing (`helpers.cost.activations.kept_products`); "none".
+        (arXiv 2205.05198, section 5); "none".
 
         For a GPT, "selective" is 72 B L s h^2 (1 + 2s/9h + v/12hL): scores and their product with
         the values once more, forward. The paper prints 1 + s/3h, three times this extra, and its
         HFU in table 5 is higher for it: 43.7 % for the 22B model, where this count gives 42.4 %.
         """
-        again = {"none": 0.0, "selective": self.scores, "op": self.second, "full": self.layer}
+        again = {"none": 0.0, "selective": self.scores, "full": self.layer}
         return self.model + self.layers * again[checked_recompute(recompute)]
 
 
@@ -85,7 +83,7 @@ def flops(
         raise ValueError(f"attention={attention!r}: choose one of {', '.join(ATTENTION)}")
     if batch < 1 or sequence < 1:
         raise ValueError(f"a batch of {batch} x {sequence} tokens: both must be 1 or more")
-    tokens, h, q, kv = batch * sequence, model.hidden, model.query_width, model.kv_width
+    tokens = batch * sequence
     matrices = float(sum(m.size for m in model.attention()))
     for mlp, layers in (
         (model.mlp(), model.expert_layers),
@@ -96,9 +94,8 @@ def flops(
     return Flops(
         weights=2.0 * tokens * matrices,
         scores=2.0 * tokens * sequence * model.heads * (model.key_size + model.value_size) * share,
-        logits=2.0 * tokens * h * model.vocabulary,
+        logits=2.0 * tokens * model.hidden * model.vocabulary,
         layers=model.layers,
-        second=2.0 * tokens * h * (q + kv + model.intermediate if model.gated else q),
         convention=f"batch {batch}, sequence {sequence}, 2mnk a product, {ATTENTION[attention]}",
     )
 

@@ -1,14 +1,12 @@
 """Goodput: the share of the time whose work counts, when devices fail.
 
     between = Failures(devices=16_384, years=5.8).seconds      11,160 s: one fails every three hours
-    every = young(save=30, between=between)                    818 s from one checkpoint to the next
-    restarting(between, every, save=30, restart=300)           0.90, simulated failure by failure
+    restarting(between, every=818, save=30, restart=300)       0.90, simulated failure by failure
 
 Failures come at random, independently of each other, and take one device each. The simulation jumps
 from failure to failure, so a million devices take no longer than ten.
 """
 
-import math
 from dataclasses import dataclass
 from random import Random
 
@@ -29,14 +27,6 @@ class Failures:
         return self.years * YEAR / self.devices
 
 
-def young(save: float, between: float) -> float:
-    """Return the interval between checkpoints that loses least time, in seconds (Young, 1974).
-
-    save: seconds that training stands still for a checkpoint. between: from failure to failure.
-    """
-    return math.sqrt(2 * save * between)
-
-
 def restarting(
     between: float,
     every: float,
@@ -47,7 +37,8 @@ def restarting(
 ) -> float:
     """Simulate a job that goes back to its last checkpoint at each failure; return its goodput.
 
-    A failure may also come during the restart, which then begins again.
+    between, every: seconds from failure to failure, from checkpoint to checkpoint. save: seconds
+    that training stands still for one. A failure may come during the restart, which begins again.
     """
     random, clock, useful = Random(seed), 0.0, 0.0
     for _ in range(failures):

@@ -8,13 +8,12 @@ its counts of parameters, and each formula refuses with one sentence that says w
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from helpers.cost.config import Latent, ModelConfig, MoE
-from helpers.cost.parameters import parameters
+from helpers.cost.model import Latent, ModelConfig, MoE, held
 from helpers.files import as_path, read_whole
 
 OURS = ("llama", "gpt2", "mixtral", "deepseek_v3")
@@ -29,8 +28,8 @@ NAMES = {  # of each size, the names that files have for it
     "experts": ("num_local_experts", "n_routed_experts", "num_experts"),
     "chosen": ("num_experts_per_tok", "moe_topk"),
 }
-GPT2 = {"hidden": "n_embd", "layers": "n_layer", "heads": "n_head", "positions": "n_positions"}
-GPT2 |= {"intermediate": "n_inner"}
+GPT2 = dict(hidden="n_embd", layers="n_layer", heads="n_head", positions="n_positions")
+GPT2["intermediate"] = "n_inner"
 
 
 def read_config(source: str | Path | Mapping) -> ModelConfig:
@@ -149,24 +148,45 @@ def _experts(fields: Mapping, where: str, model: ModelConfig) -> MoE:
 
 
 def _counted(fields: Mapping, kind: str, where: str) -> ModelConfig:
+    """Return the model with its counts, and the sizes by which the formulas have its matrices."""
     config = _config(fields, kind, where)
-    found = _count(_built(config, where), config)
-    filled = {"head_dim": None} | config.to_dict()
-    try:
-        guess = _sizes(filled | {"tie_word_embeddings": found.head == 0}, where)
-        words = f"its {found.matrices:,} weights in the matrices of its layers fit no form here"
-    except ValueError as error:  # it has no heads, say
-        guess, words = None, str(error)
-    for model in _forms(guess, found) if guess else ():
-        count = parameters(model)
-        if (count.total, count.active) == (found.total, found.active):
-            return model
-    note = (
-        f"{where}: of this {config.model_type} the parameters are counted, {found.total:,} in all "
-        f"and {found.active:,} on a token, and nothing else: {words}"
+    net, filled = _built(config, where), {"head_dim": None} | config.to_dict()
+    words, head = net.get_input_embeddings().weight, net.get_output_embeddings()
+    tied = head is None or head.weight is words
+    chosen, experts = (
+        next((filled[n] for n in NAMES[size] if filled.get(n)), 1) for size in ("chosen", "experts")
     )
-    one = ModelConfig("llama", found.hidden, 1, 1, 1, found.hidden, 1, found.words)
-    return replace(guess or one, counted=(found.total, found.active), note=note)
+    total = active = inside = tables = 0
+    for name, parameter in net.named_parameters():
+        size = parameter.numel()
+        total += size
+        active += size * chosen // experts if ".experts." in name else size
+        if parameter.ndim > 1 and not name.endswith("bias"):
+            layer = re.search(r"\.\d+\.", name)
+            inside += size if layer else 0
+            tables += 0 if layer else size
+    tables -= words.numel() * (1 if tied else 2)
+    known = {"counted": (total, active), "vocabulary": words.shape[0], "rotary": not tables}
+    if tables > 0:
+        known["positions"] = tables // words.shape[1]
+    try:
+        guess = replace(_sizes(filled | {"tie_word_embeddings": tied}, where), **known)
+        why = f"its {inside:,} weights in the matrices of its layers fit no form here"
+        for family in ("llama", "gpt2"):  # gated or not; and some know no shared heads
+            for kv_heads in (guess.kv_heads, guess.heads):
+                model = replace(guess, family=family, kv_heads=kv_heads)
+                dense = model.layers - model.expert_layers
+                layers = model.layers * held(model.attention()) + dense * held(model.mlp(True))
+                if layers + model.expert_layers * held(model.mlp()) == inside:
+                    return model
+    except ValueError as error:  # it has no heads, say
+        why, hidden = str(error), words.shape[1]
+        guess = ModelConfig("llama", hidden, 1, 1, 1, hidden, 1, words.shape[0])
+    note = (
+        f"{where}: of this {config.model_type} the parameters are counted, {total:,} in all and "
+        f"{active:,} on a token, and nothing else: {why}"
+    )
+    return replace(guess, counted=(total, active), note=note)
 
 
 def build_on_meta(fields: Mapping):
@@ -241,64 +261,3 @@ def _quiet():
         yield
     finally:
         logging.set_verbosity(before)
-
-
-@dataclass(frozen=True)
-class Found:
-    """Parameters of a built model. tables: embeddings other than that of words. matrices, vectors:
-    of all layers; the latter are norms and biases. last: vectors outside of them. biases: of all
-    experts. hidden, words: the sizes of the word embedding."""
-
-    total: int
-    active: int
-    head: int
-    tables: int
-    matrices: int
-    vectors: int
-    last: int
-    biases: int
-    hidden: int
-    words: int
-
-
-def _count(net, config) -> Found:
-    """An expert's parameters are in a module `experts`; a token passes its share of them."""
-    fields, found = config.to_dict(), dict.fromkeys(("matrices", "vectors", "last", "biases"), 0)
-    chosen, experts = (
-        next((fields[n] for n in NAMES[size] if fields.get(n)), 1) for size in ("chosen", "experts")
-    )
-    words = net.get_input_embeddings().weight
-    head = net.get_output_embeddings()
-    head = 0 if head is None or head.weight is words else head.weight.numel()
-    total = active = outside = 0
-    for name, parameter in net.named_parameters():
-        size, routed = parameter.numel(), ".experts." in name
-        total += size
-        active += size * chosen // experts if routed else size
-        vector = name.endswith("bias") or parameter.ndim < 2
-        if not re.search(r"\.\d+\.", name):
-            found["last"] += size * vector
-            outside += size * (not vector)
-        elif vector and routed:
-            found["biases"] += size
-        else:
-            found["vectors" if vector else "matrices"] += size
-    tables = outside - words.numel() - head
-    return Found(total, active, head, tables, hidden=words.shape[1], words=words.shape[0], **found)
-
-
-def _forms(guess: ModelConfig, found: Found) -> Iterator[ModelConfig]:
-    """The forms that a model of these sizes may have: gated or not, with a table or without."""
-    layers, moe = guess.layers, guess.moe
-    if found.vectors % layers:
-        return
-    if moe and guess.expert_layers:
-        biases = found.biases // (guess.expert_layers * moe.experts)
-        moe = replace(moe, biases=biases)
-    rest = {"vectors": found.vectors // layers, "last": found.last, "moe": moe}
-    rest |= {"vocabulary": found.words, "rotary": not found.tables}
-    if found.tables:
-        rest["positions"] = max(1, found.tables // guess.hidden)
-    for family in ("llama", "gpt2"):
-        for kv_heads in dict.fromkeys((guess.kv_heads, guess.heads)):  # some know no shared ones
-            yield replace(guess, family=family, kv_heads=kv_heads, **rest)

@@ -6,29 +6,25 @@
 F, `rate`: FLOP/s of one device. B, `link`: bytes/s that one device sends while it receives as many
 (`helpers.cost.rates` has both). Each bound sets bytes / B equal to FLOPs / F and solves for what
 one can choose: tokens, ranks, or a width. Just there sending doubles the time if nothing is hidden,
-and costs nothing if all of it is.
+and costs nothing if all of it is. docs/rooflines.md has the bounds of known models.
 
 Conventions: 2 bytes a value; a matrix of W weights costs 2W FLOPs a token forward and 4W backward;
 rings, whose ranks each send (n-1)/n of the result; `ranks` is n, by default so many that this is 1.
-Left out, unless it says otherwise: attention scores and recomputation, the latency of a message,
-embedding and logits. A collective whose group has r ranks on each node sends over the network cards
-of all r, so between nodes its link is r times that of one card (up to the link inside the node).
-docs/rooflines.md has the bounds of known models.
+Left out: attention scores and recomputation, latency, embedding and logits.
 """
 
 import math
 
-from helpers.cost.activations import BYTES
-from helpers.cost.config import ModelConfig
 from helpers.cost.flops import flops
+from helpers.cost.memory import BYTES
+from helpers.cost.model import ModelConfig
 
 
 def layer_weights(model: ModelConfig, ep: int | None = None) -> float:
     """Return the weights of a layer's matrices that one token passes; the mean over the layers.
 
-    For a dense LLaMA these are d (4d + 3f), with hidden d and intermediate f, or with g key heads
-    for h query heads d ((2 + 2g/h) d + 3f). Of experts, those that a token chooses.
-    ep: instead, the weights that one of `ep` ranks holds which share the experts.
+    For a dense LLaMA these are d (4d + 3f), with hidden d and intermediate f. Of experts, those
+    that a token chooses; or with `ep`, those that one of `ep` ranks holds which share them.
     """
     passed = flops(model, 1, 1, "weights").weights / 2
     if ep is None or model.moe is None:
@@ -43,7 +39,6 @@ def data_parallel_tokens(
     link: float,
     *,
     gradient: float = BYTES,
-    sharded: bool = False,
     ep: int = 1,
     ranks: float = math.inf,
 ) -> float:
@@ -51,17 +46,13 @@ def data_parallel_tokens(
 
     T tokens cost 4WT FLOPs backward. The all-reduce of gradients of b bytes sends 2bW, so
     T = (b/2) F/B: with 2 bytes F/B, whatever the model. Tensor and pipeline parallelism cut W on
-    both sides: T stays the tokens of the *replica*. Micro-batches add up, since gradients are sent
-    once a step, but only the backward pass of the last one hides them. A rank holds more experts
-    than a token passes, so for them T grows by the weights held over the weights passed.
+    both sides: T stays the tokens of the *replica*. Only the backward pass of the last micro-batch
+    hides them. A rank holds more experts than a token passes: T grows by held over passed.
 
     ep: ranks that share the experts; each of them counts as a replica here. gradient: b.
-    sharded: ZeRO-1 or 2. Backward hides a reduce-scatter, bW bytes, T = (b/4) F/B; the next forward
-        pass, 2WT FLOPs, a gather of new weights, 2W bytes, T = F/B. The larger one counts.
     """
     held = layer_weights(model, ep) / layer_weights(model)
-    sent = max(1.0, gradient / 4) if sharded else gradient / 2
-    return sent * held * _intensity(rate, link) * _others(ranks)
+    return gradient / 2 * held * _intensity(rate, link) * _others(ranks)
 
 
 def fsdp_tokens(
@@ -71,7 +62,6 @@ def fsdp_tokens(
     *,
     gradient: float = BYTES,
     weight: float = BYTES,
-    ep: int = 1,
     ranks: float = math.inf,
 ) -> float:
     """Return the tokens of a rank and *micro-batch* at which FSDP (ZeRO-3) hides its messages.
@@ -81,8 +71,7 @@ def fsdp_tokens(
     T = (a + b)/4 F/B. The larger one is returned. Accumulation does not help: each micro-batch
     gathers anew. weight, gradient: a and b, bytes of a number.
     """
-    held = layer_weights(model, ep) / layer_weights(model)
-    return max(weight / 2, (weight + gradient) / 4) * held * _intensity(rate, link) * _others(ranks)
+    return max(weight / 2, (weight + gradient) / 4) * _intensity(rate, link) * _others(ranks)
 
 
 def tensor_parallel_ranks(model: ModelConfig, rate: float, link: float) -> float:
@@ -92,8 +81,7 @@ def tensor_parallel_ranks(model: ModelConfig, rate: float, link: float) -> float
     T tokens cost 6WT FLOPs on t ranks together. Forward has two all-gathers and two
     reduce-scatters of 2Td bytes, backward as many: a rank sends 16Td (t-1)/t. So
     6WT / (tF) = 16Td (t-1) / (tB), in which T cancels: t = 1 + (3/8) (W/d) B/F. Nothing hides by
-    itself here: each product waits for its message. A rank that keeps only its part of the gathered
-    inputs gathers them once more backward: then (3/10). Experts too are taken to be cut.
+    itself here: each product waits for its message.
     """
     return 1 + 3 / 8 * layer_weights(model) / model.hidden / _intensity(rate, link)
 
@@ -104,24 +92,18 @@ def ring_attention_tokens(
     link: float,
     *,
     causal: bool = True,
-    backward: bool = False,
-    gradient: int = BYTES,
     ranks: float = math.inf,
 ) -> float:
-    """Return the tokens of a rank at which a ring's messages hide behind the scores.
+    """Return the tokens of a rank at which a ring's messages hide behind the scores, forward.
 
-    Each of n queries meets each of n keys: 4 n^2 h e FLOPs forward, for h query heads of e
-    features. Meanwhile keys and values of g heads travel, 4 n g e bytes: n = (g/h) F/B. A causal
-    mask leaves half of the FLOPs (zigzag shares them evenly): twice as many tokens. Backward has
-    five products instead of two (the scores are computed again), and the gradients of keys and
-    values travel too: n = (4 + 2b)/10 (g/h) F/B, with 2 bytes 0.8 of the forward pass.
-
-    gradient: b, of the traveling gradients. ranks: P messages carry them, P - 1 keys and values.
+    Each of n queries meets each of n keys: 4 n^2 h e FLOPs, for h query heads of e features.
+    Meanwhile keys and values of g heads travel, 4 n g e bytes: n = (g/h) F/B. A causal mask leaves
+    half of the FLOPs (zigzag shares them evenly): twice as many tokens. Backward has five products
+    instead of two, and the gradients of keys and values travel too: 0.8 as many.
     """
-    sent = 4 * _others(ranks) + (2 * gradient if backward else 0)
-    products = 5 if backward else 2
     shown = 0.5 if causal else 1.0
-    return sent / (2 * products * shown) * model.kv_heads / model.heads * _intensity(rate, link)
+    heads = model.kv_heads / model.heads
+    return heads / shown * _intensity(rate, link) * _others(ranks)
 
 
 def expert_width(

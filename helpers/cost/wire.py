@@ -6,10 +6,9 @@ sends (n-1)/n of the result, and an all-reduce is one after the other.
 
 from dataclasses import dataclass
 
-from helpers.cost.activations import BYTES
-from helpers.cost.config import ModelConfig
 from helpers.cost.flops import checked_recompute
-from helpers.cost.states import checked_zero
+from helpers.cost.memory import BYTES, checked_zero
+from helpers.cost.model import ModelConfig
 
 CONTEXT = ("ring", "gather", "ulysses")
 
@@ -22,40 +21,6 @@ def all_gather_bytes(size: float, ranks: int) -> float:
 def all_reduce_bytes(size: float, ranks: int) -> float:
     """Return the bytes each rank sends to sum `size` bytes over all ranks."""
     return 2 * all_gather_bytes(size, ranks)
-
-
-def data_parallel_bytes(parameters: float, ranks: int, zero: int = 0) -> float:
-    """Return the bytes a rank sends in a step of one micro-batch for gradients and weights.
-
-    Without ZeRO: an all-reduce of the gradients. Stages 1 and 2: a reduce-scatter of the gradients
-    and an all-gather of the new weights, the same volume. Stage 3 gathers the weights twice,
-    forward and backward. For many ranks these are ZeRO's 2P, 2P and 3P values of 2 bytes (arXiv
-    1910.02054, section 7).
-    """
-    passes = 3 if checked_zero(zero) == 3 else 2
-    return passes * all_gather_bytes(BYTES * parameters, ranks)
-
-
-def tensor_parallel_bytes(
-    model: ModelConfig, batch: int, sequence: int, tp: int, recompute: str = "none"
-) -> float:
-    """Return the bytes a rank sends for one layer and one micro-batch, forward and backward.
-
-    Megatron's layer (arXiv 1909.08053) has two all-reduces of sbh values forward, two backward, and
-    two more if the layer is recomputed. Sequence parallelism replaces each by a reduce-scatter and
-    an all-gather of the same volume.
-    """
-    passes = 3 if checked_recompute(recompute) == "full" else 2
-    return 2 * passes * all_reduce_bytes(BYTES * batch * sequence * model.hidden, tp)
-
-
-def pipeline_bytes(model: ModelConfig, batch: int, sequence: int, tp: int = 1) -> float:
-    """Return the bytes of one message between stages, for one micro-batch.
-
-    All tensor-parallel ranks of a stage hold the same sbh values; each sends its share, and the
-    next stage gathers them (arXiv 2104.04473, section 4.1).
-    """
-    return BYTES * batch * sequence * model.hidden / tp
 
 
 def context_parallel_bytes(
@@ -72,9 +37,7 @@ def context_parallel_bytes(
     Raises:
         ValueError: for an unknown way.
     """
-    if way not in CONTEXT:
-        raise ValueError(f"way={way!r}: choose one of {', '.join(CONTEXT)}")
-    if cp == 1:
+    if checked_way(way) and cp == 1:
         return 0.0, 0.0
     tokens = BYTES * batch * sequence / cp / tp
     kv, q = 2 * tokens * model.kv_width, tokens * model.query_width
@@ -84,6 +47,13 @@ def context_parallel_bytes(
         return (cp - 1) * kv, (cp - 1) * kv
     exchanged = all_gather_bytes(2 * q + kv * max(1, cp * tp / model.kv_heads), cp)
     return exchanged, exchanged
+
+
+def checked_way(way: str, name: str = "way") -> str:
+    """Return the way unchanged; raise ValueError if it is unknown."""
+    if way not in CONTEXT:
+        raise ValueError(f"{name}={way!r}: choose one of {', '.join(CONTEXT)}")
+    return way
 
 
 @dataclass(frozen=True)
@@ -118,20 +88,24 @@ def bytes_on_the_wire(
 ) -> Wire:
     """Return the bytes one rank sends in one step, for each kind of parallelism.
 
-    parameters: those on the rank. cp: ranks that share a sequence, way: how (`CONTEXT`); gradients
-    are summed over them too. ZeRO 2 and 3 have no room for whole gradients, so they reduce after
-    each micro-batch, and stage 3 gathers for each.
+    parameters: those on the rank. cp: ranks that share a sequence, way: how (`CONTEXT`).
+
+    data: an all-reduce of the gradients, over the ranks of a sequence too. ZeRO 1 and 2 scatter
+    them and gather the new weights, the same volume; 3 gathers the weights twice, forward and
+    backward: ZeRO's 2P, 2P and 3P values (arXiv 1910.02054, section 7). ZeRO 2 and 3 have no room
+    for whole gradients, so they reduce after each micro-batch, and stage 3 gathers for each.
+    tensor: Megatron's layer (arXiv 1909.08053) has two all-reduces of sbh values forward, two
+    backward, and two more if it is recomputed; sequence parallelism replaces each by a
+    reduce-scatter and an all-gather of the same volume.
+    pipeline: sbh values to the next stage and back, of which each tensor-parallel rank sends its
+    share (arXiv 2104.04473, section 4.1).
     """
-    layers, here = model.layers / pp, sequence // cp
-    data = data_parallel_bytes(parameters, dp * cp, zero)
-    data *= {2: (micro_batches + 1) / 2, 3: micro_batches}.get(zero, 1)
-    tensor = tensor_parallel_bytes(model, micro_batch, here, tp, recompute)
-    message = pipeline_bytes(model, micro_batch, here, tp) if pp > 1 else 0.0
+    passes = {2: micro_batches + 1, 3: 3 * micro_batches}.get(checked_zero(zero), 2)
+    data = passes * all_gather_bytes(BYTES * parameters, dp * cp)
+    layers, values = model.layers / pp, BYTES * micro_batch * sequence // cp * model.hidden
+    again = checked_recompute(recompute) == "full"
+    tensor = 2 * (2 + again) * all_reduce_bytes(values, tp) * layers
+    pipeline = 2 * chunks * values / tp if pp > 1 else 0.0
     ahead, back = context_parallel_bytes(model, micro_batch, sequence, cp, way, tp)
-    again = ahead if recompute == "full" else 0.0
-    return Wire(
-        data,
-        tensor * layers * micro_batches,
-        2 * message * chunks * micro_batches,
-        (ahead + again + back) * layers * micro_batches,
-    )
+    context = ((1 + again) * ahead + back) * layers
+    return Wire(data, *(micro_batches * each for each in (tensor, pipeline, context)))

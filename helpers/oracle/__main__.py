@@ -100,10 +100,9 @@ def report(judgment: Judgment) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Compare; return 0 for equal steps, 1 for different ones, 2 where nothing can be said."""
+    form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="python -m helpers.oracle",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "python -m helpers.oracle", None, __doc__, formatter_class=form
     )
     add = parser.add_argument
     add("single", help="the script that trains on one device")
@@ -115,8 +114,8 @@ def main(arguments: list[str] | None = None) -> int:
     add("--of-parallel", default="", metavar="FLAGS", help="of PARALLEL alone")
     options = parser.parse_args(arguments)
     flags = [shlex.split(f"{options.both} {o}") for o in (options.of_single, options.of_parallel)]
+    scripts = options.single, options.parallel
     try:
-        scripts = options.single, options.parallel
         found = compare_scripts(*scripts, options.ranks, options.step, flags)
     except ValueError as error:  # ours, and wrong arguments
         print(f"not compared: {error}", file=sys.stderr)

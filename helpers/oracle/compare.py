@@ -28,7 +28,7 @@ class Difference:
 
     kind: "missing", "unexpected", "shape", "dtype", "not finite" or "value"; text: the same in
     words, to follow the name. error, scale: the largest distance of an entry, and the largest entry
-    expected. at: the index of the entry that is furthest off.
+    expected.
     """
 
     name: str
@@ -36,7 +36,6 @@ class Difference:
     text: str
     error: float = 0.0
     scale: float = 0.0
-    at: tuple[int, ...] | None = None
 
 
 def compare(
@@ -66,13 +65,11 @@ def compare(
             return None
     elif torch.equal(actual, expected):
         return None
-    apart = _apart(expected, actual)
-    at = tuple(int(i) for i in torch.unravel_index(apart.argmax(), apart.shape))
     if not bool(torch.isfinite(actual).all()):
-        return Difference(name, "not finite", "holds NaN or infinity", at=at)
-    error = float(apart.max())
+        return Difference(name, "not finite", "holds NaN or infinity")
+    error = distance(expected, actual)[0]
     text = f"differs by up to {error:.3g}, where the largest entry should be {scale:.3g}"
-    return Difference(name, "value", text, error, scale, at)
+    return Difference(name, "value", text, error, scale)
 
 
 def differences(
@@ -110,10 +107,14 @@ def common_factor(
 
 
 def distance(expected: torch.Tensor, actual: torch.Tensor) -> tuple[float, float]:
-    """Return the largest distance of an entry, and the largest entry expected."""
+    """Return the largest distance of an entry, infinite where one of the two is no number, and the
+    largest entry expected."""
     if expected.numel() == 0:
         return 0.0, 0.0
-    return float(_apart(expected, actual).max()), _scale(expected)
+    wide = [t if t.is_complex() else t.double() for t in (expected, actual)]
+    gap = (wide[1] - wide[0]).abs().nan_to_num(nan=math.inf, posinf=math.inf)
+    alike = (wide[0] == wide[1]) | (wide[0].isnan() & wide[1].isnan())
+    return float(gap.masked_fill(alike, 0.0).max()), _scale(expected)
 
 
 def combine(parts: Sequence[Tensors], weights: Sequence[float]) -> dict[str, torch.Tensor | None]:
@@ -169,20 +170,9 @@ def _differing(expected: Tensors, actual: Tensors, tolerance: float | None) -> I
             yield Difference(name, "unexpected", "is there, and nobody expected it")
 
 
-def _apart(expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
-    """The distance of each entry; infinite where one of the two is no number."""
-    wide = [
-        t if t.is_complex() or t.dtype in (torch.float32, torch.float64) else t.double()
-        for t in (expected, actual)
-    ]
-    gap = (wide[1] - wide[0]).abs().nan_to_num(nan=math.inf, posinf=math.inf)
-    alike = (wide[0] == wide[1]) | (wide[0].isnan() & wide[1].isnan())
-    return gap.masked_fill(alike, 0.0)
-
-
 def _scale(tensor: torch.Tensor) -> float:
     """The largest finite entry, by its size; 0 for none."""
     if tensor.numel() == 0:
         return 0.0
-    sizes = (tensor if tensor.is_floating_point() or tensor.is_complex() else tensor.double()).abs()
+    sizes = (tensor if tensor.is_complex() else tensor.double()).abs()
     return float(sizes.nan_to_num(nan=0.0, posinf=0.0).max())

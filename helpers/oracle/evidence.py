@@ -129,22 +129,15 @@ class Evidence:
         return [self.tokens[number] for number in self.shares[rank]]
 
     @cached_property
-    def own(self) -> list[Tensors]:
-        """Each rank's gradients before any communication: the mean over its own tokens."""
-        return [mean_of(self.parts(rank), self.tokens_of(rank)) for rank in range(self.n_ranks)]
-
-    @cached_property
-    def own_unweighted(self) -> list[Tensors]:
-        return [mean_of(self.parts(rank)) for rank in range(self.n_ranks)]
-
-    @property
-    def owns(self) -> list[list[Tensors]]:
-        """What each rank may have of its own: by tokens; plain; or times its share of all tokens,
-        so that the mean over the ranks is the mean over all tokens."""
-        counts = [sum(self.tokens_of(rank)) for rank in range(self.n_ranks)]
-        shares = [self.n_ranks * count / sum(counts) for count in counts]
-        by_share = [combine([g], [share]) for g, share in zip(self.own, shares, strict=True)]
-        return [self.own, self.own_unweighted, by_share]
+    def owns(self) -> tuple[list[Tensors], list[Tensors], list[Tensors]]:
+        """What each rank may have before any communication: the mean over its own tokens; over its
+        micro-batches; or the first times its share of all tokens, so that the mean over the ranks
+        is the mean over all tokens."""
+        ranks, total = range(self.n_ranks), sum(self.tokens)
+        own = [mean_of(self.parts(rank), self.tokens_of(rank)) for rank in ranks]
+        shares = [self.n_ranks * sum(self.tokens_of(rank)) / total for rank in ranks]
+        by_share = [combine([g], [share]) for g, share in zip(own, shares, strict=True)]
+        return own, [mean_of(self.parts(rank)) for rank in ranks], by_share
 
     def over_ranks(self, each: Sequence[Tensors]) -> list[Tensors]:
         """The mean over the ranks of what each has, by tokens and plain."""

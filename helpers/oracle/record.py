@@ -13,6 +13,7 @@ import inspect
 import os
 import runpy
 import sys
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
 
@@ -107,8 +108,24 @@ class Recording:
         self._inside |= inside
         for name, p in module.named_parameters():
             if p.requires_grad and p.is_leaf and not _is_dtensor(p):
-                hook = _Backward(self, plain_name(name))
+                hook = self._backward(plain_name(name))
                 self._hooks.append(p.register_post_accumulate_grad_hook(hook))
+
+    def _backward(self, name: str) -> Callable[[torch.nn.Parameter], None]:
+        """Return what torch calls when a backward has reached this parameter."""
+        sums: list[torch.Tensor] = []  # the gradient after each backward
+
+        def reached(parameter: torch.nn.Parameter) -> None:
+            if self._count != self.at:
+                return
+            if len(self.backwards) == len(sums):
+                self.backwards.append({})
+            before = sums[-1] if sums else self.left.get(name)
+            sums.append(copied(parameter.grad))
+            added = sums[-1] if before is None else sums[-1] - before
+            self.backwards[len(sums) - 1][name] = added
+
+        return reached
 
     def _optimizer(self, optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
         first = optimizer.param_groups[0]["params"][0]  # a script may make its optimizer anew
@@ -165,24 +182,6 @@ class Recording:
                 )
         self.ties = ties_of(self._roots[0], plain_name)
         return {plain_name(name): p for name, p in names.items()}
-
-
-class _Backward:
-    """What torch calls when a backward has reached a parameter."""
-
-    def __init__(self, recording: Recording, name: str):
-        self.recording, self.name, self.seen, self.count = recording, name, None, 0
-
-    def __call__(self, parameter: torch.nn.Parameter) -> None:
-        if self.recording._count != self.recording.at:
-            return
-        now = copied(parameter.grad)
-        while len(self.recording.backwards) <= self.count:
-            self.recording.backwards.append({})
-        before = self.recording.left.get(self.name) if self.seen is None else self.seen
-        added = now if before is None else now - before
-        self.recording.backwards[self.count][self.name] = added
-        self.seen, self.count = now, self.count + 1
 
 
 @contextmanager

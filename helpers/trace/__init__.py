@@ -16,12 +16,10 @@ from helpers.trace.measure import (
     idle_by_cause,
     idle_share,
     in_lanes,
-    is_pipeline,
     last_steps,
     peak,
     shares,
     step_seconds,
     time_by_kind,
-    waiting,
 )
 from helpers.trace.recorder import Recorder

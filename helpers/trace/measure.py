@@ -12,7 +12,6 @@ from itertools import pairwise
 from helpers.trace.events import COLLECTIVES, LANES, MESSAGES, Event, Trace
 
 Interval = tuple[float, float]
-ACTIONS = frozenset({"F", "B", "I", "W"})
 CONVENTIONS = ("total", "ideal", "span")
 MARKED = frozenset({"F", "B", "I", "W", "update"})  # what scripts mark with record_function
 # torch.profiler's finer events below the marks, the best first: see `read_foreign`.
@@ -64,11 +63,6 @@ def is_work(event: Event) -> bool:
     return event.lane == "compute" and event.kind != "wait"
 
 
-def is_pipeline(trace: Trace) -> bool:
-    """Return whether some action names its stage; only then does a bubble mean anything."""
-    return any(e.kind in ACTIONS and "stage" in e.info for e in trace.events)
-
-
 def busy(trace: Trace) -> dict[int, float]:
     """Return the seconds in which each rank computed."""
     return {rank: length(union(filter(is_work, row))) for rank, row in trace.by_rank().items()}
@@ -116,15 +110,6 @@ def idle_share(over: str, work: list[float], spans: list[float], room: float) ->
     if over == "total":
         return 1 - busy_time / room
     return (room - busy_time) / busy_time if busy_time else float("inf")
-
-
-def waiting(trace: Trace) -> dict[int, float]:
-    """Return the seconds in which each rank waited, by its "wait" events; see `with_waits`. A rank
-    that has finished waits for nothing."""
-    return {
-        rank: length(union(e for e in row if e.kind == "wait" and not has_finished(e)))
-        for rank, row in trace.by_rank().items()
-    }
 
 
 def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:

@@ -23,9 +23,9 @@ PROMISED = {  # rows, and in percent: their mean error, and the largest
     validate.NEWER: (8, 3.6, 8.8),
     validate.OLDER: (10, 4, 8),
     "Llama 3 405B": (2, 6, 6),
-    "torchtitan": (10, 19, 30),
-    "experts": (13, 16, 55),
-    "8 bits": (6, 16, 25),
+    "torchtitan": (10, 12, 20),
+    "experts": (13, 15, 55),
+    "8 bits": (6, 15, 25),
     "long sequences": (3, 6, 12),
 }
 
@@ -92,7 +92,7 @@ def test_the_code_has_the_constants_that_the_140_rows_give():
     rows = validate.vtrain()
     found, coded = constants(fit(A100_HALF, rows)), constants(A100)
     for name in EXPECTED:
-        assert coded[name] == pytest.approx(found[name], rel=0.01), name
+        assert coded[name] == pytest.approx(found[name], rel=0.02), name
     errors = [abs(row.error(A100_HALF)) for row in rows]
     assert len(rows) == 140 and fmean(errors) < 0.07
 

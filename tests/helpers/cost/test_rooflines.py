@@ -1,21 +1,18 @@
 """At a bound, counted bytes take as long as counted FLOPs."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from helpers.clone import ROOT
 from helpers.cost import (
     MODELS,
-    ModelConfig,
-    all_gather_bytes,
+    bytes_on_the_wire,
     context_parallel_bytes,
-    data_parallel_bytes,
     flops,
     gpt,
-    pipeline_bytes,
     read_config,
-    tensor_parallel_bytes,
 )
 from helpers.cost.rates import H100
 from helpers.cost.rooflines import (
@@ -45,40 +42,32 @@ def weights(model, tokens):
     return flops(model, 1, 1, "weights").weights * tokens
 
 
+def sent(model, weights=0.0, tokens=1, **how):
+    """By one rank that has `weights`, of a model of one layer."""
+    one = replace(model, layers=how.get("pp", 1))
+    return bytes_on_the_wire(one, weights, micro_batch=1, micro_batches=1, sequence=tokens, **how)
+
+
 @pytest.mark.parametrize("model", DENSE, ids=lambda model: f"{model.hidden}")
 def test_a_dense_layer_by_the_formulas(model):
     held = layer_weights(model)
     for ranks in (2, 64):
         tokens = data_parallel_tokens(model, **RATES, ranks=ranks)
-        assert equal(2 * weights(model, tokens), data_parallel_bytes(held, ranks))
+        assert equal(2 * weights(model, tokens), sent(model, held, dp=ranks).data)
         tokens = fsdp_tokens(model, **RATES, ranks=ranks)
-        assert equal(3 * weights(model, tokens), data_parallel_bytes(held, ranks, zero=3))
+        assert equal(3 * weights(model, tokens), sent(model, held, dp=ranks, zero=3).data)
     tp = tensor_parallel_ranks(model, **RATES)
     for tokens in (1, 8192):  # the length of the sequence cancels
-        assert equal(3 * weights(model, tokens) / tp, tensor_parallel_bytes(model, 1, tokens, tp))
+        assert equal(3 * weights(model, tokens) / tp, sent(model, tokens=tokens, tp=tp).tensor)
     layers = pipeline_layers(model, **RATES)
-    assert equal(layers * weights(model, 10), pipeline_bytes(model, 1, 10))
-
-
-def test_gradients_of_four_bytes():
-    model = DENSE[0]
-    assert data_parallel_tokens(model, **RATES, gradient=4) == pytest.approx(
-        2 * data_parallel_tokens(model, **RATES)
-    )
-    tokens = data_parallel_tokens(model, **RATES, gradient=4, sharded=True, ranks=8)
-    scattered, gathered = (all_gather_bytes(b * layer_weights(model), 8) for b in (4, 2))
-    assert equal(2 * weights(model, tokens), scattered)  # behind backward
-    assert equal(weights(model, tokens), gathered)  # behind the next forward pass
-    assert data_parallel_tokens(model, **RATES, sharded=True, ranks=8) == tokens
-    assert fsdp_tokens(model, **RATES, weight=1, gradient=1) == pytest.approx(
-        fsdp_tokens(model, **RATES) / 2
-    )
-    assert fsdp_tokens(model, **RATES, weight=1, gradient=4) == pytest.approx(
-        1.25 * fsdp_tokens(model, **RATES)
-    )
-    assert fsdp_tokens(model, **RATES, gradient=4) == pytest.approx(
-        1.5 * fsdp_tokens(model, **RATES)
-    )
+    assert equal(2 * layers * weights(model, 10), sent(model, tokens=10, pp=2).pipeline)
+    four = data_parallel_tokens(model, **RATES, gradient=4)
+    assert four == pytest.approx(2 * data_parallel_tokens(model, **RATES))
+    whole = fsdp_tokens(model, **RATES)
+    for sizes, times in (((1, 1), 0.5), ((1, 4), 1.25), ((2, 4), 1.5)):
+        weight, gradient = sizes
+        found = fsdp_tokens(model, **RATES, weight=weight, gradient=gradient)
+        assert found == pytest.approx(times * whole)
 
 
 @pytest.mark.parametrize("model", DENSE, ids=lambda model: f"{model.hidden}")
@@ -87,12 +76,7 @@ def test_a_ring_by_the_formulas(model, causal):
     ranks = 16
     here = ring_attention_tokens(model, **RATES, causal=causal, ranks=ranks)
     scores = flops(model, 1, 1, "causal" if causal else "full").scores * (here * ranks) ** 2
-    ahead, back = context_parallel_bytes(model, 1, here * ranks, ranks)
-    assert equal(scores / ranks, ahead)
-    here = ring_attention_tokens(model, **RATES, causal=causal, backward=True, ranks=ranks)
-    scores = flops(model, 1, 1, "causal" if causal else "full").scores * (here * ranks) ** 2
-    ahead, back = context_parallel_bytes(model, 1, here * ranks, ranks)
-    assert equal(2.5 * scores / ranks, back)
+    assert equal(scores / ranks, context_parallel_bytes(model, 1, here * ranks, ranks)[0])
 
 
 def test_experts_by_the_formulas():
@@ -113,12 +97,12 @@ def test_replicas_with_experts_hold_more_than_a_token_passes():
     for ep in (1, 8):
         held = layer_weights(model) + (8 / ep - 2) * expert
         tokens = data_parallel_tokens(model, **RATES, ep=ep, ranks=64)
-        assert equal(2 * weights(model, tokens), data_parallel_bytes(held, 64))
+        assert equal(2 * weights(model, tokens), sent(model, held, dp=64).data)
 
 
 def test_the_published_forms():
     """(3/8)(4d + 3f) B/F and its kin, for the 7B layer: 21 ranks on NVLink, 2.3 over a card."""
-    model = ModelConfig("llama", 4096, 32, 32, 32, 128, 11008, 32000)
+    model = MODELS["LLaMA-7B"]
     assert tensor_parallel_ranks(model, 400e12, 450e9) - 1 == pytest.approx(20.8, abs=0.05)
     assert tensor_parallel_ranks(model, 400e12, 50e9) - 1 == pytest.approx(2.3, abs=0.05)
     assert layer_weights(model) == 4096 * (4 * 4096 + 3 * 11008)

@@ -9,12 +9,9 @@ from helpers.cost import (
     all_reduce_bytes,
     bytes_on_the_wire,
     context_parallel_bytes,
-    data_parallel_bytes,
     gpt,
     parameters,
-    pipeline_bytes,
     states,
-    tensor_parallel_bytes,
 )
 
 # arXiv 1910.02054, table 1: GB a device, 7.5B parameters, N = 1, 4, 16, 64, 256, 1024
@@ -73,37 +70,25 @@ def test_a_ring_sends_so_many_bytes(ranks):
     assert all_gather_bytes(1200, ranks) == pytest.approx(600 / ranks * sent)
 
 
-def test_zero_3_sends_one_and_a_half_times_as_much():
-    volumes = [data_parallel_bytes(0.5e9, 1024, zero) for zero in range(4)]
-    assert [round(v / 1e9, 2) for v in volumes] == [2, 2, 2, 3]
-
-
-def test_a_layer_of_tensor_parallelism_is_four_all_reduces_and_six_recomputed():
-    model = gpt(1024, 4, 16)
-    size = 2 * 2 * 512 * 1024
-    assert tensor_parallel_bytes(model, 2, 512, 8) == 4 * all_reduce_bytes(size, 8)
-    assert tensor_parallel_bytes(model, 2, 512, 8, "full") == 6 * all_reduce_bytes(size, 8)
-    assert tensor_parallel_bytes(model, 2, 512, 1) == 0
-    assert pipeline_bytes(model, 2, 512, tp=4) == size / 4
-
-
 def test_all_of_a_step():
     model = gpt(1024, 8, 16)
-    weights = parameters(model).total / 8
-    found = bytes_on_the_wire(
-        model, weights, micro_batch=2, micro_batches=6, sequence=512, dp=4, tp=2, pp=4, chunks=2
-    )
-    assert found.data == data_parallel_bytes(weights, 4)
-    assert found.tensor == 6 * 2 * tensor_parallel_bytes(model, 2, 512, 2)
-    assert found.pipeline == 6 * 2 * 2 * pipeline_bytes(model, 2, 512, 2)
+    weights, values = parameters(model).total / 8, 2 * 2 * 512 * 1024
+
+    def sent(**how):
+        sizes = {"micro_batch": 2, "micro_batches": 6, "sequence": 512}
+        return bytes_on_the_wire(model, weights, **sizes | how)
+
+    found = sent(dp=4, tp=2, pp=4, chunks=2)
+    assert found.data == all_reduce_bytes(2 * weights, 4)
+    assert found.tensor == 6 * 2 * 4 * all_reduce_bytes(values, 2)  # four of each layer
+    assert found.pipeline == 6 * 2 * 2 * values / 2  # there and back, half on each rank
     assert found.total == found.data + found.tensor + found.pipeline
-    alone = bytes_on_the_wire(model, weights, micro_batch=2, micro_batches=6, sequence=512)
-    assert alone.total == 0
-    long = bytes_on_the_wire(model, weights, micro_batch=2, micro_batches=6, sequence=512, cp=4)
-    assert long.context == 6 * 8 * sum(context_parallel_bytes(model, 2, 512, 4))
+    assert sent().total == 0
     once = all_gather_bytes(2 * weights, 4)  # FSDP: two gathers and a reduce-scatter each time
     for zero, passes in ((0, 2), (1, 2), (2, 6 + 1), (3, 6 * 3)):
-        found = bytes_on_the_wire(
-            model, weights, micro_batch=1, micro_batches=6, sequence=512, dp=4, zero=zero
-        )
-        assert found.data == pytest.approx(passes * once)
+        assert sent(dp=4, zero=zero).data == pytest.approx(passes * once)
+    again = sent(tp=2, cp=4, recompute="full")
+    assert again.tensor == 6 * 8 * 6 * all_reduce_bytes(values / 4, 2)
+    ahead, back = context_parallel_bytes(model, 2, 512, 4, tp=2)
+    assert again.context == 6 * 8 * (2 * ahead + back)
+    assert again.data == all_reduce_bytes(2 * weights, 4)

@@ -1,6 +1,6 @@
-"""Right steps are right; what Adam hides; arguments; what a person sees of a verdict; the example
-at the top of the package runs as it stands. The planted mistakes stand in mistakes/."""
+"""Right steps are right, what Adam hides, what a person sees; tensors compared, steps gathered."""
 
+import pickle
 import textwrap
 from dataclasses import replace
 
@@ -8,28 +8,36 @@ import pytest
 import torch
 
 from helpers import oracle
-from helpers.oracle import Comparison, Judgment, judge
+from helpers.oracle import (
+    Comparison,
+    GatherError,
+    Judgment,
+    between,
+    common_factor,
+    differences,
+    gather,
+    judge,
+    one_step,
+    snapshot,
+)
 from helpers.oracle.__main__ import first_difference
+from helpers.oracle.compare import compare, distance
 
-from .simulated import UNEQUAL, Lab, adam, make_batches, make_model, sgd
+from .simulated import UNEQUAL, Lab, adam, backward, changed, loss_of, make_batches, make_model, sgd
 
 # Where a right step is judged, nothing may be off by more than other orders of additions give.
 ALLOWED = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", ALLOWED)
 @pytest.mark.parametrize("lengths", [(6,) * 6, UNEQUAL])
 @pytest.mark.parametrize("tied", [False, True])
 def test_right_steps_are_right(dtype, lengths, tied):
-    for make_optimizer in (sgd, adam):
-        verdict = Lab(3, lengths, dtype, tied, make_optimizer).judge()
+    for ranks, make_optimizer in ((3, sgd), (3, adam), (1, sgd)):
+        verdict = Lab(ranks, lengths, dtype, tied, make_optimizer).judge()
         assert verdict.ok and verdict.mistake is None, str(verdict)
         gradients = [row for row in verdict.rows if row.kind == "gradient"]
         assert max(row.relative for row in gradients) < ALLOWED[dtype]
-
-
-def test_one_rank_with_all_micro_batches_is_right():
-    assert Lab(1).judge().ok
 
 
 def test_adam_hides_a_factor_and_the_verdict_says_so():
@@ -39,18 +47,13 @@ def test_adam_hides_a_factor_and_the_verdict_says_so():
     assert "The weights don't show it" in verdict.note and "Adam divides each" in verdict.note
     assert verdict.note in " ".join(str(verdict).split())
     assert Lab().judge(weight=lambda tokens: 1.0).note == ""  # SGD shows it
-
-
-def test_weights_alone_under_adam_are_not_enough():
     here = Lab(make_optimizer=adam)
-    steps = [replace(step, gradients={}) for step in here.train()]
-    verdict = judge(here.right, steps)
+    verdict = judge(here.right, [replace(step, gradients={}) for step in here.train()])
     assert verdict.ok and "Only weights were compared, after Adam" in verdict.note
 
 
 def test_rounding_that_adam_blows_up_is_no_mistake():
-    here = Lab(make_optimizer=adam)
-    step = here.right
+    step = Lab(make_optimizer=adam).right
     noise = torch.tensor([3e-9, -2e-9, 1e-9])  # what is left of a sum that should be zero
     with_noise = replace(
         step,
@@ -68,19 +71,21 @@ def test_rounding_that_adam_blows_up_is_no_mistake():
     assert not judge(right, replace(right, after=after)).ok
 
 
-def test_nothing_to_judge_is_one_sentence():
-    with pytest.raises(ValueError, match="^there is nothing to judge: give the Step of each rank"):
-        judge(Lab().right, [])
-
-
 def test_facts_of_two_plain_dicts_are_enough():
     """Without parts and without an optimizer, as someone else's code may give them."""
     here = Lab()
     bare = replace(here.right, parts=(), make_optimizer=None, optimizer="")
     assert judge(bare, here.train()).ok
-    steps = [replace(s, gradients={n: g if g is None else 3 * g for n, g in s.gradients.items()})
-             for s in Lab().train()]  # fmt: skip
+    steps = [
+        replace(s, gradients={n: g if g is None else 3 * g for n, g in s.gradients.items()})
+        for s in Lab().train()
+    ]
     assert "3 ranks were summed" in judge(bare, steps).mistake
+    with pytest.raises(ValueError, match="^there is nothing to judge: give the Step of each rank"):
+        judge(bare, [])
+
+
+# --- what a person sees --------------------------------------------------------------------------
 
 
 def row(name, error=0.0, ok=True, kind="gradient"):
@@ -88,12 +93,10 @@ def row(name, error=0.0, ok=True, kind="gradient"):
 
 
 def test_a_right_verdict_says_how_far_off():
-    verdict = Judgment(None, (), "", (row("a", 4e-7), row("b", 2e-6)), 3)
+    verdict = Judgment(None, (), "", (row("a", 4e-7), row("b", 2e-6)), 2)
     assert verdict.ok and verdict.worst.name == "b"
-    first = str(verdict).splitlines()[0]
-    assert (
-        first
-        == "RIGHT: 2 tensors on 3 ranks are those of one device; the largest difference is 1.0e-06"
+    assert str(verdict).splitlines()[0] == (
+        "RIGHT: 2 tensors on 2 ranks are those of one device; the largest difference is 1.0e-06"
     )
     assert "right  gradient  a       0     2e-07       1e-05" in str(verdict)
     alone = Judgment(None, (), "", (row("a"),), 3).headline
@@ -101,26 +104,18 @@ def test_a_right_verdict_says_how_far_off():
 
 
 def test_a_wrong_verdict_puts_the_wrong_first_and_names_the_mistake():
-    verdict = Judgment(
-        "all is <lost>", ("it rained",), "Note.", (row("a"), row("b", 1.0, False)), 1
-    )
+    rows = row("a"), row("b", 1.0, False)
+    verdict = Judgment("all is <lost>", ("it rained",), "Note.", rows, 1)
     text, html = str(verdict), verdict._repr_html_()
     assert text.startswith("WRONG: 1 of 2 tensors are not those of one device\n  Mistake: all is")
     assert "  Or: it rained." in text and "  Note." in text
     assert text.index("WRONG  gradient  b") < text.index("right  gradient  a")
-    assert "all is &lt;lost&gt;" in html
-    assert "<svg" not in html and "<style" not in html  # shown before a notebook is trusted, too
-    assert verdict.worst.name == "b"
-
-
-def test_a_long_table_is_cut_and_says_so():
-    rows = tuple(row(f"r{n}") for n in range(40)) + tuple(row(f"w{n}", 1, False) for n in range(25))
-    verdict = Judgment("no", (), "", rows, 1)
+    assert "all is &lt;lost&gt;" in html and verdict.worst.name == "b"
+    many = tuple(row(f"r{n}") for n in range(40)) + tuple(row(f"w{n}", 1, False) for n in range(25))
+    verdict = Judgment("no", (), "", many, 1)
     assert "… and 45 more tensors, 5 wrong" in str(verdict)
-    assert "… and 45 more tensors, 5 wrong" in verdict._repr_html_()
     assert "w19 " in str(verdict) and "w20 " not in str(verdict)
     assert "more tensors" not in verdict.table(most=65)
-    assert "… and 3 more tensors, all right" in verdict.table(most=62)
     assert "… and 1 more tensor, all right" in verdict.table(most=64)
 
 
@@ -144,17 +139,192 @@ def test_the_example_runs():
             (loss / 16).backward()
         optimizer.step()
 
-    names = dict(vars(oracle))
-    names |= {
-        "torch": torch,
-        "cross_entropy": torch.nn.functional.cross_entropy,
-        "micro_batches": batches,
-        "model": model,
-        "optimizer": optimizer,
-        "train_one_step": train_one_step,
-    }
+    names = vars(oracle) | {"torch": torch, "micro_batches": batches, "model": model}
+    names |= {"cross_entropy": torch.nn.functional.cross_entropy}
+    names |= {"optimizer": optimizer, "train_one_step": train_one_step}
     lines = textwrap.dedent(text).splitlines()
     assert lines[-1].startswith("judge(right, steps)")
     exec("\n".join(lines[:-1]), names)  # noqa: S102
     verdict = oracle.judge(names["right"], [names["step"]])
     assert verdict.ok and len(verdict.rows) == 8 + 9  # gradients and weights
+
+
+# --- tensors -------------------------------------------------------------------------------------
+
+A = torch.tensor([[1.0, -2.0], [3.0, 4.0]])
+B = torch.tensor([0.5, 0.25])
+ZERO, NOISE = torch.zeros(2), torch.tensor([3e-8, -1e-8])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_rounding_of_the_dtype_is_allowed_and_more_is_not(dtype):
+    eps = torch.finfo(dtype).eps
+    expected = torch.linspace(-1, 1, 11).to(dtype)
+    much = {2: 64, 4: 400, 8: 2e4}[expected.element_size()]
+    near, far = ((expected.double() + steps * eps).to(dtype) for steps in (1, much))
+    assert differences({"a": expected}, {"a": near}) == []
+    assert [d.kind for d in differences({"a": expected}, {"a": far})] == ["value"]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "kind", "sentence"),
+    [
+        (A, {}, "missing", "a: is None, or is not there at all"),
+        (A, {"a": None}, "missing", "a: is None, or is not there at all"),
+        (A, {"a": A[0]}, "shape", "a: has the shape (2,) in place of (2, 2)"),
+        (A, {"a": A.double()}, "dtype", "a: has the dtype float64 in place of float32"),
+        (A, {"a": A * float("nan")}, "not finite", "a: holds NaN or infinity"),
+        (A, {"a": A + 0.5}, "value", "a: differs by up to 0.5, where the largest entry should b"),
+        (A, {"a": A, "b": B}, "unexpected", "b: is there, and nobody expected it"),
+        (None, {"a": A}, "unexpected", "a: is there, and should be None"),
+        (A.int(), {"a": A.int() + 1}, "value", "a: differs by up to 1, where the largest"),
+    ],
+)
+def test_each_kind_of_difference(expected, actual, kind, sentence):
+    (found,) = differences({"a": expected}, actual)
+    assert found.kind == kind and f"{found.name}: {found.text}".startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "wrong"),
+    [
+        ({"a": A, "none": None}, {"a": A.clone(), "none": None}, []),
+        ({"a": torch.empty(0)}, {"a": torch.empty(0)}, []),
+        ({"a": A, "zero": ZERO}, {"a": A, "zero": ZERO + 1e-6}, []),  # the largest of all counts
+        ({"a": A, "zero": ZERO}, {"a": A, "zero": ZERO + 1e-3}, ["zero"]),
+        ({"a": A, "sum": NOISE}, {"a": A, "sum": -NOISE}, []),  # what is left of one that cancels
+        ({"sum": NOISE}, {"sum": -NOISE}, ["sum"]),
+        ({"a": A, "small": B / 20}, {"a": A, "small": B / 20 + 1e-6}, ["small"]),
+    ],
+)
+def test_nearly_zero_is_measured_by_the_largest(expected, actual, wrong):
+    assert [found.name for found in differences(expected, actual)] == wrong
+
+
+def test_distances_factors_and_tolerances():
+    assert distance(A, A + torch.tensor([0.5, -1.0])) == (1.0, 4.0)
+    assert distance(torch.empty(0), torch.empty(0)) == (0.0, 0.0)
+    assert distance(A.int(), A.int() + 2) == (2.0, 4.0)
+    assert differences({"a": A}, {"a": A + 0.1}, tolerance=0.1) == []
+    assert differences({"a": A}, {"a": A * (1 + 1e-6)}, tolerance=0.0) != []
+    odd = torch.tensor([1.0, float("inf"), float("nan")])
+    assert compare(odd, odd.clone()) is None and distance(odd, odd) == (0.0, 1.0)
+    assert distance(odd, torch.tensor([1.0, 5.0, float("nan")]))[0] == float("inf")
+    assert distance(A, A * float("nan"))[0] == distance(A * float("nan"), A)[0] == float("inf")
+    tensors = {"a": A, "b": B}
+    assert common_factor(tensors, {"a": 3 * A, "b": 3 * B}) == pytest.approx(3)
+    for other in ({"a": 3 * A, "b": 2 * B}, {"a": 3 * A}, {"a": 3 * A, "b": B[:1]}):
+        assert common_factor(tensors, other) is None
+    assert common_factor({"a": 0 * A}, {"a": A}) is common_factor({}, {}) is None
+
+
+# --- one device's step, and what ranks hold of it ------------------------------------------------
+
+LENGTHS = (3, 9, 4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_gradient_is_that_of_the_mean_over_all_tokens(dtype):
+    model = make_model(dtype=dtype)
+    batches = make_batches(LENGTHS)
+    step = one_step(model, loss_of, batches, sgd)
+    assert all(p.grad is None for p in model.parameters()), "the model is left alone"
+    loss = sum(
+        torch.nn.functional.cross_entropy(model(ids[:-1]), ids[1:], reduction="sum")
+        for ids in batches
+    ) / sum(LENGTHS)
+    loss.backward()
+    for name, p in model.named_parameters():
+        assert torch.equal(step.before[name], p)
+        if p.grad is None:
+            assert step.gradients[name] is None
+            assert torch.equal(step.after[name], step.before[name])
+            continue
+        assert step.gradients[name].dtype == dtype
+        assert torch.allclose(step.gradients[name], p.grad, rtol=0, atol=1e-6)
+        assert torch.equal(step.after[name], step.before[name] - 0.5 * step.gradients[name])
+    assert [part.tokens for part in step.parts] == list(LENGTHS)
+    tied = one_step(make_model(tied=True), lambda m, b: loss_of(m, b)[0], batches, sgd)
+    assert [part.tokens for part in tied.parts] == [1, 1, 1]  # of a loss alone
+    assert tied.ties == {"embed.weight": ("embed.weight", "head.weight")}
+    assert "head.weight" not in tied.gradients and "head.weight" not in tied.after
+
+
+@pytest.mark.parametrize(
+    ("loss_of", "words"),
+    [
+        (lambda m, b: (m.head.weight.sum(), 0), "micro-batch 0 has 0 tokens: loss_of must give"),
+        (lambda m, b: (m.head.weight.sum() * float("nan"), 3), "the loss of micro-batch 0 is nan"),
+        (lambda m, b: (m.head.weight[0, :2], 3), "loss_of must give one finite number"),
+        (None, "one_step got no micro-batches: give at least one"),
+    ],
+)
+def test_wrong_losses_are_one_sentence(loss_of, words):
+    with pytest.raises(ValueError, match=words):
+        one_step(make_model(), loss_of, make_batches((2,)) if loss_of else [], sgd)
+
+
+def test_a_snapshot_is_a_copy_and_can_be_sent():
+    model = make_model()
+    optimizer = adam(list(model.parameters()))
+    before = pickle.loads(pickle.dumps(snapshot(model)))
+    backward(make_batches(LENGTHS), model, lambda tokens: 1.0)
+    optimizer.step()
+    after = snapshot(model)
+    step = pickle.loads(pickle.dumps(between(before, after)))
+    assert not torch.equal(step.before["head.weight"], step.after["head.weight"])
+    assert torch.equal(step.gradients["head.weight"], model.head.weight.grad)
+    kept = step.gradients["head.weight"].clone()
+    model.head.weight.grad.zero_()
+    assert torch.equal(after.gradients["head.weight"], kept)
+
+
+def stages(step, cut=("layers.1", "layers.2", "head")):
+    """The step of the whole model as two ranks hold it."""
+
+    def of(last):
+        return changed(step, lambda held: {n: held[n] for n in held if n.startswith(cut) == last})
+
+    return [replace(of(last), ties={}) for last in (False, True)]
+
+
+def test_stages_and_replicas_make_up_the_model_in_its_order():
+    here = Lab(3)
+    steps = here.train()
+    whole = gather(stages(steps[0])[::-1], names=here.right.before)
+    assert list(whole.before) == list(whole.after) == list(here.right.before)
+    assert judge(here.right, [gather(stages(step), here.right.before) for step in steps]).ok
+    assert judge(here.right, gather(steps, here.right.before)).ok  # replicas that hold the same
+
+
+def test_a_tied_parameter_on_both_ends_may_have_either_name():
+    here = Lab(1, tied=True)
+    first, last = stages(here.train()[0])
+    ends = {}
+    for kind in ("before", "gradients", "after"):
+        ends[kind] = getattr(last, kind) | {"head.weight": getattr(first, kind)["embed.weight"]}
+    whole = gather([first, replace(last, **ends)], here.right.before)
+    assert "head.weight" in whole.before and judge(here.right, whole).ok
+    half = ends["gradients"] | {"head.weight": 0.5 * ends["gradients"]["head.weight"]}
+    half_first = first.gradients | {"embed.weight": half["head.weight"]}
+    parts = [replace(first, gradients=half_first), replace(last, **ends | {"gradients": half})]
+    assert "2 gradients that were never added" in judge(here.right, gather(parts)).mistake
+
+
+def test_parts_that_make_up_no_model_are_refused():
+    here = Lab(1)
+    first, last = stages(here.train()[0])
+    other = {"head.weight": last.gradients["head.weight"] + 0.5}
+    before = {f"model.{name}": value for name, value in here.right.before.items()}
+    for parts, names, words in (
+        ([first, last, replace(last, gradients=other, before={}, after={})], (),
+         "^replicas disagree: ranks 1 and 2 both hold the gradient of 'head.weight', and on rank 2 "
+         "it differs by up to 0.5"),
+        ([first], here.right.before, "^nobody holds the weight before the step of 'layers.1.weig"),
+        ([replace(here.right, before=before)], here.right.before,
+         r"\(the ranks hold 'model\..*', which one device doesn't have"),
+        ([], (), "^there is nothing to gather"),
+    ):  # fmt: skip
+        with pytest.raises(GatherError, match=words) as caught:
+            gather(parts, names)
+        assert "\n" not in str(caught.value)

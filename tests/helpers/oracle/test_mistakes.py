@@ -1,11 +1,11 @@
 """One table of the mistakes that the oracle knows: each is planted, and told by its sentence.
 
-A mistake spoils a `Lab`, three ranks that would train right: it changes its models, or returns what
-takes the place of `backward`, `weight`, `average` or `step`. Above it stand the words of its
-verdict, and of which Labs: `EVEN` has micro-batches of one length.
+A row spoils a `Lab`, ranks that would train right: its function changes the models, or returns what
+takes the place of `backward`, `weight`, `average` or `step`. EVEN has micro-batches of one length.
 """
 
 import copy
+from pathlib import Path
 
 import pytest
 import torch
@@ -25,28 +25,6 @@ from .simulated import (
 )
 
 EVEN = (6,) * 6
-TABLE = []
-
-
-def mistake(words, *lengths, **lab):
-    """Add a mistake to the table: once for Labs of each of these lengths."""
-
-    def add(spoil):
-        for each in lengths or (EVEN,):
-            which = {EVEN: "even", UNEQUAL: "uneven"}.get(each, f"{len(each)} parts")
-            name = f"{spoil.__name__}, {which}, {words[:20]}"
-            TABLE.append(pytest.param(spoil, words, lab | {"lengths": each}, id=name))
-        return spoil
-
-    return add
-
-
-@pytest.mark.parametrize("spoil, words, lab", TABLE)
-def test_a_mistake_is_named(spoil, words, lab):
-    here = Lab(**lab)
-    verdict = here.judge(**(spoil(here) or {}))
-    assert not verdict.ok and words in verdict.mistake, verdict
-    assert "\n" not in verdict.mistake
 
 
 def columns(models):
@@ -55,31 +33,38 @@ def columns(models):
     return [column for column in every if column[0].grad is not None]
 
 
-# --- averages ------------------------------------------------------------------------------------
+def weighed(weight):
+    """Every loss is times `weight`, a number or a function of its tokens."""
+    return lambda here: {"weight": weight if callable(weight) else lambda tokens: weight}
 
 
-@mistake("never written back into p.grad", EVEN, UNEQUAL)
-def the_mean_is_dropped(here):
+def averaged(average):
+    return lambda here: {"average": average}
+
+
+def taken(batches):
+    """Backward goes through these of a rank's micro-batches."""
+    return lambda here: {"backward": lambda own, *rest: backward(batches(own), *rest)}
+
+
+def scaled(factor, *names, alone=False):
+    """The mean is times `factor`, of the parameters whose names begin so; `alone`: no mean."""
+
     def average(models):
-        for column in columns(models):
-            sum(p.grad for p in column) / len(column)
+        if not alone:
+            mean_over_ranks(models)
+        for model in models:
+            for name, p in model.named_parameters():
+                if p.grad is not None and name.startswith(names or ("",)):
+                    p.grad *= factor
 
-    return {"average": average}
-
-
-@mistake("has its own gradients divided by world_size: nothing was communicated")
-def divided_alone(here):
-    def average(models):
-        for column in columns(models):
-            for p in column:
-                p.grad /= len(models)
-
-    return {"average": average}
+    return averaged(average)
 
 
-@mistake("Only plain SGD gives the same weights both ways (as it did here)", EVEN)
-@mistake("the weights were averaged where the gradients were meant", EVEN, make_optimizer=adam)
-@mistake("the weights were averaged where the gradients were meant", UNEQUAL)
+def both(*spoils):
+    return lambda here: {key: value for spoil in spoils for key, value in spoil(here).items()}
+
+
 def weights_averaged(here):
     def step(models):
         here.step(models)
@@ -94,104 +79,27 @@ def weights_averaged(here):
     return {"average": lambda models: None, "weight": weight, "step": step}
 
 
-@mistake("only in layers.0 to layers.2, and all else is right: every rank st")
-def some_never_averaged(here):
-    def average(models):
-        for column in columns(models):
-            if column[0].shape == (11, 5):
-                mean = sum(p.grad for p in column) / len(column)
-                for p in column:
-                    p.grad.copy_(mean)
-
-    return {"average": average}
+def some_never_averaged(models):
+    for column in columns(models):
+        if column[0].shape == (11, 5):
+            mean = sum(p.grad for p in column) / len(column)
+            for p in column:
+                p.grad.copy_(mean)
 
 
-@mistake("only some ranks are right: rank 0 has the gradients of one device, ranks 1, 2")
-def a_reduce_for_an_all_reduce(here):
-    def average(models):
-        own = [[p.grad.clone() for p in column] for column in columns(models)]
-        mean_over_ranks(models)
-        for column, gradients in zip(columns(models), own, strict=True):
-            for p, gradient in list(zip(column, gradients, strict=True))[1:]:
-                p.grad = gradient
-
-    return {"average": average}
+def a_reduce_for_an_all_reduce(models):
+    own = [[p.grad.clone() for p in column] for column in columns(models)]
+    mean_over_ranks(models)
+    for column, gradients in zip(columns(models), own, strict=True):
+        for p, gradient in list(zip(column, gradients, strict=True))[1:]:
+            p.grad = gradient
 
 
-GROUP = "over the wrong group: rank 0 has that of ranks 0, 1 alone, and ranks 0, 1, 2, 3"
+def in_pairs(models):
+    mean_over_ranks(models, group=[0, 1])
+    mean_over_ranks(models, group=[2, 3])
 
 
-@mistake("rank 0 has that of ranks 0, 1 alone, and ranks 0, 1, 2 hold the same weights")
-def two_of_three(here):
-    return {"average": lambda models: mean_over_ranks(models, group=[0, 1])}
-
-
-@mistake(GROUP, (6,) * 8, n_ranks=4)
-def in_pairs(here):
-    def average(models):
-        mean_over_ranks(models, group=[0, 1])
-        mean_over_ranks(models, group=[2, 3])
-
-    return {"average": average}
-
-
-@mistake("3 times too large: the gradients of 3 ranks were summed")
-def ranks_summed(here):
-    return {"average": lambda models: mean_over_ranks(models, divide=False)}
-
-
-@mistake("6 times too large: those of 2 micro-batches were summed")
-@mistake("and those of 3 ranks too")
-def ranks_and_micro_batches_summed(here):
-    return {"weight": lambda tokens: 1.0} | ranks_summed(here)
-
-
-# --- micro-batches and their weights -------------------------------------------------------------
-
-
-@mistake("2 times too large: the gradients of 2 micro-batches were", EVEN)
-@mistake("the gradients of 2 micro-batches were summed", UNEQUAL)
-@mistake("a mean of means: the ranks count alike, though they have", (3, 9, 5))
-def undivided(here):
-    return {"weight": lambda tokens: 1.0}
-
-
-@mistake("the loss is a sum over tokens (40 in all)", UNEQUAL)
-def summed_over_tokens(here):
-    return {"weight": lambda tokens: tokens}
-
-
-@mistake("2 times too small: it was divided twice for the 2 micro")
-def divided_twice(here):
-    return {"weight": lambda tokens: 1 / 4}
-
-
-@mistake("6 times too small: it was divided twice for the 3 ranks and the 2 micro-batches")
-def divided_twice_for_both(here):
-    return {"weight": lambda tokens: 1 / 12}
-
-
-@mistake("every gradient is 0.7 times what it should be, with 3 ra")
-def a_factor_of_its_own(here):
-    return {"weight": lambda tokens: 0.35}
-
-
-@mistake("micro-batches count alike, though they have 3, 9, 4, 7", UNEQUAL)
-def a_mean_of_means(here):
-    return {"weight": lambda tokens: 1 / 2}
-
-
-@mistake("only in embed to layers.0, and all else is right: every gradient is", n_ranks=1)
-@mistake("6 times too large: the gradients of 6 micro-batches were summed", n_ranks=1)
-def one_stage_undivided(here):
-    def average(models):
-        for p in [*models[0].embed.parameters(), *models[0].layers[0].parameters()]:
-            p.grad *= 6
-
-    return {"average": average}
-
-
-@mistake("only the last micro-batch of each rank counts", EVEN, UNEQUAL)
 def zero_grad_inside(here):
     def way(batches, model, weight):
         for batch in batches:
@@ -201,37 +109,6 @@ def zero_grad_inside(here):
     return {"backward": way}
 
 
-@mistake("only the first micro-batch of each rank counts", EVEN, UNEQUAL)
-def ends_early(here):
-    return {"backward": lambda batches, *rest: backward(batches[:1], *rest)}
-
-
-@mistake("micro-batch 1 is left out", (6, 4, 5, 7), n_ranks=1)
-def one_left_out(here):
-    return {"backward": lambda batches, *rest: backward(batches[:1] + batches[2:], *rest)}
-
-
-@mistake("the micro-batches count 1, 1, 2, 1 times", (6, 4, 5, 7), n_ranks=1)
-def one_used_twice(here):
-    return {"backward": lambda batches, *rest: backward([*batches, batches[2]], *rest)}
-
-
-@mistake("the micro-batches count 1, 2 times", (6, 4), n_ranks=1)
-def second_of_two_used_twice(here):
-    return {"backward": lambda batches, *rest: backward([*batches, batches[1]], *rest)}
-
-
-@mistake(
-    "count 0, 3, 0, 0, 0, 0 times in the gradients of rank 0, where each should", EVEN, UNEQUAL
-)
-def two_mistakes(here):
-    last = {"backward": lambda batches, *rest: backward(batches[-1:], *rest)}
-    return last | {"average": lambda models: None}
-
-
-# --- what is left of the step before -------------------------------------------------------------
-
-
 def the_step_before(here):
     """Its batches, and its gradients by name."""
     batches, model = make_batches(here.lengths, seed=9), copy.deepcopy(here.model)
@@ -239,7 +116,6 @@ def the_step_before(here):
     return batches, {name: p.grad for name, p in model.named_parameters()}
 
 
-@mistake("the sum of this step's and the step's before: zero_grad() was forgotten")
 def zero_grad_forgotten(here):
     batches, previous = the_step_before(here)
     for rank, model in enumerate(here.models):
@@ -247,7 +123,6 @@ def zero_grad_forgotten(here):
     return {"previous": previous}
 
 
-@mistake("the gradients are those of the step before: a buffer is stale")
 def a_stale_buffer(here):
     _, previous = the_step_before(here)
 
@@ -260,11 +135,6 @@ def a_stale_buffer(here):
     return {"average": average, "previous": previous}
 
 
-# --- some tensors --------------------------------------------------------------------------------
-
-
-@mistake("the frozen parameter 'middle' moved by up to 0.01 on rank 0")
-@mistake("leave it out of the optimizer")
 def a_frozen_one_decays(here):
     def step(models):
         here.step(models)
@@ -275,17 +145,15 @@ def a_frozen_one_decays(here):
     return {"step": step}
 
 
-@mistake("'middle' moved by up to 0.5 on rank 0: a gradient was written to it")
-def a_frozen_one_got_a_gradient(here):
+def a_frozen_one_got(value):
     def average(models):
         mean_over_ranks(models)
         for model in models:
-            model.middle.grad = torch.ones(5)
+            model.middle.grad = torch.full((5,), value)
 
-    return {"average": average}
+    return averaged(average)
 
 
-@mistake("the backward stops before 'layers.1.weight' is passed on: 'layers.0.bias'")
 def cut_off(here):
     for model in here.models:
 
@@ -299,96 +167,55 @@ def cut_off(here):
         model.forward = forward
 
 
-@mistake("no gradient for layers.1.weight, layers.1.bias, and every other is right")
-def a_layer_is_frozen(here):
-    for model in here.models:
-        model.layers[1].requires_grad_(False)
+def frozen(*layers):
+    def spoil(here):
+        for model in here.models:
+            for layer in layers:
+                model.layers[layer].requires_grad_(False)
+
+    return spoil
 
 
-@mistake("the tied parameter embed.weight = head.weight counts twice", tied=True)
-def a_tied_one_counts_twice(here):
-    def average(models):
-        mean_over_ranks(models)
-        for model in models:
-            model.head.weight.grad += model.embed.weight.grad.clone()
-
-    return {"average": average}
-
-
-TIED = "only the tied parameter embed.weight = head.weight is wrong"
-
-
-@mistake(TIED, tied=True)
 def one_use_is_cut_off(here):
     for model in here.models:
         model.head.forward = lambda x, w=model.head.weight: x @ w.detach().T
 
 
-def untie(here, add, wrong=None):
+def untied(add, wrong=None):
     """The two uses of one tensor are two tensors, as on the two ends of a pipeline."""
-    (model,) = here.models
-    model.head.weight = torch.nn.Parameter(model.head.weight.detach().clone())
-    here.optimizers = [sgd(list(model.parameters()))]
 
-    def average(models):
-        if add:
-            total = model.head.weight.grad + model.embed.weight.grad
-            model.head.weight.grad, model.embed.weight.grad = total, total.clone()
-        if wrong:
-            getattr(model, wrong).weight.grad[0] += 0.5
-
-    return {"average": average}
-
-
-@mistake("has 2 gradients that were never added", tied=True, n_ranks=1)
-def never_added(here):
-    return untie(here, add=False)
-
-
-@mistake(TIED, tied=True, n_ranks=1)
-def the_first_copy_is_wrong(here):
-    return untie(here, add=True, wrong="embed")
-
-
-@mistake(TIED, tied=True, n_ranks=1)
-def the_last_copy_is_wrong(here):
-    return untie(here, add=True, wrong="head")
-
-
-@mistake("no known mistake explains it: 2 of 8 gradients differ", n_ranks=1)
-@mistake("; all are in layers.1", n_ranks=1)
-def noise_in_a_layer(here):
-    def average(models):
-        for p in models[0].layers[1].parameters():
-            p.grad += 0.01 * torch.randn(p.shape, generator=torch.Generator().manual_seed(3))
-
-    return {"average": average}
-
-
-# --- digits, steps and what cannot be compared ---------------------------------------------------
-
-
-def short(dtype):
     def spoil(here):
+        (model,) = here.models
+        model.head.weight = torch.nn.Parameter(model.head.weight.detach().clone())
+        here.optimizers = [sgd(list(model.parameters()))]
+
         def average(models):
-            for column in columns(models):
-                mean = sum(p.grad.to(dtype) for p in column).to(here.dtype) / len(column)
-                for p in column:
-                    p.grad.copy_(mean)
+            if add:
+                total = model.head.weight.grad + model.embed.weight.grad
+                model.head.weight.grad, model.embed.weight.grad = total, total.clone()
+            if wrong:
+                getattr(model, wrong).weight.grad[0] += 0.5
 
         return {"average": average}
 
-    spoil.__name__ = f"through_{dtype}"
     return spoil
 
 
-mistake("the gradients have the digits of bfloat16 alone")(short(torch.bfloat16))
-mistake("the gradients have the digits of float16 alone")(short(torch.float16))
-mistake("have the digits of float32 alone", dtype=torch.float64)(short(torch.float32))
+def noise_in_a_layer(models):
+    for p in models[0].layers[1].parameters():
+        p.grad += 0.01 * torch.randn(p.shape, generator=torch.Generator().manual_seed(3))
 
 
-@mistake("the optimizer stepped before the averaging", EVEN, UNEQUAL)
-@mistake("the optimizer stepped before the averaging", EVEN, UNEQUAL, make_optimizer=adam)
+def short(dtype):
+    def average(models):
+        for column in columns(models):
+            mean = sum(p.grad.to(dtype) for p in column).to(column[0].dtype) / len(column)
+            for p in column:
+                p.grad.copy_(mean)
+
+    return averaged(average)
+
+
 def stepped_too_early(here):
     def average(models):
         here.step(models)
@@ -397,29 +224,6 @@ def stepped_too_early(here):
     return {"average": average, "step": lambda models: None}
 
 
-@mistake("no weight has moved")
-def never_stepped(here):
-    return {"step": lambda models: None}
-
-
-@mistake("every weight moved 2 times as far")
-def stepped_twice(here):
-    return {"step": lambda models: [here.step(models) for _ in range(2)]}
-
-
-@mistake("the weights after the step are not on rank 2")
-def one_rank_forgets(here):
-    return {"step": lambda models: [optimizer.step() for optimizer in here.optimizers[:2]]}
-
-
-@mistake("rank 1 starts from other weights than the one device", seeds=(0, 7, 0))
-@mistake("ranks 1, 2 start from other weights than the one device", seeds=(0, 7, 8))
-@mistake("ranks 0, 1, 2 start from other weights than the one device", seeds=(7, 7, 7))
-def other_weights(here):
-    pass
-
-
-@mistake("no parameter has a gradient: call backward(), and take the snapshot before")
 def zeroed_before_the_snapshot(here):
     def step(models):
         here.step(models)
@@ -429,9 +233,119 @@ def zeroed_before_the_snapshot(here):
     return {"step": step}
 
 
-@mistake("the gradient of 'embed.weight' on rank 0 holds NaN or infinity")
-def not_a_number(here):
-    return {"weight": lambda tokens: float("nan")}
+def stepping(step):
+    return lambda here: {"step": lambda models: step(here)}
+
+
+def nothing(*_):
+    """Leave all as it is."""
+
+
+ALONE, UNEVEN, ONE = averaged(nothing), {"lengths": UNEQUAL}, {"n_ranks": 1}
+SUMMED = averaged(lambda models: mean_over_ranks(models, divide=False))
+TIED = {"tied": True}
+FOUR = {"lengths": (6, 4, 5, 7), "n_ranks": 1}
+WITH_ADAM = {"make_optimizer": adam}
+SIX = "6 times too large: the gradients of 6 micro-batches were summed"
+EMBED = scaled(6, "embed", "layers.0")
+TABLE = [  # words of the sentence, the Lab, what spoils it
+    # averages
+    ("never written back into p.grad", {}, ALONE),
+    ("never written back into p.grad", UNEVEN, ALONE),
+    ("has its own gradients divided by world_size: nothing", {}, scaled(1 / 3, alone=True)),
+    ("has its own gradients times 0.7: nothing was comm", {}, scaled(0.7, alone=True)),
+    ("Only plain SGD gives the same weights both ways (as it did here)", {}, weights_averaged),
+    ("the weights were averaged where the gradients were meant", WITH_ADAM, weights_averaged),
+    ("the weights were averaged where the gradients were meant", UNEVEN, weights_averaged),
+    ("only in layers.0 to layers.2, and all else is right: every rank st", {},
+     averaged(some_never_averaged)),
+    ("only some ranks are right: rank 0 has the gradients of one device, ranks 1, 2", {},
+     averaged(a_reduce_for_an_all_reduce)),
+    ("rank 0 has that of ranks 0, 1 alone, and ranks 0, 1, 2 hold the same weights", {},
+     averaged(lambda models: mean_over_ranks(models, group=[0, 1]))),
+    ("over the wrong group: rank 0 has that of ranks 0, 1 alone, and ranks 0, 1, 2, 3",
+     {"lengths": (6,) * 8, "n_ranks": 4}, averaged(in_pairs)),
+    # factors
+    ("3 times too large: the gradients of 3 ranks were summed", {}, SUMMED),
+    ("6 times too large: those of 2 micro-batches were summed, and those of 3 ranks too", {},
+     both(weighed(1.0), SUMMED)),
+    ("2 times too large: the gradients of 2 micro-batches were", {}, weighed(1.0)),
+    ("the gradients of 2 micro-batches were summed", UNEVEN, weighed(1.0)),
+    ("a mean of means: the ranks count alike, though they have 3, 9, 5 tokens",
+     {"lengths": (3, 9, 5)}, weighed(1.0)),
+    ("the loss is a sum over tokens (40 in all)", UNEVEN, weighed(lambda tokens: tokens)),
+    ("2 times too small: it was divided twice for the 2 micro", {}, weighed(1 / 4)),
+    ("6 times too small: it was divided twice for the 3 ranks and the 2 micro-batches", {},
+     weighed(1 / 12)),
+    ("2 times too small: it was divided twice for the 2 ranks: divide by world",
+     {"n_ranks": 2, "lengths": (6,) * 4}, scaled(1 / 2)),
+    ("; or for the 2 micro-batches: divide the loss of each",
+     {"n_ranks": 2, "lengths": (6,) * 4}, scaled(1 / 2)),
+    ("is 0.5 times what it should be, with 3 ranks and 1 micro-batch each:",
+     {"lengths": (6,) * 3}, scaled(1 / 2)),
+    ("every gradient is 0.7 times what it should be, with 3 ra", {}, weighed(0.35)),
+    ("micro-batches count alike, though they have 3, 9, 4, 7", UNEVEN, weighed(1 / 2)),
+    ("the ranks count alike, though they have 6, 18 tokens, or the micro-batches count alike, "
+     "though they have 3, 3, 9, 9 tokens; weight each",
+     {"n_ranks": 2, "lengths": (3, 3, 9, 9)}, weighed(1 / 2)),
+    ("only in embed to layers.0, and all else is right: every gradient is " + SIX, ONE, EMBED),
+    # micro-batches
+    ("only the last micro-batch of each rank counts", {}, zero_grad_inside),
+    ("only the last micro-batch of each rank counts", UNEVEN, zero_grad_inside),
+    ("only the first micro-batch of each rank counts", {}, taken(lambda own: own[:1])),
+    ("only the first micro-batch of each rank counts", UNEVEN, taken(lambda own: own[:1])),
+    ("micro-batch 1 is left out", FOUR, taken(lambda own: own[:1] + own[2:])),
+    ("the micro-batches count 1, 1, 2, 1 times", FOUR, taken(lambda own: [*own, own[2]])),
+    ("the micro-batches count 1, 2 times", {"lengths": (6, 4), "n_ranks": 1},
+     taken(lambda own: [*own, own[1]])),
+    ("count 0, 3, 0, 0, 0, 0 times in the gradients of rank 0, where each should", {},
+     both(taken(lambda own: own[-1:]), ALONE)),
+    ("count 0, 3, 0, 0, 0, 0 times in the gradients of rank 0, where each should", UNEVEN,
+     both(taken(lambda own: own[-1:]), ALONE)),
+    ("the sum of this step's and the step's before: zero_grad() was", {}, zero_grad_forgotten),
+    ("the gradients are those of the step before: a buffer is stale", {}, a_stale_buffer),
+    # some tensors
+    ("'middle' moved by up to 0.01 on rank 0: leave it out of the optimizer", {},
+     a_frozen_one_decays),
+    ("'middle' moved by up to 0.5 on rank 0: a gradient was written to it", {},
+     a_frozen_one_got(1.0)),
+    ("the backward stops before 'layers.1.weight' is passed on: 'layers.0.bias'", {}, cut_off),
+    ("no gradient for layers.1.weight, layers.1.bias, and every other is", {}, frozen(1)),
+    ("no gradient for layers.1.weight, layers.1.bias, layers.2.weight, …, and", {}, frozen(1, 2)),
+    ("the tied parameter embed.weight = head.weight counts twice", TIED, scaled(2, "embed")),
+    ("only the tied parameter embed.weight = head.weight is wrong", TIED, one_use_is_cut_off),
+    ("has 2 gradients that were never added", TIED | ONE, untied(add=False)),
+    ("only the tied parameter embed.weight = head.weight is wrong", TIED | ONE,
+     untied(add=True, wrong="embed")),
+    ("only the tied parameter embed.weight = head.weight is wrong", TIED | ONE,
+     untied(add=True, wrong="head")),
+    ("no known mistake explains it: 2 of 8 gradients differ", ONE, averaged(noise_in_a_layer)),
+    ("; all are in layers.1", ONE, averaged(noise_in_a_layer)),
+    # digits and steps
+    ("the gradients have the digits of bfloat16 alone", {}, short(torch.bfloat16)),
+    ("the gradients have the digits of float16 alone", {}, short(torch.float16)),
+    ("have the digits of float32 alone", {"dtype": torch.float64}, short(torch.float32)),
+    ("the optimizer stepped before the averaging", {}, stepped_too_early),
+    ("the optimizer stepped before the averaging", UNEVEN | WITH_ADAM, stepped_too_early),
+    ("no weight has moved", {}, stepping(nothing)),
+    ("every weight moved 2 times as far", {},
+     stepping(lambda here: [here.step(here.models) for _ in range(2)])),
+    ("the weights after the step are not on rank 2", {},
+     stepping(lambda here: [optimizer.step() for optimizer in here.optimizers[:2]])),
+    # what cannot be compared
+    ("rank 1 starts from other weights than the one device", {"seeds": (0, 7, 0)}, nothing),
+    ("ranks 1, 2 start from other weights than the one", {"seeds": (0, 7, 8)}, nothing),
+    ("no parameter has a gradient: call backward(), and take", {}, zeroed_before_the_snapshot),
+    ("the gradient of 'embed.weight' on rank 0 holds NaN or inf", {}, weighed(float("nan"))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words, lab, spoil", TABLE)
+def test_a_mistake_is_named(words, lab, spoil):
+    here = Lab(**lab)
+    verdict = here.judge(**(spoil(here) or {}))
+    assert not verdict.ok and words in verdict.mistake, verdict
+    assert "\n" not in verdict.mistake
 
 
 NO_FACTS = {
@@ -451,69 +365,38 @@ def test_facts_that_cannot_be_compared(words):
     assert words in verdict.mistake and "\n" not in verdict.mistake and "WRONG" in str(verdict)
 
 
-def test_where_two_mistakes_explain_the_same_both_are_said():
-    here = Lab(3, (2, 5, 3, 8, 6, 4, 9, 7, 3))
-    verdict = here.judge(weight=lambda tokens: tokens * 9 / sum(here.lengths))
-    assert "3 micro-batches were summed" in verdict.mistake
-    assert ["3 ranks were summed" in sentence for sentence in verdict.also] == [True]
+@pytest.mark.parametrize(
+    ("lab", "spoil", "others"),
+    [
+        (Lab(3, (2, 5, 3, 8, 6, 4, 9, 7, 3)), weighed(lambda t: t * 9 / 47), ["3 ranks were su"]),
+        (Lab(1), scaled(6), ["the loss is a sum over tokens (36 in all)"]),
+        (Lab(2, (6,) * 4), weighed(1.0), ["the gradients of 2 ranks were summed"]),
+        (Lab(), ALONE, []),
+    ],
+)
+def test_all_causes_that_explain_the_numbers_are_said(lab, spoil, others):
+    also = lab.judge(**spoil(lab)).also
+    assert len(also) == len(others) and all(o in a for o, a in zip(others, also, strict=True))
 
 
 @pytest.mark.parametrize("name", [n for n, p in make_model().named_parameters() if p.requires_grad])
 def test_a_mistake_in_any_tensor_is_found(name):
     """The quick look takes two small tensors: a mistake elsewhere must not hide behind them."""
-
-    def average(models):
-        mean_over_ranks(models)
-        for model in models:
-            dict(model.named_parameters())[name].grad *= 3
-
-    said = Lab().judge(average=average).mistake
+    here = Lab()
+    said = here.judge(**scaled(3, name)(here)).mistake
     where, _, what = said.removeprefix("only in ").partition(",")
     assert name.startswith(where) and "3 times too large" in what
 
 
-def test_what_the_optimizer_hides_is_said():
-    hidden = Lab(dtype=torch.float64, make_optimizer=adam).judge(weight=lambda tokens: 1.0)
-    shown = Lab().judge(weight=lambda tokens: 1.0)
-    assert "weights don't show it" in str(hidden) and "weights don't show it" not in str(shown)
-
-
-def zeros(models):
-    mean_over_ranks(models)
-    for model in models:
-        model.middle.grad = torch.zeros(5)
-
-
 def test_what_is_no_mistake():
-    verdict = Lab().judge(average=zeros)
+    here = Lab()
+    verdict = here.judge(**a_frozen_one_got(0.0)(here))
     assert verdict.ok and "RIGHT: 17 tensors on 3 ranks" in str(verdict), "zeros for what is frozen"
     tied = Lab(1, tied=True)
-    assert tied.judge(**untie(tied, add=True)).ok, "two copies that are added"
-
-
-def halved(models):
-    """Divide once more by two."""
-    mean_over_ranks(models)
-    for p in (p for model in models for p in model.parameters() if p.grad is not None):
-        p.grad /= 2
-
-
-def test_every_cause_of_a_factor_is_said_once():
-    mistake = Lab(2, (6,) * 4).judge(average=halved).mistake
-    assert "2 times too small: it was divided twice for the 2 ranks: divide by world" in mistake
-    assert "; or for the 2 micro-batches: divide the loss of each" in mistake
-    alone = Lab(1, (6,) * 2).judge(average=halved).mistake
-    assert "twice for the 2 micro-batches: divide" in alone and "rank" not in alone
-    assert "with 3 ranks and 1 micro-batch each:" in Lab(3, (6,) * 3).judge(average=halved).mistake
-
-
-def test_ranks_and_micro_batches_may_both_be_means_of_means():
-    mistake = Lab(2, (3, 3, 9, 9)).judge(weight=lambda tokens: 1 / 2).mistake
-    assert "the ranks count alike, though they have 6, 18 tokens, or the micro-" in mistake
-    assert "have 3, 3, 9, 9 tokens; weight each" in mistake
+    assert tied.judge(**untied(add=True)(tied)).ok, "two copies that are added"
 
 
 def test_each_mistake_has_its_sentence():
-    tables = mistakes.FIRST, mistakes.FROZEN, mistakes.CAUSES, mistakes.STEPPED, mistakes.SEEN
-    assert [name for table in tables for name in table] == list(mistakes.sentences())
+    code = Path(mistakes.__file__).read_text(encoding="utf-8")
+    assert all(f'"{name}"' in code for name in mistakes.sentences())
     assert all(": " in sentence or "; " in sentence for sentence in mistakes.sentences().values())

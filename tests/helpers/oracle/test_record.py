@@ -58,6 +58,16 @@ def test_the_first_step_is_made_again_by_an_optimizer_of_the_same_kind(kind):
     torch.testing.assert_close({n: w.data for n, w in weights.items()}, dict(step.after))
 
 
+def test_of_two_groups_no_optimizer_is_made_again():
+    net = model()
+    with recording() as seen:
+        groups = [{"params": net[0].parameters(), "lr": 0.5}, {"params": net[2].parameters()}]
+        net(torch.ones(2, 3)).sum().backward()
+        torch.optim.SGD(groups, lr=0.1).step()
+    step = seen.step()
+    assert step.make_optimizer is None and step.optimizer == "" and step.after
+
+
 def test_two_recordings_judge_each_other():
     with recording() as right:
         train(model())

@@ -19,6 +19,7 @@ def test_a_hugging_face_model_under_fsdp2_is_right_at_both_steps():
 
 
 def test_a_layer_that_was_forgotten_is_named(capsys):
+    assert main([*PAIR, "--ranks", "2", "--both=--model plain"]) == 0
     flags = "--both=--model plain --forget half"
     assert main([*PAIR, "--ranks", "2", flags]) == 1
     said = " ".join(capsys.readouterr().out.split())

@@ -1,29 +1,195 @@
-"""Busy, idle, bubble and the rest."""
+"""Events and who records them; which belong together, who waits, what is busy, idle or a step."""
+
+import time
+from dataclasses import astuple
 
 import pytest
 
 from helpers.trace import (
+    Counter,
     Event,
+    Recorder,
     Trace,
     bubble,
     busy,
     cut_by,
     idle,
     idle_by_cause,
-    is_pipeline,
+    in_lanes,
+    last_steps,
+    matched_collectives,
+    matched_messages,
     peak,
-    waiting,
+    shares,
+    step_seconds,
     with_waits,
 )
 from helpers.trace.examples import data_parallel, pipeline
 
 
-def test_two_ranks_half_busy():
-    trace = Trace([Event(0, "F", 0, 4), Event(1, "B", 2, 4), Event(1, "send", 0, 2)])
-    assert busy(trace) == {0: 4, 1: 2}
-    assert idle(trace) == {0: 0, 1: 2}
-    assert bubble(trace) == 0.25
-    assert bubble(trace, over="ideal") == pytest.approx(2 / 6)
+def test_a_trace_is_put_in_order_and_cut():
+    assert [Event(0, kind, 0, 1).lane for kind in ("F", "all-reduce", "wait", "input")] == [
+        "compute", "communication", "communication", "input"
+    ]  # fmt: skip
+    assert Event(0, "all-reduce", 0, 1, lane="compute").lane == "compute"
+    trace = Trace()
+    assert (trace.ranks, trace.start, trace.end, trace.duration) == ([], 0.0, 0.0, 0.0)
+    events = [Event(1, "B", 3.0, 5.0), Event(0, "F", 1.0, 2.0), Event(1, "send", 2.0, 3.5)]
+    part = Trace(events, {"a": 1}, [Counter(1, "memory", 2.5, 10)]).between(1.5, 3.0)
+    assert [(e.kind, e.start, e.end) for e in part.events] == [("F", 1.5, 2.0), ("send", 2.0, 3.0)]
+    zero = part.from_zero()
+    assert (zero.start, zero.end, zero.counters[0].time) == (0, 1.5, 1.0)
+    merged = part.merged(Trace([Event(2, "F", 0, 3)], {"a": 2, "b": 3}))
+    assert [e.rank for e in merged.events] == [2, 0, 1] and merged.meta == {"a": 1, "b": 3}
+
+
+@pytest.mark.parametrize("start, end", [(2.0, 1.0), (float("nan"), 1.0), (0.0, float("inf"))])
+def test_times_that_make_no_sense(start, end):
+    with pytest.raises(ValueError, match=f"event 'F' on rank 3 starts at {start} s and ends at"):
+        Trace([Event(3, "F", start, end)])
+    with pytest.raises(ValueError, match="a trace has room for 1e\\+15 s on either side"):
+        Trace([Event(3, "F", 0, 2e15)])
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that moves one second at each reading."""
+    now = iter(range(1000))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(now)))
+
+
+def test_spans_messages_and_counters_become_events(clock):
+    recorder = Recorder(rank=2)
+    with recorder.span("F", "block", micro_batch=3):
+        with recorder.span("send", peer=1) as info:
+            info["bytes"] = 8
+    with pytest.raises(ZeroDivisionError), recorder.span("B"):
+        1 / 0  # noqa: B018
+    recorder.count("memory", 5_000)
+    recorder.add("recv", 0.5, recorder.now(), peer=0, tag=7)
+    assert recorder.trace() == Trace(
+        [
+            Event(2, "F", 0.0, 3.0, "compute", "block", {"micro_batch": 3}),
+            Event(2, "recv", 0.5, 7.0, info={"peer": 0, "tag": 7}),
+            Event(2, "send", 1.0, 2.0, "communication", info={"peer": 1, "bytes": 8}),
+            Event(2, "B", 4.0, 5.0, info={"error": "ZeroDivisionError"}),
+        ],
+        {},
+        [Counter(2, "memory", 6.0, 5_000)],
+    )
+
+
+def test_switched_off_it_keeps_nothing_and_asks_no_clock(monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", lambda: pytest.fail("the clock was read"))
+    recorder = Recorder(0, enabled=False)
+    with recorder.span("F") as info:
+        info["tokens"] = 1
+    recorder.count("memory", 1)
+    recorder.add("recv", 0, 1)
+    assert recorder.trace() == Trace()
+
+
+# --- which belong together, and who waits -------------------------------------------------------
+
+
+def all_reduce(rank, start, end, **info):
+    return Event(rank, "all-reduce", start, end, info=info)
+
+
+def send(rank, peer, start, end, **info):
+    return Event(rank, "send", start, end, info={"peer": peer, **info})
+
+
+def recv(rank, peer, start, end, **info):
+    return Event(rank, "recv", start, end, info={"peer": peer, **info})
+
+
+def pieces(trace, rank):
+    return [(e.kind, e.start, e.end) for e in trace.events_of(rank)]
+
+
+def test_messages_match_by_order_within_peer_and_tag():
+    a, b, other = send(0, 1, 1, 2), send(0, 1, 3, 4), send(0, 1, 0, 9, tag=5)
+    x, y, z = recv(1, 0, 1, 2), recv(1, 0, 3, 4), recv(1, 0, 0, 9, tag=5)
+    lonely = send(1, 0, 0, 1)
+    assert matched_messages(Trace([b, y, x, z, a, other, lonely])) == [(other, z), (a, x), (b, y)]
+
+
+def test_collectives_match_by_number_within_kind_and_group():
+    first = [all_reduce(0, 0, 2), all_reduce(1, 1, 2)]
+    second = [all_reduce(0, 3, 4), all_reduce(1, 3, 4)]
+    pair = [all_reduce(0, 5, 6, group=[0, 1]), all_reduce(1, 5, 6, group=(0, 1))]
+    barrier = [Event(0, "barrier", 7, 8)]
+    events = [*second, *pair, *barrier, *first]
+    assert matched_collectives(Trace(events)) == [first, second, pair, barrier]
+
+
+def test_a_collective_is_split_where_the_last_rank_arrived():
+    trace = Trace([all_reduce(0, 0, 10, bytes=8), all_reduce(1, 4, 10), all_reduce(2, 6, 10)])
+    split = with_waits(trace)
+    assert pieces(split, 0) == [("wait", 0, 6), ("all-reduce", 6, 10)]
+    assert pieces(split, 1) == [("wait", 4, 6), ("all-reduce", 6, 10)]
+    assert pieces(split, 2) == [("all-reduce", 6, 10)]
+    wait, transfer = split.events_of(0)
+    assert (wait.name, wait.lane, wait.info) == (
+        "all-reduce",
+        "communication",
+        {"bytes": 8, "until": 2},
+    )
+    assert transfer.info == {"bytes": 8}
+
+
+def test_nobody_waits_for_one_that_came_after_he_had_left():
+    trace = Trace([Event(0, "broadcast", 0, 2), Event(1, "broadcast", 5, 6)])
+    assert with_waits(trace) == trace
+    three = Trace([all_reduce(0, 0, 4), all_reduce(1, 3, 9), all_reduce(2, 8, 9)])
+    assert pieces(with_waits(three), 0) == [("wait", 0, 3), ("all-reduce", 3, 4)]
+
+
+def test_messages_wait_for_either_side():
+    late_send = with_waits(Trace([send(0, 1, 3, 4), recv(1, 0, 0, 4)]))
+    assert pieces(late_send, 1) == [("wait", 0, 3), ("recv", 3, 4)]
+    assert pieces(late_send, 0) == [("send", 3, 4)]
+    late_recv = with_waits(Trace([send(0, 1, 0, 4), recv(1, 0, 3, 4)]))
+    assert pieces(late_recv, 0) == [("wait", 0, 3), ("send", 3, 4)]
+    gone = with_waits(
+        Trace([send(0, 1, 0, 1), recv(1, 0, 1, 1)])
+    )  # it had left when it was awaited
+    assert pieces(gone, 0) == [("send", 0, 1)]
+    free = with_waits(Trace([send(0, 1, 2, 2), recv(1, 0, 0, 2)]))  # a message that takes no time
+    assert pieces(free, 1)[0] == ("wait", 0, 2)
+
+
+def test_splitting_changes_no_sum_and_can_be_repeated():
+    for trace in (data_parallel(), pipeline()):
+        split = with_waits(trace)
+        more = ("finished", "message")  # beside what was recorded
+        split_up = [e for e in split.events if e.info.get("cause") not in more]
+        sums = [sum(e.duration for e in events) for events in (trace.events, split_up)]
+        assert sums[0] == pytest.approx(sums[1], rel=1e-12)
+        assert with_waits(split) is split
+
+
+def test_a_rank_of_a_pipeline_says_what_it_needs_and_when_it_has_finished():
+    waits = [e for e in with_waits(pipeline(stages=2, micro_batches=1)).events if e.kind == "wait"]
+    found = {(e.rank, e.info["cause"], e.info.get("for"), e.info.get("until")) for e in waits}
+    assert found == {
+        (1, "dependency", "1F0", 0),
+        (1, "message", "1F0", 0),
+        (0, "dependency", "0B0", 1),
+        (0, "message", "0B0", 1),
+        (1, "finished", None, None),
+    }
+    end = max(e.end for e in waits)
+    assert end == pipeline(stages=2, micro_batches=1).end
+
+
+def test_a_rank_without_actions_of_a_pipeline_is_not_said_to_have_finished():
+    trace = Trace([Event(0, "F", 0, 1), Event(1, "F", 0, 3)])
+    assert with_waits(trace) == trace
+
+
+# --- busy, idle, steps --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stages, micro_batches", [(2, 1), (4, 6), (3, 8)])
@@ -34,6 +200,8 @@ def test_gpipe_equals_its_closed_form(stages, micro_batches):
     assert bubble(step) == pytest.approx((p - 1) / (m + p - 1))
     assert bubble(step, over="ideal") == pytest.approx((p - 1) / m)
     assert peak(trace) == dict.fromkeys(range(p), m * 100_000_000)
+    with pytest.raises(ValueError, match=r"over='all'\): choose 'total', 'ideal' or 'span'"):
+        bubble(step, over="all")
 
 
 def test_the_span_of_a_rank_goes_from_its_first_action_to_its_last():
@@ -41,11 +209,6 @@ def test_the_span_of_a_rank_goes_from_its_first_action_to_its_last():
     trace = Trace([Event(0, *row) for row in rows] + [Event(1, "F", 0, 1)])
     assert bubble(trace, "span") == 1 - 3 / 4
     assert bubble(Trace(), "span") == bubble(Trace([Event(0, "wait", 0, 1)]), "span") == 0
-
-
-def test_unknown_convention():
-    with pytest.raises(ValueError, match=r"over='all'\): choose 'total', 'ideal' or 'span'"):
-        bubble(Trace(), over="all")
 
 
 def test_causes_add_up_to_the_idle_time():
@@ -78,14 +241,6 @@ def test_nothing_happened():
     assert busy(trace) == idle(trace) == idle_by_cause(trace) == peak(trace) == {}
 
 
-def test_a_pipeline_is_known_by_the_stages_of_its_actions():
-    message = Event(0, "send", 0, 1, info={"stage": 0, "peer": 1})
-    accumulated = Event(0, "F", 0, 1, info={"micro_batch": 3})  # gradient accumulation
-    assert is_pipeline(pipeline())
-    for trace in (data_parallel(), Trace([message]), Trace([accumulated]), Trace()):
-        assert not is_pipeline(trace)
-
-
 def test_computing_is_cut_where_a_blocking_collective_goes_on():
     trace = Trace([Event(0, "F", 0, 10), Event(0, "all-reduce", 4, 6), Event(1, "F", 0, 10)])
     pieces = [(e.rank, e.kind, e.start, e.end) for e in cut_by(trace).events]
@@ -95,17 +250,45 @@ def test_computing_is_cut_where_a_blocking_collective_goes_on():
 
 
 def test_overlap_counts_once_and_waiting_is_no_work():
-    trace = Trace(
-        [Event(0, "F", 0, 4), Event(0, "W", 1, 2), Event(0, "wait", 4, 8, lane="compute")]
-    )
-    assert busy(trace) == {0: 4}
-    assert waiting(trace) == {0: 4}
-    done = Event(0, "wait", 4, 8, info={"cause": "finished"})
-    assert waiting(Trace([Event(0, "F", 0, 4), done])) == {0: 0}
-
-
-def test_hidden_communication_is_no_idle_time():
-    trace = Trace([Event(0, "B", 0, 4), Event(0, "all-reduce", 2, 6)])
-    assert idle_by_cause(trace)[0] == {
-        "communication": 2, "wait": 0, "input": 0, "finished": 0, "nothing": 0
+    rows = [("F", 0, 4), ("W", 1, 2), ("all-reduce", 3, 6)]
+    trace = Trace([*(Event(0, *row) for row in rows), Event(0, "wait", 6, 8, lane="compute")])
+    assert busy(trace) == {0: 4} and idle(trace) == {0: 4}
+    assert {cause: s for cause, s in idle_by_cause(trace)[0].items() if s} == {
+        "communication": 2, "wait": 2
     }  # fmt: skip
+
+
+def parts(trace, rank=0):
+    return pytest.approx(astuple(shares(trace)[rank])[1:])
+
+
+def test_our_own_trace_without_steps_counts_from_its_first_event_to_its_last():
+    trace = Trace(
+        [
+            Event(0, "input", 0, 1),
+            Event(0, "F", 1, 4),
+            Event(0, "all-reduce", 3, 6),  # the mark hides the first third of it
+            Event(1, "F", 0, 8),
+        ]
+    )
+    assert (3 / 8, 2 / 8, 1 / 8, 2 / 8) == parts(trace)
+    assert (1, 0, 0, 0) == parts(trace, rank=1)
+    assert in_lanes(trace).events_of(0) == trace.events_of(0)
+
+
+def test_nothing_has_no_shares():
+    assert shares(Trace([])) == {}
+    assert (0, 0, 0, 0) == pytest.approx(astuple(shares(Trace([Event(0, "F", 1, 1)]))[0])[1:])
+
+
+def test_steps_go_from_update_to_update_of_rank_0():
+    ends = [2.0, 3.0, 5.0, 9.0]
+    events = [Event(0, "update", end - 0.5, end) for end in ends]
+    events += [Event(0, "F", end, end + 0.25) for end in ends]
+    events += [Event(1, "update", 0.0, 8.0)]
+    trace = Trace(events)
+    assert step_seconds(trace) == [1.0, 2.0, 4.0]
+    assert last_steps(trace).duration == 4.0
+    two = last_steps(trace, 2)
+    assert two.duration == 6.0
+    assert [e.kind for e in two.events_of(0)] == ["F", "update", "F", "update"]

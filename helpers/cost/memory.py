@@ -1,17 +1,73 @@
-"""The activations that a forward pass keeps for the backward pass, item by item.
+"""Bytes that training keeps: states of parameters (and ZeRO), and activations.
 
-Korthikanti et al., "Reducing activation recomputation in large transformer models",
+Activations: Korthikanti et al., "Reducing activation recomputation in large transformer models",
 arXiv 2205.05198, section 4: s tokens, b sequences, hidden h, a heads, t ranks of tensor
 parallelism; activations of 2 bytes, dropout masks of 1.
 """
 
 from dataclasses import dataclass
 
-from helpers.cost.config import ModelConfig
 from helpers.cost.flops import checked_recompute
-from helpers.cost.parameters import parameters
+from helpers.cost.model import ModelConfig, parameters
 
 BYTES = 2  # fp16 or bf16
+# Bytes of a weight, its gradient, and its optimizer states. Adam's 12 are a copy of the weight, its
+# mean and its variance, in 32 bits each.
+PRECISIONS = {
+    "mixed": (2, 2, 12),  # ZeRO, arXiv 1910.02054, section 3.1
+    "mixed, fp32 gradients": (2, 4, 12),  # Megatron-LM: 18 bytes
+    "fp32": (4, 4, 8),
+    "fp32 SGD": (4, 4, 0),
+    "fp32 SGD with momentum": (4, 4, 4),
+}
+
+
+@dataclass(frozen=True)
+class States:
+    """Bytes on one rank."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    convention: str = ""
+
+    @property
+    def total(self) -> float:
+        return self.weights + self.gradients + self.optimizer
+
+
+def states(parameters: float, precision: str = "mixed", zero: int = 0, ranks: int = 1) -> States:
+    """Return what one of `ranks` data-parallel ranks keeps of a model.
+
+    Rajbhandari et al., "ZeRO", arXiv 1910.02054, table 1: with P parameters and N ranks, mixed
+    precision, 16P; 4P + 12P/N (stage 1 cuts the optimizer's state); 2P + 14P/N (stage 2, and the
+    gradients); 16P/N (stage 3, and the weights).
+
+    Raises:
+        ValueError: for an unknown precision or stage.
+    """
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision={precision!r}: choose one of {', '.join(PRECISIONS)}")
+    if ranks < 1 or parameters < 0:
+        raise ValueError(
+            f"{parameters} parameters on {ranks} ranks: give 0 or more parameters, 1 or more ranks"
+        )
+    sizes = PRECISIONS[precision]
+    cut = [ranks if checked_zero(zero) >= stage else 1 for stage in (3, 2, 1)]
+    words = f"{precision}: {' + '.join(map(str, sizes))} bytes a parameter"
+    if zero:
+        words += f"; ZeRO stage {zero} over {ranks} ranks"
+    return States(*(size * parameters / n for size, n in zip(sizes, cut, strict=True)), words)
+
+
+def checked_zero(zero: int) -> int:
+    """Return the stage unchanged; raise ValueError if ZeRO has no such stage."""
+    if zero not in (0, 1, 2, 3):
+        raise ValueError(f"zero={zero!r}: the stages are 0 (off), 1, 2 and 3")
+    return zero
+
+
+# --- activations, item by item -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -77,26 +133,6 @@ def kept_by_layer(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
     ]
 
 
-def kept_products(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
-    """Return what torchtitan's selective checkpointing by "op" keeps of a layer.
-
-    Its policy (`_apply_ac_to_transformer_block` in parallelize_llama.py) saves the result of
-    fused attention and of every second product, beginning with the first: of a LLaMA's seven
-    those with the queries, the values, the gate and the last matrix. The keys, the output
-    projection and the matrix beside the gate are computed again, with all that is no product.
-    """
-    model.require_usual("what a layer keeps of every second product")
-    one = BYTES * batch * sequence
-    h, q, kv, inner = model.hidden, model.query_width, model.kv_width, model.intermediate
-    rows = [Kept("input of the layer", one * h, False), Kept("Q", one * q, True)]
-    if not model.gated:  # Q, K and V are one product, the first of four
-        rows += [Kept("K and V", 2 * one * kv, True), Kept("input of GELU", one * inner, True)]
-    else:
-        rows += [Kept("V", one * kv, True), Kept("gate", one * inner, True)]
-        rows += [Kept("output of the MLP", one * h, False)]
-    return rows + [Kept("attention's result", one * q, True)]
-
-
 def layer_activations(
     model: ModelConfig,
     batch: int,
@@ -121,34 +157,12 @@ def layer_activations(
     cut = tp if sequence_parallel else 1
     if checked_recompute(recompute) == "full":
         return BYTES * batch * sequence * model.hidden / cut / cp
-    rows = (kept_products if recompute == "op" else kept_by_layer)(model, batch, sequence)
-    if recompute == "selective" or fused:
-        rows = [row for row in rows if not row.scores]
-    if fused:
-        rows = [row for row in rows if not row.fused]
+    rows = [
+        row
+        for row in kept_by_layer(model, batch, sequence)
+        if not (row.scores and (recompute == "selective" or fused)) and not (row.fused and fused)
+    ]
     return sum(row.size / (tp if row.split else cut) for row in rows) / cp
-
-
-# --- the forward pass of one layer, step by step --------------------------------------------------
-
-# For each step: the tensors it creates, and those it frees. A tensor whose name ends in "+" is
-# needed by the next step only; all others are kept for the backward pass.
-STEPS = (
-    ("the layer begins", ("its input",), ()),
-    ("first norm", ("first norm",), ()),
-    ("Q, K and V", ("Q", "K", "V"), ()),
-    ("attention scores", ("scores +",), ()),
-    ("softmax", ("attention",), ("scores +",)),
-    ("attention times V", ("context",), ()),
-    ("output projection", ("projection +",), ()),
-    ("first residual", ("first sum",), ("projection +",)),
-    ("second norm", ("second norm",), ()),
-    ("into the MLP", ("gate", "up"), ()),
-    ("activation function", ("activated",), ()),
-    ("gate times up", ("product",), ()),
-    ("out of the MLP", ("MLP's output +",), ()),
-    ("second residual", ("output",), ("MLP's output +",)),
-)
 
 
 @dataclass(frozen=True)
@@ -174,27 +188,22 @@ def forward_peak(model: ModelConfig) -> ForwardPeak:
     """Return the peak for one layer and one full sequence in 16 bits: all attention scores, no
     dropout.
 
-    What the backward pass needs is kept, as in training. Gradients and optimizer states are not
-    part of a forward pass.
+    What the backward pass needs is kept, as in training, so memory grows until the end of the
+    layer; only the scores before softmax go in between. So the peak is at softmax or at the end.
+    Gradients and optimizer states are not part of a forward pass.
     """
     model.require_usual("the peak of the forward pass")
-    width = dict.fromkeys((name for _, makes, _ in STEPS for name in makes), model.hidden)
-    width |= dict.fromkeys(("gate", "up", "activated", "product"), model.active_intermediate)
-    width |= {"Q": model.query_width, "K": model.kv_width, "V": model.kv_width}
-    width |= {"context": model.query_width}
-    width |= dict.fromkeys(("scores +", "attention"), model.heads * model.positions)
-    if not model.gated:  # a GPT-2 activates `up` itself
-        del width["gate"], width["product"]
-    live, most, moment = {}, {}, ""
-    for step, makes, frees in STEPS:
-        live |= {n: float(BYTES * model.positions * width[n]) for n in makes if n in width}
-        if sum(live.values()) > sum(most.values()):
-            most, moment = dict(live), step
-        for name in frees:
-            del live[name]
+    h, kv, scores = model.hidden, model.kv_width, model.heads * model.positions
+    begin = {"its input": h, "first norm": h, "Q": model.query_width, "K": kv, "V": kv}
+    begin |= {"attention": scores}
+    inner = ("gate", "up", "activated", "product") if model.gated else ("up", "activated")
+    end = begin | {"context": model.query_width, "first sum": h, "second norm": h}
+    end |= dict.fromkeys(inner, model.active_intermediate) | {"MLP's output": h, "output": h}
+    moments = {"softmax": begin | {"scores": scores}, "second residual": end}
+    moment = max(moments, key=lambda name: sum(moments[name].values()))
     words = (
         f"batch 1, sequence {model.positions}, 2 bytes a value, all s x s attention scores, "
         "tensors that the backward pass needs are kept"
     )
-    named = {name.removesuffix(" +"): size for name, size in most.items()}
-    return ForwardPeak(BYTES * parameters(model).layer, named, moment, words)
+    live = {name: float(BYTES * model.positions * w) for name, w in moments[moment].items()}
+    return ForwardPeak(BYTES * parameters(model).layer, live, moment, words)

@@ -1,6 +1,7 @@
-"""The sizes of a model, on which its costs depend, and the matrices of its layers."""
+"""The sizes of a model, the matrices of its layers, and its parameters."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 FAMILIES = ("llama", "gpt2")
 SIZES = "hidden layers heads kv_heads head_size intermediate vocabulary positions".split()
@@ -12,7 +13,7 @@ class MoE:
 
     chosen: how many of the experts a token is sent to. shared: experts that see every token.
     intermediate: width of one expert. dense: how many layers, the first ones, have a plain MLP.
-    nodes: on how many nodes the experts of one token may be; 0 for any. biases: of one expert.
+    nodes: on how many nodes the experts of one token may be; 0 for any.
     """
 
     experts: int
@@ -21,18 +22,12 @@ class MoE:
     shared: int = 0
     dense: int = 0
     nodes: int = 0
-    biases: int = 0
 
     def __post_init__(self):
-        if not 1 <= self.chosen <= self.experts:
+        if not 1 <= self.chosen <= self.experts or self.intermediate < 1:
             raise ValueError(
-                f"a token chooses {self.chosen} of {self.experts} experts: choose 1 or more, and "
-                "not more than there are"
-            )
-        if self.intermediate < 1 or self.shared < 0 or self.dense < 0:
-            raise ValueError(
-                f"an expert of width {self.intermediate}, {self.shared} shared experts and "
-                f"{self.dense} dense layers: the width must be 1 or more, the others 0 or more"
+                f"a token chooses {self.chosen} of {self.experts} experts of width "
+                f"{self.intermediate}: choose 1 or more, and not more than there are"
             )
 
 
@@ -82,9 +77,8 @@ class ModelConfig:
     tied: whether the last matrix is the word embedding again.
     attention_bias, mlp_bias: biases of a LLaMA; a GPT-2 always has them.
 
-    What `read_config` counts of other models: rotary: a "gpt2" without a table of positions.
-    vectors, last: norms and biases of one layer, and behind the last one. counted, note:
-    parameters (in all, on a token) of a model that has no formulas, and why.
+    What `read_config` finds in other models: rotary: a "gpt2" without a table of positions.
+    counted: its parameters, in all and on a token. note: why it has no formulas, if it has none.
     """
 
     family: str
@@ -102,8 +96,6 @@ class ModelConfig:
     moe: MoE | None = None
     latent: Latent | None = None
     rotary: bool = False
-    vectors: int | None = None
-    last: int | None = None
     counted: tuple[int, int] | None = None
     note: str = ""
 
@@ -148,6 +140,7 @@ class ModelConfig:
 
     @property
     def expert_layers(self) -> int:
+        """How many of its layers have experts."""
         return self.layers - self.moe.dense if self.moe else 0
 
     @property
@@ -235,3 +228,107 @@ MODELS = {  # known by name in lessons, pages and sliders
     "GPT-3, 175B": gpt(12288, 96, 96),
     "a GPT of 1T": gpt(25600, 128, 160),
 }
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Counts of weights. attention, mlp, norms: of one layer.
+
+    embedding: of words. positions: its table; 0 for a LLaMA, which rotates. final_norm, head: after
+    the last layer; head is 0 if it is tied to the word embedding. expert: one expert of a mixture;
+    experts: all of a layer, with the shared ones and the router; used: those of them that one token
+    passes. expert_layers: how many layers have them in place of `mlp`. counted: (in all, on a
+    token) of a model that was built; what its parts leave out are further norms and biases.
+    """
+
+    embedding: int
+    positions: int
+    attention: int
+    mlp: int
+    norms: int
+    layers: int
+    final_norm: int
+    head: int
+    expert: int = 0
+    experts: int = 0
+    used: int = 0
+    expert_layers: int = 0
+    counted: tuple[int, int] | None = None
+
+    @property
+    def layer(self) -> int:
+        """Parameters of one layer; of one with experts, if the model has such layers."""
+        return self.attention + (self.experts or self.mlp) + self.norms
+
+    @property
+    def total(self) -> int:
+        """Parameters of the model; a weight that is used twice counts once."""
+        return self.counted[0] if self.counted else self._with(self.experts)
+
+    @property
+    def active(self) -> int:
+        """Parameters that one token passes, the whole embedding table among them."""
+        return self.counted[1] if self.counted else self._with(self.used)
+
+    def _with(self, experts: int) -> int:
+        outside = self.embedding + self.positions + self.final_norm + self.head
+        dense = self.layers - self.expert_layers
+        inside = self.layers * (self.attention + self.norms) + dense * self.mlp
+        return outside + inside + self.expert_layers * experts
+
+    def __str__(self) -> str:
+        less = (self.layers - self.expert_layers) * (self.experts - self.mlp)
+        rows = {
+            "word embedding": self.embedding,
+            "positional embedding": self.positions,
+            f"{self.layers} layers of {self.layer:,}": self.layers * self.layer,
+            "less in the dense layers": -less if self.expert_layers else 0,
+            "last norm": self.final_norm,
+            "output matrix": self.head,
+            "others": self.total - self._with(self.experts),
+            "in all": self.total,
+            "used by a token": self.active if self.active != self.total else 0,
+        }
+        return "\n".join(f"{name:<34}{count:>18,}" for name, count in rows.items() if count)
+
+
+@lru_cache(256)
+def parameters(model: ModelConfig) -> Parameters:
+    """Return the parameters of a model as `transformers` counts them: tied weights once."""
+    if model.note:  # it has no formulas
+        return Parameters(0, 0, 0, 0, 0, model.layers, 0, 0, counted=model.counted)
+    h, q, kv, i = model.hidden, model.query_width, model.kv_width, model.intermediate
+    plain, moe, table = model.family == "gpt2", model.moe, model.vocabulary * model.hidden
+    attention, mlp = held(model.attention()), held(model.mlp(dense=True))
+    norm = 2 * h if plain else h  # RMSNorm has no shift
+    if model.latent:
+        attention += model.latent.q_rank + model.latent.kv_rank  # two norms
+    elif plain or model.attention_bias:
+        attention += q + 2 * kv + h
+    if plain or model.mlp_bias:
+        mlp += (2 * i if model.gated else i) + h
+    expert = experts = used = 0
+    if moe:
+        expert = sum(m.size for m in model.mlp() if m.name == "experts")
+        experts = held(model.mlp())
+        used = experts - (moe.experts - moe.chosen) * expert
+    return Parameters(
+        embedding=table,
+        positions=model.positions * h if plain and not model.rotary else 0,
+        attention=attention,
+        mlp=mlp,
+        norms=2 * norm,
+        layers=model.layers,
+        final_norm=norm,
+        head=0 if model.tied else table,
+        expert=expert,
+        experts=experts,
+        used=used,
+        expert_layers=model.expert_layers,
+        counted=model.counted,
+    )
+
+
+def held(matrices: list[Matrix]) -> int:
+    """Return the weights of these matrices."""
+    return sum(m.size * m.held for m in matrices)

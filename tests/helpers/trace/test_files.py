@@ -1,0 +1,419 @@
+"""Traces in files: Chrome's JSON there and back, other programs' files; python -m helpers.trace."""
+
+import gzip
+import json
+from dataclasses import astuple
+
+import numpy as np
+import pytest
+
+from helpers.trace import Counter, Event, Trace, bubble, in_lanes, shares
+from helpers.trace.__main__ import main, table
+from helpers.trace.examples import data_parallel, pipeline
+from helpers.trace.foreign import kind_of
+
+
+def written(trace, tmp_path) -> dict:
+    return json.loads(trace.save(tmp_path / "t.json").read_text(encoding="utf-8"))
+
+
+def phase(content, letter):
+    return [row for row in content["traceEvents"] if row["ph"] == letter]
+
+
+def _is(row, what):
+    return row["name"] == f"{what}_name"
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        Trace(),
+        Trace([Event(0, "F", 0.0, 1.0)]),
+        Trace([Event(7, "F", 1 / 3, 2 / 3, "my lane", "F", {"x": [1, 2.5, None, "é"]})]),
+        Trace([Event(0, "F", 123456.789012345, 123456.789012346)], {"title": "days of uptime"}),
+        Trace([Event(0, "a b", 0.1, 0.1), Event(0, "a", 0.1, 0.2, name="b c")]),
+        Trace([], {"n": 1}, [Counter(1, "memory", 1 / 7, 3), Counter(1, "memory", 0.5, 2.5)]),
+        data_parallel(),
+        pipeline(),
+    ],
+    ids=["none", "one", "odd", "uptime", "names", "counters", "data parallel", "pipeline"],
+)
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz"])
+def test_our_own_file_gives_back_an_equal_trace(trace, name, tmp_path):
+    assert Trace.load(trace.save(tmp_path / name)) == trace
+
+
+def test_ranks_are_processes_and_lanes_threads_with_names(tmp_path):
+    content = written(data_parallel(), tmp_path)
+    names = {row["pid"]: row["args"]["name"] for row in phase(content, "M") if _is(row, "process")}
+    assert names == {1: "rank 0", 2: "rank 1", 3: "rank 2"}
+    lanes = {
+        (row["pid"], row["tid"]): row["args"]["name"]
+        for row in phase(content, "M")
+        if _is(row, "thread")
+    }
+    assert sorted(lanes.values()) == sorted(["compute", "communication", "input"] * 3)
+    assert len({tid for _, tid in lanes}) == 9, "no two threads share a number"
+    assert {(row["pid"], row["tid"]) for row in phase(content, "X")} == set(lanes)
+
+
+def test_times_are_microseconds(tmp_path):
+    content = written(Trace([Event(0, "F", 0.5, 0.5000015, "", "x", {"tokens": 3})]), tmp_path)
+    (row,) = phase(content, "X")
+    assert (row["ts"], row["dur"], row["name"], row["cat"]) == (500_000.0, 1.5, "F x", "F")
+    assert row["args"] == {"tokens": 3} and "start_s" not in row
+
+
+def test_each_message_is_an_arrow_from_box_to_box(tmp_path):
+    content = written(pipeline(stages=3, micro_batches=2), tmp_path)
+    tails, heads = phase(content, "s"), phase(content, "f")
+    assert len(tails) == len(heads) == 2 * 2 * 2
+    for tail, head in zip(tails, heads, strict=True):
+        assert tail["id"] == head["id"] and head["bp"] == "e"
+        assert tail["pid"] != head["pid"] and tail["ts"] <= head["ts"]
+        for end, kind in ((tail, "send"), (head, "recv")):
+            boxes = [
+                x
+                for x in phase(content, "X")
+                if (x["pid"], x["tid"], x["cat"]) == (end["pid"], end["tid"], kind)
+                and x["ts"] <= end["ts"] < x["ts"] + x["dur"]
+            ]
+            assert len(boxes) == 1
+
+
+def test_events_that_cross_get_threads_of_their_own(tmp_path):
+    crossing = [Event(0, "send", 0, 4), Event(0, "recv", 2, 6), Event(0, "send", 1, 3)]
+    content = written(Trace(crossing), tmp_path)
+    send, recv, nested = phase(content, "X")
+    assert send["tid"] == nested["tid"] != recv["tid"]
+    names = [row["args"]["name"] for row in phase(content, "M") if _is(row, "thread")]
+    assert names == ["communication", "communication 2"]
+
+
+def test_every_line_is_an_event_and_all_of_it_strict_json(tmp_path):
+    info = {"loss": float("nan"), "norm": np.float32(0.5), "shape": (2, 3), "dtype": np.dtype("f4")}
+    trace = Trace([Event(0, "F", 0, 1, info=info)], {"limit": float("inf")})
+    path = trace.save(tmp_path / "t.json")
+
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    text = path.read_text()
+    json.loads(text, parse_constant=refuse)
+    assert sum('"ph": "X"' in line for line in text.splitlines()) == 1
+    again = Trace.load(path)
+    assert again.events[0].info == {
+        "loss": "nan",
+        "norm": 0.5,
+        "shape": [2, 3],
+        "dtype": "float32",
+    }
+    assert again.meta == {"limit": "inf"}
+
+
+def test_a_folder_of_ranks(tmp_path):
+    whole = pipeline(stages=3)
+    for rank in whole.ranks:
+        part = Trace(whole.events_of(rank), {"rank": rank})
+        part.save(tmp_path / f"rank{rank}.json")
+    (tmp_path / "notes.txt").write_text("not a trace")
+    for paths in (tmp_path, [tmp_path], sorted(tmp_path.glob("*.json"))):
+        merged = Trace.load_all(paths)
+        assert merged.ranks == [0, 1, 2]
+        assert sorted(e.start for e in merged.events) == [e.start for e in merged.events]
+        assert len(merged.events) == len(whole.events)
+
+
+def test_what_is_no_folder_of_a_run(tmp_path):
+    with pytest.raises(ValueError, match="no trace in the folder .*: it holds no .json file"):
+        Trace.load_all(tmp_path)
+    with pytest.raises(ValueError, match="no trace to load: the list of files is empty"):
+        Trace.load_all([])
+    with pytest.raises(FileNotFoundError, match="cannot read the trace .*nowhere.json: No such"):
+        Trace.load(tmp_path / "nowhere.json")
+    for name in "ab":
+        Trace([Event(0, "F", 0, 1)]).save(tmp_path / f"{name}.json")
+    with pytest.raises(ValueError, match="rank 0 is in two files, .*a.json and .*b.json: give the"):
+        Trace.load_all(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "data, sentence",
+    [
+        (b"", "is empty: the run that should have written it did not get there"),
+        (b"  \n", "is empty: the run that should have written it did not get there"),
+        (b"hello", "is no trace: it is not JSON (line 1, column 1: Expecting value)"),
+        (b'{"a": x}', "is no trace: it is not JSON (line 1, column 7: Expecting value)"),
+        (b"\x89PNG\r\n\xff", "is no trace: it is not text"),
+        (b'{"a": 1}', "is JSON but no Chrome trace: it has no list 'traceEvents'"),
+        (b"3", "is JSON but no Chrome trace: it has no list 'traceEvents'"),
+        (b'[{"ph": "X"}, 5]', "is JSON but no Chrome trace: entry 1 of its 2 events has no phase"),
+        (b'[{"ph": "X", "name": "F"}]', "is a Chrome trace with an event that misses a field"),
+        (b'[{"ph": "X", "name": "F", "ts": "now"}]', "has one of the wrong type (TypeError"),
+        (b'[{"ph": "X", "name": "F", "ts": NaN}]', "event 'F' on rank 0 starts at nan s"),
+    ],
+)
+def test_a_file_that_is_no_trace(data, sentence, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(data)
+    with pytest.raises(ValueError) as caught:
+        Trace.load(path)
+    assert str(path) in str(caught.value) and sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.999])
+def test_a_file_that_is_cut_off(share, compressed, tmp_path):
+    data = data_parallel().save(tmp_path / "t.json").read_bytes().rstrip()
+    data = gzip.compress(data) if compressed else data
+    path = tmp_path / "cut.json"
+    path.write_bytes(data[: int(share * len(data))])
+    with pytest.raises(ValueError, match=r"cut.json is cut off after [\d,]+ bytes: copy it again"):
+        Trace.load(path)
+
+
+# --- torch.profiler and other programs ----------------------------------------------------------
+
+
+def x(name, cat, start, end, tid=1, pid=1):
+    """An event of torch.profiler; microseconds."""
+    row = {"ph": "X", "name": name, "cat": cat, "ts": start, "dur": end - start}
+    return row | {"pid": pid, "tid": tid}
+
+
+def load(rows, tmp_path, rank=0):
+    info = {"rank": rank, "world_size": 2, "backend": "gloo"}
+    content = {"schemaVersion": 1, "distributedInfo": info, "traceEvents": rows}
+    path = tmp_path / f"step-{rank}-of-2.json"
+    path.write_text(json.dumps(content))
+    return Trace.load(path)
+
+
+def parts(trace, rank=0):
+    return pytest.approx(astuple(shares(trace)[rank])[1:])
+
+
+PROCESSOR = [
+    x("gloo:all_reduce", "user_annotation", -30, -10, tid=9),  # before the step: not of it
+    x("ProfilerStep#2", "user_annotation", 0, 100),
+    x("input", "user_annotation", 0, 20),
+    x("aten::stack", "cpu_op", 5, 15),  # inside of the input: it belongs there
+    x("forward", "user_annotation", 20, 50),
+    x("DistributedDataParallel.forward", "user_annotation", 20, 49),
+    x("aten::linear", "cpu_op", 20, 30),  # to 50 Python works between operators
+    x("backward", "user_annotation", 50, 90),
+    x("AddmmBackward0", "cpu_op", 50, 70),
+    x("c10d::allreduce_", "cpu_op", 70, 74),  # only starts the all-reduce
+    x("gloo:all_reduce", "user_annotation", 60, 85, tid=9),
+    x("update", "user_annotation", 90, 95),
+    x("Optimizer.step#Adam.step", "user_annotation", 91, 94),
+]
+
+
+def test_a_step_on_a_processor(tmp_path):
+    trace = load([*PROCESSOR, {"ph": "i", "s": "g", "ts": 400, "name": "Window End"}], tmp_path, 1)
+    assert trace.ranks == [1] and trace.meta == {"source": "torch.profiler"}
+    # Computing: 20 to 70 (from 60 on an operator hides the all-reduce), and 85 to 95.
+    assert (0.60, 0.15, 0.20, 0.05) == parts(trace, rank=1)
+    assert shares(trace)[1].seconds == pytest.approx(100e-6)
+    trace = in_lanes(trace).from_zero()
+    assert [(e.lane, e.kind, round(e.start * 1e6), round(e.end * 1e6)) for e in trace.events] == [
+        ("input", "input", 0, 20),
+        ("compute", "F", 20, 50),
+        ("compute", "B", 50, 90),
+        ("communication", "all-reduce", 60, 85),
+        ("compute", "update", 90, 95),
+    ]
+
+
+def test_a_step_on_a_gpu_is_what_its_kernels_did(tmp_path):
+    rows = [
+        x("ProfilerStep#2", "user_annotation", 0, 100),
+        x("forward", "user_annotation", 0, 8),  # the processor only starts the kernels
+        x("aten::mm", "cpu_op", 2, 7),
+        x("forward", "gpu_user_annotation", 10, 45, tid=7),
+        x("ampere_sgemm", "kernel", 10, 40, tid=7),
+        x("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "kernel", 30, 60, tid=20),
+        x("input", "user_annotation", 50, 80),
+    ]
+    trace = load(rows, tmp_path)
+    assert (0.30, 0.20, 0.20, 0.30) == parts(trace)
+    without_marks = load([r for r in rows if r["name"] != "forward"], tmp_path)
+    assert (0.30, 0.20, 0.20, 0.30) == parts(without_marks)
+
+
+@pytest.mark.parametrize("name", [
+    "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)",
+    "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "ncclDevKernel_Generic_4(x)",
+    "ncclSendRecvKernel_copy_i8(ncclColl)", "ncclSymkDevKernel_AllGather_STMC(x)",
+    "mscclKernel_Sum_half_Simple_false(x)", "nccl_of_tomorrow", "void ncclBroadcastKernel",
+    "oneccl_reduce_base<float, 2, 16, 1, 1, 2>", "Memcpy PtoP (Device -> Device)",
+    "nccl:send 0->1", "nccl:recv 0<-1", "nccl:coalesced", "nccl:all_reduce", "xccl:coalesced",
+    "gloo:all_reduce", "gloo:sparse_all_reduce", "mpi:all_to_all", "ucc:recv",
+    "oneccl_bindings_for_pytorch::allreduce",
+])  # fmt: skip
+def test_whatever_a_back_end_calls_a_transfer_it_is_communication(name, tmp_path):
+    step = x("ProfilerStep#2", "user_annotation", 0, 100)
+    for cat in ("kernel", "gpu_memcpy", "user_annotation", "gpu_user_annotation", "cpu_op"):
+        for work in ("kernel", "cpu_op"):  # 0 to 40 is computing, 40 to 70 is communication alone
+            rows = [step, x("gemm", work, 0, 40), x(name, cat, 30, 70, tid=9)]
+            assert (0.40, 0.30, 0, 0.30) == parts(load(rows, tmp_path)), (cat, work)
+        mark = x("forward", "gpu_user_annotation", 0, 75)
+        rows = [step, mark, x("gemm", "kernel", 0, 40), x(name, cat, 30, 70, tid=9)]
+        assert (0.40, 0.30, 0, 0.30) == parts(load(rows, tmp_path)), cat
+
+
+def test_messages_of_the_processor_count_beside_kernels_of_nccl(tmp_path):
+    rows = [
+        x("gemm", "kernel", 0, 40),
+        x("ncclDevKernel_SendRecv(x)", "kernel", 40, 60),
+        x("nccl:send 0->1", "user_annotation", 0, 100),  # the kernel's call: it counts as nothing
+        x("gloo:barrier", "user_annotation", 60, 70),
+        x("Memcpy PtoP (Device -> Device)", "gpu_memcpy", 70, 75),
+        x("cudaStreamSynchronize", "cuda_runtime", 0, 100),
+    ]
+    assert (0.40, 0.35, 0, 0.25) == parts(load(rows, tmp_path))
+
+
+def test_files_of_an_older_torch(tmp_path):
+    rows = [
+        x("ProfilerStep#2", "Operator", 0, 100),
+        x("aten::mm", "Operator", 0, 90),
+        x("gemm", "Kernel", 0, 40),
+        x("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", "Kernel", 30, 70),
+    ]
+    assert (0.40, 0.30, 0, 0.30) == parts(load(rows, tmp_path))
+
+
+def test_a_trace_without_steps_in_which_a_gpu_does_little(tmp_path):
+    rows = [
+        x("gemm", "kernel", 0, 4),
+        x("Optimizer.step#SGD.step", "gpu_user_annotation", 1, 2),  # torch's own: no mark of work
+        x("cudaDeviceSynchronize", "cuda_runtime", 0, 10_000),
+    ]
+    lines = table(load(rows, tmp_path)).splitlines()
+    assert lines[0] == "3 events on 1 rank in 0.01 s"
+    assert lines[2].split()[:2] == ["0", "0.04%"]
+    assert table(Trace([Event(0, "F", 1, 1)])) == "1 event, no time between them."
+    steps = [x("ProfilerStep#2", "user_annotation", 0, 10_000), *rows]
+    assert table(load(steps, tmp_path)).split()[-4] == "0.04%"
+
+
+def test_another_program_each_process_is_a_rank(tmp_path):
+    def of(name, start, end, pid, tid, **more):
+        return x(name, "", start, end, tid, pid) | more
+
+    rows = [
+        {"ph": "M", "name": "process_name", "pid": 9, "args": {"name": "worker, rank 4"}},
+        {"ph": "M", "name": "thread_name", "pid": 9, "tid": 2, "args": {"name": "stream 2"}},
+        of("Forward 3", 0, 10, 9, 1, args={"micro_batch": 3}),
+        of("copy", 0, 10, 9, 2),
+        of("all_reduce", 10, 15, 9, 2),
+        of("work", 0, 20, 8, 1),
+        {"ph": "B", "name": "outer", "ts": 20, "pid": 8, "tid": 1, "args": {"a": 1}},
+        {"ph": "B", "name": "inner", "ts": 22, "pid": 8, "tid": 1},
+        {"ph": "E", "ts": 25, "pid": 8, "tid": 1},
+        {"ph": "E", "ts": 29, "pid": 8, "tid": 1, "args": {"b": 2}},
+        {"ph": "E", "ts": 30, "pid": 8, "tid": 1},
+        {"ph": "B", "name": "never closed", "ts": 31, "pid": 8, "tid": 1},
+    ]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    trace = Trace.load(tmp_path / "t.json")
+    assert trace.ranks == [0, 4] and trace.meta == {"source": "Chrome trace"}
+    assert {(e.rank, e.kind, e.lane, e.name) for e in trace.events_of(4)} == {
+        (4, "F", "thread 1", "Forward 3"),
+        (4, "copy", "stream 2", ""),
+        (4, "all-reduce", "communication", "all_reduce"),
+    }
+    assert trace.events_of(4)[0].info == {"micro_batch": 3}
+    found = [(e.kind, e.lane, round(e.start * 1e6), round(e.end * 1e6)) for e in trace.events_of(0)]
+    assert found == [
+        ("work", "compute", 0, 20), ("outer", "compute", 20, 29), ("inner", "compute", 22, 25)
+    ]  # fmt: skip
+    assert trace.events_of(0)[1].info == {"a": 1, "b": 2}
+
+
+KINDS = {
+    "F": ["forward", "Forward pass 3", "F"],
+    "B": ["B1", "backward"],
+    "update": ["Optimizer.step#AdamW.step"],
+    "step": ["ProfilerStep#2"],
+    "input": ["enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"],
+    "all-gather": ["gloo:all_gather_into_tensor", "xccl:all_gather_into_tensor_coalesced"],
+    "reduce-scatter": [
+        "nccl:_reduce_scatter_base",
+        "ncclSymkDevKernel_ReduceScatter_LL_sum_f32(x)",
+    ],
+    "broadcast": ["ncclKernel_Broadcast_RING_LL_Sum_int8_t"],
+    "all-reduce": ["allreduce", "ncclAllReduceRingLLKernel_sum_f32(ncclColl)"],
+    "barrier": ["barrier"],
+    "send": ["gloo:send"],
+    "recv": ["nccl:recv 0<-1"],
+    None: [
+        "Optimizer.zero_grad#AdamW.zero_grad",
+        "aten::addmm",
+        "c10d::allreduce_",
+        "file_read",
+        "",
+    ]
+    + ["nccl:coalesced", "ncclDevKernel_SendRecv(x)"],
+}
+
+
+@pytest.mark.parametrize("kind, names", KINDS.items())
+def test_kind_of(kind, names):
+    assert [kind_of(name) for name in names] == [name if kind is None else kind for name in names]
+
+
+def test_a_profile_that_torch_wrote_just_now(tmp_path):
+    torch = pytest.importorskip("torch")
+    from torch.profiler import ProfilerActivity, profile, record_function
+
+    layer = torch.nn.Linear(8, 8)
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        with record_function("forward"):
+            loss = layer(torch.ones(2, 8)).sum()
+        with record_function("backward"):
+            loss.backward()
+    path = tmp_path / "torch.json"
+    profiler.export_chrome_trace(str(path))
+    trace = Trace.load(path)
+    assert [e.kind for e in trace.events_of(0, "compute")] == ["F", "B"]
+    assert any(e.kind == "aten::linear" for e in trace.events_of(0, "operators"))
+    assert 0 <= bubble(trace) < 1
+
+
+# --- the program --------------------------------------------------------------------------------
+
+
+def test_the_program_prints_the_shares_of_a_profile(tmp_path, capsys):
+    load(PROCESSOR, tmp_path)
+    load(PROCESSOR, tmp_path, rank=1)
+    assert main([str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "share of the steps:"
+    assert lines[1].split() == "rank ms computing communication input idle".split()
+    assert lines[3].split() == "1 0.1 60.0% 15.0% 20.0% 5.0%".split()
+    assert "share of the steps" not in table(Trace([Event(0, "F", 0, 1)]))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    whole = data_parallel()
+    for rank in whole.ranks:
+        Trace(whole.events_of(rank)).save(tmp_path / "ranks" / f"rank{rank}.json")
+    return tmp_path / "ranks"
+
+
+def test_merges_and_draws_and_prints(folder, tmp_path, capsys):
+    output, picture = tmp_path / "all.json", tmp_path / "all.svg"
+    assert main([str(folder), "-o", str(output), "--picture", str(picture)]) == 0
+    assert Trace.load(output).ranks == [0, 1, 2]
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "30 events on 3 ranks in 0.106 s"
+    assert printed[1].split() == "rank busy waiting transfer input finished nothing".split()
+    assert printed[2].split() == ["0", "62.3%", "22.6%", "11.3%", "3.8%", "0.0%", "0.0%"]
+    assert printed[-2:] == [f"trace:   {output}", f"picture: {picture}"]
