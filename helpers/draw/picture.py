@@ -53,7 +53,7 @@ PT = 0.75  # of a pixel, as a figure has 96 to the inch
 FONT = "DejaVu Sans"  # wider than those of `FONTS`, so what fits here fits on a page
 STYLE = {
     **{"font.family": FONT, "font.size": 12 * PT, "axes.unicode_minus": True},
-    **{"svg.fonttype": "none", "svg.hashsalt": "lab", "hatch.linewidth": 0.6},
+    **{"svg.fonttype": "none", "svg.hashsalt": "lab", "hatch.linewidth": 0.9},
     **{"text.color": INK, "axes.edgecolor": MUTED, "axes.labelcolor": MUTED},
     **{"axes.facecolor": CARD, "figure.facecolor": CARD, "grid.color": GRID},
     **{"xtick.color": MUTED, "ytick.color": MUTED, "axes.labelsize": 11 * PT},
@@ -100,16 +100,18 @@ class Picture(Axes):
         # A tenth of a point will do, in attributes only: labels have digits, too.
         svg = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda m: TENTH.sub(r"\1", m[0]), svg)
         svg = re.sub(r' transform="rotate\(-?0 [^)]*\)"|font-family: [^;"]*;? ?', "", svg)
+        for side, size in (("width", self.wide), ("height", self.high)):
+            svg = re.sub(rf'(<svg [^>]*?){side}="[^"]*"', rf'\1{side}="{size}"', svg, count=1)
+        # Matplotlib leaves out what is black, such as a text that a student adds: it takes the ink.
+        look = f"color-scheme: light dark; font-family: {FONTS}; fill: {INK}"
+        title = f"<title>{escape(self.alt, quote=False)}</title>"
+        svg = re.sub("<svg([^>]*)>", rf'<svg role="img" style="{look}"\1>', svg, count=1)
         for part, light in LIGHT.items():
             both = f"light-dark({light.lower()}, {DARK[part].lower()})"
             # An old viewer that doesn't know light-dark() keeps the first. Hatching has attributes.
             svg = re.sub(rf'(fill|stroke)="({light})"', r'style="\1: \2"', svg, flags=re.I)
             svg = re.sub(rf"(fill|stroke): ({light})\b", rf"\1: \2; \1: {both}", svg, flags=re.I)
-        for side, size in (("width", self.wide), ("height", self.high)):
-            svg = re.sub(rf'(<svg [^>]*?){side}="[^"]*"', rf'\1{side}="{size}"', svg, count=1)
-        head = f'<svg role="img" style="color-scheme: light dark; font-family: {FONTS}"'
-        title = f"<title>{escape(self.alt, quote=False)}</title>"
-        return re.sub(r"<svg([^>]*)>", lambda m: f"{head}{m[1]}>{title}", svg, count=1) + "\n"
+        return svg.replace(">", f">{title}", 1) + "\n"
 
     def png(self) -> bytes:
         """Return the bytes of a PNG file, for light pages; a drawing needs few colors."""

@@ -135,7 +135,7 @@ def _look(number: int, name: str, order: list[str], points: Mapping[str, Run], q
     above = sum(_same(points[name], points[other], near) for other in order[at + 1 :])
     if above:
         return style | {"lw": (1.8 + 4 * above) * PT, "ls": "-", "alpha": 0.45}
-    marker = {"marker": MARKERS[number % len(MARKERS)], "ms": 5.5, "mec": CARD, "mew": 0.8}
+    marker = {"marker": MARKERS[number % len(MARKERS)], "ms": 6.5, "mec": CARD, "mew": 0.6}
     if number % len(DASHES) == 0 and any(
         _same(points[other], points[name], near) for other in order[:at] if other not in quiet
     ):
@@ -217,7 +217,7 @@ def _name_ends(ax: Picture, ends: list) -> None:
     # Curves that are one stand in the order given, from above.
     wanted = sorted(high, key=lambda n: (round(high[n]), -n))
     apart = min(17.0, area.height / max(len(ends) - 1, 1))
-    places = spread([high[n] for n in wanted], apart, area.y0, area.y1)
+    places = spread([high[n] for n in wanted], apart, area.y0 - 10, area.y1 + 8)
     left, right = 1 + 8 / area.width, 1 + 34 / area.width
     room = ax.wide - PAD - area.x1 - 40
     for n, place in zip(wanted, places, strict=True):
@@ -409,7 +409,7 @@ def _bar(ax: Picture, row: Mapping[str, float], parts: list[str], text, place) -
         size, color = row.get(part, 0.0), CAUSES.get(part, UNKNOWN)
         wide, value = size * scale, f"{number}: {text(size)}"
         inside = [w for w in (f"{part} {text(size)}", value) if width_of(w, 11) <= wide - 8]
-        if wide > 0.004 * right and not inside:
+        if wide > 0.002 * right and not inside:
             above.append((x + wide / 2, value))
         if wide:
             edge = {} if color == HATCHED else {"edgecolor": CARD, "lw": 0.6}

@@ -155,6 +155,7 @@ def _rows(parts: list[TraceSummary]) -> tuple[list[list[Row]], float]:
         joined = {"input": "compute"} if turns else {}
         used = {joined.get(e.lane, e.lane) for e in trace.events if e.duration and e.kind != "wait"}
         drawn = ["compute", *(n for n in LANES[1:] if n in used), *sorted(used - set(LANES))]
+        between = 18 if high > 18 and 0 < len(matched_messages(trace)) <= ARROWS else gap
         for rank, events in by_rank.items():
             by_lane = defaultdict(list)
             for event in events:
@@ -167,10 +168,10 @@ def _rows(parts: list[TraceSummary]) -> tuple[list[list[Row]], float]:
             if ranks <= 24 and _most(trace):
                 mine.append(Row(rank, "memory", y + 1, 22))
                 y += 24
-            y += gap
-        y += 6 * bool(part.name)
+            y += between
+        y += 12 * bool(part.name)
         rows.append(mine)
-    return rows, y - gap
+    return rows, y - between - 12 * bool(part.name)
 
 
 def _most(trace: Trace) -> float:
@@ -231,6 +232,7 @@ def _draw_part(ax: Picture, part: TraceSummary, rows: list[Row], scale: Scale, p
         words = found if found.startswith(part.name) else f"{part.name}: {found}"
         words = shortened(words, 12, 0.87 * (WIDE - 2 * PAD))  # as it's bold
         write(ax, left, heading.top + 10, words, 12, bold=True)
+        boxes(ax, [(0, scale.longest)], [(heading.top - 4, 28)], CARD, zorder=0.6)  # no grid there
     boxes(ax, [(0, scale.longest)] * len(rows), [(r.top, r.high) for r in rows], BAND, zorder=0)
     if not trace.ranks:
         words = "nothing was recorded"
@@ -301,12 +303,11 @@ def _draw_row(ax: Picture, row: Row, scale: Scale, pale) -> None:
 
 def _label(ax: Picture, texts: list[str], x: float, row: Row, room: float, ink: str) -> None:
     """Write the best text that fits, in one line or in two."""
-    sizes = [(12, True), (10, False), (9, False)] if row.high >= 18 else [(9, False)]
-    for number, text in enumerate(texts):
-        for size, bold in sizes[number > 0 :] or sizes:  # a letter alone is no larger than two
-            if width_of(text, size, bold) <= room:
-                write(ax, x, row.top + row.high / 2, text, size, ink, "center", bold)
-                return
+    bold = row.high >= 18
+    for size, text in [(12 if bold else 10, text) for text in texts] + [(10, texts[-1])]:
+        if width_of(text, size, bold) <= room:
+            write(ax, x, row.top + row.high / 2, text, size, ink, "center", bold)
+            return
         lines = text.split(" ")
         if row.high >= 24 and len(lines) == 2 and max(width_of(w, 10) for w in lines) <= room:
             for line, share in zip(lines, (0.28, 0.72), strict=True):
@@ -354,8 +355,9 @@ def _draw_messages(ax: Picture, trace: Trace, rows: list[Row], scale: Scale) -> 
     pairs = ((sent.rank, got.rank) for sent, got in messages)
     y = [(ends[a], tops[b]) if tops[b] > tops[a] else (tops[a], ends[b]) for a, b in pairs]
     y = np.array(y).T
-    style = {"units": "dots", "width": 1, "headwidth": 6, "headlength": 6, "headaxislength": 6}
-    style |= {"angles": "xy", "scale_units": "xy", "scale": 1, "clip_on": False, "zorder": 3}
+    style = {"units": "dots", "width": 1, "headwidth": 5, "headlength": 5, "headaxislength": 5}
+    # Below the boxes, and so below their letters.
+    style |= {"angles": "xy", "scale_units": "xy", "scale": 1, "clip_on": False, "zorder": 0.95}
     ax.quiver(x[0], y[0], x[1] - x[0], y[1] - y[0], color=MUTED, **style)
 
 
