@@ -10,7 +10,7 @@ any other, ``ax.axvline(24)``, and save it as ``ax.save("step.svg")``.
     picture      the Axes that shows itself; boxes, texts, arrows and a legend on it
     findings     what traces show, in words
     timelines    one trace, or several on one axis
-    plots        curves, points and bars
+    plots        curves and bars
     diagrams     tables of cells, the ring, who waits for whom
     themed       whether a kernel runs; waits: what a notebook does with a report of ranks
 """
@@ -22,13 +22,11 @@ from importlib import import_module
 # put it in the function's place.
 _MODULES = {
     "Picture": "picture",
-    "Point": "plots",
     "bars": "plots",
     "cells": "diagrams",
     "curves": "plots",
     "grid": "diagrams",
     "lanes": "timelines",
-    "points": "plots",
     "ring": "diagrams",
     "who_waits": "diagrams",
 }

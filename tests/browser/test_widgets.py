@@ -55,7 +55,7 @@ def opened(browser, tmp_path):
 def point(page, rank, time, end=TRACE.duration):
     """Point at a moment of a rank that has a lane and a strip of memory."""
     width = page.locator("canvas").bounding_box()["width"] - 62 - 88
-    x, y = 62 + width * time / end, 4 + 56 * rank + 13
+    x, y = 62 + width * time / end, 4 + 83 * rank + 13
     page.locator("canvas").hover(position={"x": x, "y": y})
     return page.locator(".lab-tip")
 

@@ -1,21 +1,14 @@
-"""Curves, points and bars: told apart without color, named, visible when they are one."""
+"""Curves and bars: told apart without color, named, visible when they are one."""
 
 import math
 
 import pytest
 
-from helpers.draw import Point, bars, curves, points
+from helpers.draw import bars, curves
 from helpers.draw.plots import _tick
 from helpers.draw.style import CURVES, UNKNOWN, WAIT
 
 LOSSES = [2 + 6 * math.exp(-i / 10) for i in range(40)]
-SPREAD = {
-    "gradients, every step": Point(300, [2.2, 2.4, 2.3], "gradients"),
-    "weights, every step": Point(300, [2.4, 2.5, 2.6], "weights"),
-    "once": Point(1.5, [3.3], "weights"),
-}
-
-
 def shifted(by):
     return [value + by for value in LOSSES]
 
@@ -24,7 +17,7 @@ EXAMPLES = {
     "one": {"a": LOSSES},
     "same": {"one device": LOSSES, "3 ranks": LOSSES, "6 ranks": LOSSES},
     "close ends": {f"run {i}": shifted(i * 0.001 if i < 5 else 3) for i in range(7)},
-    "a point": {"a": [3.0]},
+    "points": {f"point {i}": {2**i: 3.0} for i in range(8)},
     "nothing": {"a": [], "b": [float("nan")]},
     "broken": {"a": LOSSES, "b": [*LOSSES[:5], float("inf"), *LOSSES[6:]]},
     "constant": {"a": [0.0] * 5},
@@ -113,28 +106,17 @@ def test_a_logarithmic_axis_says_units_or_the_powers_of_two_tried(low, high, nam
     ax = curves({"a": dict.fromkeys(tried, 1.0)}, x=name, log="x")
     shown = [_tick(v, name) for v in ax.xaxis.get_majorticklocs() if low <= v <= high]
     assert ", ".join(shown) == expected
-    assert _tick(1e-16, "") == "10⁻¹⁶" and _tick(2e-16, "") == "2 × 10⁻¹⁶"
 
 
 def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(ValueError, match="needs at least one run: {'name': "):
         curves({})
-    with pytest.raises(ValueError, match="needs at least one point"):
-        points({}, "t", x="MB")
     with pytest.raises(ValueError, match="a has 0 at 1, and a logarithmic axis"):
         curves({"a": [1.0, 0.0]}, log="y")
     with pytest.raises(ValueError, match="needs at least one row"):
         bars({})
     with pytest.raises(ValueError, match="weights of a is nan: a bar shows 0 or more"):
         bars({"a": {"weights": math.nan}})
-
-
-@pytest.mark.parametrize("log", ["", "x", "xy"])
-def test_points_have_their_names_beside_them_and_a_bar_over_all_values(log, check_layout, texts):
-    ax = points(SPREAD, "a title", x="MB", log=log)
-    assert set(SPREAD) <= set(texts(ax)) and "once: 3.3 at 1.5." in ax.alt
-    assert "gradients, every step: 2.3 at 300, from 2.2 to 2.4." in ax.alt
-    check_layout(points(SPREAD, "a title", x="MB", log=log))
 
 
 def test_the_same_size_is_the_same_length_in_every_row(widths, texts, check_layout):

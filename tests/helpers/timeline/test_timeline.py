@@ -68,7 +68,7 @@ def test_two_traces_share_one_axis_and_memory_is_a_strip():
     assert two.title == "predicted 291 ms and measured 307 ms"
     assert two.data["duration"] == pytest.approx(0.307) and len(two.data["heads"]) == 2
     one = packed({"": simulate(one_f_one_b(2, 3), Costs(activation_bytes=1e6)).trace})
-    strips = [row for row in one["rows"] if "steps" in row]
+    strips = [row for row in one["rows"] if row["steps"]]
     assert [row["right"] for row in strips] == ["peak 2 MB", "peak 1 MB"]
     assert max(level for _, level in strips[0]["steps"]) == 1
 
