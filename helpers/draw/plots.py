@@ -104,7 +104,7 @@ def curves(
         ax.axhline(floor, **style)
         ends.append(((None, floor), floor_name, style))
     _ticks(ax, [p[0] for run in points.values() for p in run], x, y, log)
-    ax.margins(x=0.008, y=0.06)
+    ax.margins(x=0.008 if any(len(run) > 1 for run in points.values()) else 0.04, y=0.06)
     ax.late = partial(_name_ends, ends=ends)
     ax.alt = _curves_in_words(title, points, names, floor_name, x, y)
     return ax

@@ -221,17 +221,13 @@ def _label(ax: Picture, texts: list[str], x: float, row: Row, room: float, ink: 
 
 
 def _label_wait(ax: Picture, row: Row, wait: Event, scale: Scale) -> None:
-    """Write why a rank waits into the widest gap that its work leaves."""
-    over = [e for e in row.events if e.kind != "wait" and e.start < wait.end and e.end > wait.start]
-    gaps, at = [], wait.start
-    for left, right in [*((e.start, e.end) for e in over), (wait.end, wait.end)]:
-        gaps.append((left - at, (at + left) / 2))
-        at = max(at, right)
-    room, middle = max(gaps)
+    """Write why a rank waits, where it fits."""
+    if any(e.kind != "wait" and e.start < wait.end and e.end > wait.start for e in row.events):
+        return  # its work goes on meanwhile, and takes the room
     for text in labels(wait):
-        if width_of(text, 11) <= room / scale.size * scale.pixels - 16:
-            y = row.top + row.high / 2
-            write(ax, middle / scale.size, y, text, 11, INK, "center", behind=BAND)
+        if width_of(text, 11) <= wait.duration / scale.size * scale.pixels - 16:
+            at = (wait.start + wait.end) / 2 / scale.size, row.top + row.high / 2
+            write(ax, *at, text, 11, INK, "center", behind=BAND)
             return
 
 

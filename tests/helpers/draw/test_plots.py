@@ -9,6 +9,8 @@ from helpers.draw.plots import _tick
 from helpers.draw.style import CURVES, UNKNOWN, WAIT
 
 LOSSES = [2 + 6 * math.exp(-i / 10) for i in range(40)]
+
+
 def shifted(by):
     return [value + by for value in LOSSES]
 
