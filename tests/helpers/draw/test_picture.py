@@ -9,12 +9,10 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import TextPath
 from PIL import Image
 
 from helpers.draw import curves, lanes
-from helpers.draw.picture import box, canvas, spread, width_of, write
+from helpers.draw.picture import box, canvas, write
 from helpers.draw.style import BLUE, DARK, HATCHED, INK, LIGHT
 from helpers.draw.themed import PICTURE
 from helpers.trace.examples import pipeline
@@ -88,18 +86,3 @@ def test_files(tmp_path):
     assert picture().save(tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match=r"p\.pdf: the name must end in \.svg or \.png"):
         picture().save(tmp_path / "p.pdf")
-
-
-@pytest.mark.parametrize("text", ["rank 12", "WWWiiill", "120 ms: 34 % waiting (F, B)", "µ×→…≤"])
-def test_texts_are_as_wide_as_measured(text):
-    for bold in (False, True):
-        font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
-        drawn = TextPath((0, 0), text, size=20, prop=font).get_extents().width
-        assert drawn <= width_of(text, 20, bold) <= 1.35 * drawn
-
-
-@pytest.mark.parametrize(
-    "wanted, places", [([1, 1, 9], [1, 2, 9]), ([8, 9, 9], [7, 8, 9]), ([0, 0, 0], [0, 1, 2])]
-)
-def test_places_stay_apart_and_within(wanted, places):
-    assert spread(wanted, 1, 0, 9) == places
