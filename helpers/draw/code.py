@@ -14,7 +14,8 @@ def code_html(code: str) -> str:
 
     spans = HtmlFormatter(style=JupyterStyle, noclasses=True, nowrap=True)
     lexer = PythonLexer(stripnl=False, ensurenl=False)
-    return f'<pre style="{BOX}">{highlight(code, lexer, spans)}</pre>'
+    colored = highlight(code, lexer, spans).removesuffix("\n")
+    return f'<pre style="{BOX}">{colored}</pre>'
 
 
 def fold_html(title: str, html: str) -> str:
