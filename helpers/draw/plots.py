@@ -106,7 +106,7 @@ def curves(
     _ticks(ax, [p[0] for run in points.values() for p in run], x, y, log)
     ax.margins(x=0.008 if any(len(run) > 1 for run in points.values()) else 0.04, y=0.06)
     ax.late = partial(_name_ends, ends=ends)
-    ax.alt = _curves_in_words(title, points, names, floor_name, x, y)
+    ax.alt = _in_words(title, points, names, floor_name, x, y)
     return ax
 
 
@@ -224,25 +224,11 @@ def _name_ends(ax: Picture, ends: list) -> None:
         if near and abs(high[n] - place) > 6:
             thin = {"arrowstyle": "-", "color": GRID, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
             ax.annotate("", end, (left, at), "data", "axes fraction", thin, False)
-        page = to_page(ax, area.x1 + 40, place)
-        write(
-            ax,
-            *page,
-            shortened(text, 12, room),
-            12,
-            MUTED if style["color"] == WAIT else INK,
-            page=True,
-        )
+        ink, words = MUTED if style["color"] == WAIT else INK, shortened(text, 12, room)
+        write(ax, area.x1 + 40, ax.figure.bbox.height - place, words, 12, ink, page=True)
 
 
-def to_page(ax: Picture, x: float, y: float) -> tuple[float, float]:
-    """Return pixels from the upper left corner for those of matplotlib, from the lower left."""
-    return x, ax.figure.bbox.height - y
-
-
-def _curves_in_words(
-    title: str, points: Mapping[str, Run], names, floor: str, x: str, y: str
-) -> str:
+def _in_words(title: str, points: Mapping[str, Run], names, floor: str, x: str, y: str) -> str:
     sentences = [f"Curves of {y} over {x}.", *([f"{title}."] if title else [])]
     for name, run in points.items():
         there = [(at, value) for at, value in run if math.isfinite(value)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.draw.findings import TraceSummary, comparable, compared, found_in, in_words
+from helpers.draw.findings import TraceSummary, compared, found_in, in_words
 from helpers.draw.picture import (
     PAD,
     WIDE,
@@ -39,7 +39,16 @@ from helpers.draw.style import (
     ink_on,
     look,
 )
-from helpers.timeline.rows import MOST_RANKS, Row, arrow_ends, kind_of, labels, laid_out, shades
+from helpers.timeline.rows import (
+    Row,
+    arrow_ends,
+    kind_of,
+    labels,
+    laid_out,
+    pairs,
+    shades,
+    summarized,
+)
 from helpers.trace import COLLECTIVES, Event, Trace, has_finished
 from helpers.words import time_unit
 
@@ -77,7 +86,7 @@ def lanes(
     Raises:
         ValueError: without a trace, or with more ranks than a picture has room for.
     """
-    parts = _parts(traces)
+    parts = summarized("lanes", traces if isinstance(traces, Mapping) else {"": traces})
     found = found_in(parts[0]) if len(parts) == 1 else ""
     note = wrapped(found, 12, WIDE - 2 * PAD)
     entries = _entries(parts, pale is None)
@@ -108,19 +117,6 @@ def lanes(
     return ax
 
 
-def _parts(traces: Trace | Mapping[str, Trace]) -> list[TraceSummary]:
-    given = traces if isinstance(traces, Mapping) else {"": traces}
-    if not given:
-        raise ValueError("lanes() needs at least one trace: lanes({'measured': trace})")
-    most = max(len(trace.ranks) for trace in given.values())
-    if most > MOST_RANKS:
-        raise ValueError(
-            f"{most:,} ranks find no room in a picture, which shows {MOST_RANKS} at most: keep the "
-            "events of some of them, or trace.save('run.json.gz') for https://ui.perfetto.dev"
-        )
-    return comparable([TraceSummary(name, trace) for name, trace in given.items()])
-
-
 def _draw_part(ax: Picture, part: TraceSummary, rows: list[Row], scale: Scale, pale, left) -> None:
     if part.name:
         heading, *rows = rows
@@ -144,9 +140,9 @@ def _draw_part(ax: Picture, part: TraceSummary, rows: list[Row], scale: Scale, p
             write(ax, right, middle, row.right, size - works, MUTED)
         if row.steps:
             times, shares = np.array([(0, 0), *row.steps, (part.duration, row.steps[-1][1])]).T
-            bottom, look = (row.top + row.high, {"facecolor": WAIT, "alpha": 0.5, "lw": 0})
-            tops = bottom - row.high * shares
-            ax.fill_between(times / scale.size, bottom, tops, step="post", **look)
+            bottom = row.top + row.high
+            tops, gray = bottom - row.high * shares, {"facecolor": WAIT, "alpha": 0.5, "lw": 0}
+            ax.fill_between(times / scale.size, bottom, tops, step="post", **gray)
         _draw_row(ax, row, scale, pale)
     if arrows := arrow_ends(part.trace, rows):
         x0, y0, x1, y1 = np.array(arrows).T * [[1 / scale.size], [1], [1 / scale.size], [1]]
@@ -198,12 +194,10 @@ def _draw_row(ax: Picture, row: Row, scale: Scale, pale) -> None:
         elif not any(o.start <= middle < o.end for o in later if o.kind != "wait"):
             ink = ink_on(look(e.kind).color, strong(e))
             _label(ax, labels(e), middle / scale.size, row, room, ink)
-    for pair in {e.info["pair"] for e in row.events if "pair" in e.info}:  # F&B are one action
-        both = [e for e in row.events if e.info.get("pair") == pair]
-        start, end = (min(e.start for e in both), max(e.end for e in both))
-        start, end = start / scale.size + 0.6 / scale.pixels, end / scale.size - 1.4 / scale.pixels
+    for start, end in pairs(row):  # F&B are one action
+        left, right = start / scale.size + 0.6 / scale.pixels, end / scale.size - 1.4 / scale.pixels
         place, style = (row.top + 0.6, row.high - 1.2), {"edgecolor": INK, "lw": 1.05}
-        boxes(ax, [(start, end - start)], [place], "none", zorder=3, **style)
+        boxes(ax, [(left, right - left)], [place], "none", zorder=3, **style)
 
 
 def _label(ax: Picture, texts: list[str], x: float, row: Row, room: float, ink: str) -> None:

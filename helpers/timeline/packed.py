@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-from helpers.draw.findings import TraceSummary, comparable, compared, found_in, in_words
+from helpers.draw.findings import TraceSummary, compared, found_in, in_words
 from helpers.draw.style import LOOKS, ink_on, look, painted
-from helpers.timeline.rows import MOST_RANKS, arrow_ends, kind_of, labels, laid_out, shades
+from helpers.timeline.rows import arrow_ends, kind_of, labels, laid_out, pairs, shades, summarized
 from helpers.trace import Event, Trace
 from helpers.words import bytes_text, capital, time_unit
 
@@ -28,17 +28,14 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
     Raises:
         ValueError: for more events or ranks than a page can show, or no trace at all.
     """
-    if not traces:
-        raise ValueError("a timeline needs at least one trace: timeline({'measured': trace})")
-    _require_room(traces)
-    parts = comparable([TraceSummary(name, trace) for name, trace in traces.items()])
+    parts = summarized("timeline", traces, MOST_EVENTS)
     longest = max(part.duration for part in parts)
     unit = parts[0].trace.meta.get("unit", "s")
     size, unit = time_unit(longest or 1.0) if unit == "s" else (1.0, unit)
     used = {kind_of(e) for part in parts for e in part.trace.events}
     kinds = [kind for kind in LOOKS if kind in used] + sorted(used - LOOKS.keys())
     columns = {name: [] for name in ("row", "kind", "start", "end", "shade", "labels", "words")}
-    rows, heads, arrows, frames = [], [], [], {}
+    rows, heads, arrows, frames = [], [], [], []
     for part, mine in zip(parts, laid_out(parts), strict=True):
         heads += [(row.top + 10, row.left) for row in mine if not row.lane]
         arrows += arrow_ends(part.trace, mine)
@@ -51,9 +48,7 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
                     columns.values(), (*values, sentence(e, part)), strict=True
                 ):
                     column.append(value)
-                if "pair" in e.info:  # its actions ran as one
-                    span = frames.setdefault((len(rows), e.info["pair"]), [e.start, e.end])
-                    span[:] = min(span[0], e.start), max(span[1], e.end)
+            frames += [(len(rows), *span) for span in pairs(row)]
             names = ("rank", "top", "high", "left", "right", "steps")
             rows.append({name: getattr(row, name) for name in names})
     shown = title or (found_in(parts[0]) if len(parts) == 1 else compared(parts))
@@ -69,24 +64,8 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
         "rows": rows,
         "events": columns,
         "arrows": arrows,
-        "frames": [(row, *span) for (row, _), span in frames.items()],
+        "frames": frames,
     }
-
-
-def _require_room(traces: Mapping[str, Trace]) -> None:
-    events = sum(len(trace.events) for trace in traces.values())
-    ranks = max(len(trace.ranks) for trace in traces.values())
-    some = "look at some steps with last_steps(trace, 2)"
-    few = "keep some of them with Trace([e for e in trace.events if e.rank < 64])"
-    for count, what, most, cure in (
-        (events, "events", MOST_EVENTS, some),
-        (ranks, "ranks", MOST_RANKS, few),
-    ):
-        if count > most:
-            raise ValueError(
-                f"{count:,} {what} are too many for a page, which draws {most:,}: {cure}, "
-                "or trace.save('run.json.gz') and open that in https://ui.perfetto.dev"
-            )
 
 
 def _kind(kind: str) -> dict:

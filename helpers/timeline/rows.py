@@ -1,10 +1,10 @@
 """What stands where in a timeline, in the picture and on the page: rows, labels, arrows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 
-from helpers.draw.findings import TraceSummary, found_in, memory_name
+from helpers.draw.findings import TraceSummary, comparable, found_in, memory_name
 from helpers.draw.style import LOOKS, look
 from helpers.trace import COLLECTIVES, LANES, Event, Trace, has_finished, matched_messages, peak
 from helpers.words import bytes_text, percent
@@ -31,6 +31,28 @@ class Row:
     right: str = ""
     events: list[Event] = field(default_factory=list)
     steps: list[tuple[float, float]] = field(default_factory=list)
+
+
+def summarized(call: str, traces: Mapping[str, Trace], events: float = inf) -> list[TraceSummary]:
+    """Return the traces, each from its own first event on, with waits from all ranks' events.
+
+    Raises:
+        ValueError: without a trace, or with more ranks, or more `events`, than can be drawn.
+    """
+    if not traces:
+        raise ValueError(f"{call}() needs at least one trace: {call}({{'measured': trace}})")
+    some = "look at some steps with last_steps(trace, 2)"
+    few = "keep some of them with Trace([e for e in trace.events if e.rank < 64])"
+    for count, what, most, cure in (
+        (sum(len(trace.events) for trace in traces.values()), "events", events, some),
+        (max(len(trace.ranks) for trace in traces.values()), "ranks", MOST_RANKS, few),
+    ):
+        if count > most:
+            raise ValueError(
+                f"{count:,} {what} are too many to draw, and {most:,} are the most: {cure}, or "
+                "trace.save('run.json.gz') and open that in https://ui.perfetto.dev"
+            )
+    return comparable([TraceSummary(name, trace) for name, trace in traces.items()])
 
 
 def laid_out(parts: Sequence[TraceSummary]) -> list[list[Row]]:
@@ -109,6 +131,15 @@ def messages(trace: Trace) -> list[tuple[Event, Event]]:
     """Return the (sent, received) messages of a trace, or none if they are too many to draw."""
     found = matched_messages(trace)
     return found if len(found) <= MOST_ARROWS else []
+
+
+def pairs(row: Row) -> list[tuple[float, float]]:
+    """Return the (start, end) of each pair of actions that ran as one, such as F&B."""
+    spans: dict[object, list[Event]] = {}
+    for e in row.events:
+        if "pair" in e.info:
+            spans.setdefault(e.info["pair"], []).append(e)
+    return [(min(e.start for e in both), max(e.end for e in both)) for both in spans.values()]
 
 
 def arrow_ends(trace: Trace, rows: Sequence[Row]) -> list[tuple[float, float, float, float]]:

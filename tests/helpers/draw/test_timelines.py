@@ -116,7 +116,7 @@ def test_messages_are_arrows_below_the_letters_and_too_much_to_draw_is_left_out(
     "traces, said",
     [
         (dict, r"lanes\(\) needs at least one trace: lanes\({'measured': trace}\)"),
-        (lambda: many(10_000, 10_000), "10,000 ranks find no room in a picture, which shows 256"),
+        (lambda: many(10_000, 10_000), "10,000 ranks are too many to draw, and 256 are the most: "),
         (lambda: Trace([Event(3, "F", 1, math.nan)]), "event 'F' on rank 3 starts at 1 s and"),
     ],
 )

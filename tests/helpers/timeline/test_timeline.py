@@ -10,7 +10,8 @@ from helpers.schedules import SCHEDULES, one_f_one_b
 from helpers.simulate import CAUSES, Costs, simulate
 from helpers.timeline import explore, timeline
 from helpers.timeline.__main__ import main
-from helpers.timeline.packed import MOST_EVENTS, MOST_RANKS, packed
+from helpers.timeline.packed import MOST_EVENTS, packed
+from helpers.timeline.rows import MOST_RANKS
 from helpers.trace import Counter, Event, Trace
 from helpers.trace.examples import data_parallel, pipeline
 
