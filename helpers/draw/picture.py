@@ -122,7 +122,15 @@ class Picture(Axes):
         data, wide = self._written("rgba", dpi=96 * DENSE), int(self.wide * DENSE)
         size = wide, len(data) // (4 * wide)
         drawn, file = Image.frombytes("RGBA", size, data).convert("RGB"), io.BytesIO()
-        drawn.quantize(COLORS, dither=Image.Dither.NONE).save(file, "png")
+        quarter = drawn.resize((size[0] // 2, size[1] // 2), Image.Resampling.NEAREST)
+        kept: list[tuple] = []  # the most frequent ones, but no two that are nearly one
+        for _, color in sorted(quarter.getcolors(len(data)), reverse=True):
+            near = (max(abs(a - b) for a, b in zip(color, k, strict=True)) < 9 for k in kept)
+            if len(kept) < COLORS and not any(near):
+                kept.append(color)
+        few = Image.new("P", (1, 1))
+        few.putpalette([value for color in kept for value in color])
+        drawn.quantize(palette=few, dither=Image.Dither.NONE).save(file, "png")
         return file.getvalue()
 
     def save(self, path: str | os.PathLike) -> Path:

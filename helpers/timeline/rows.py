@@ -87,7 +87,7 @@ def laid_out(parts: Sequence[TraceSummary]) -> list[list[Row]]:
                 mine.append(Row(rank, "memory", y + 1, 22, "memory", words, steps=steps))
                 y += 24
             y += between
-        y += 12
+        y += 4 if between == BETWEEN else 12
         rows.append(mine)
     return rows
 

@@ -242,7 +242,7 @@ def designed(dp, pp, tp, chunks, micro_batches, recompute, zero):
     try:
         done = estimate(gpt3, Layout(batch=dp * micro_batches, **sizes, **today), h100)
         mfu, held = done.utilisation.mfu, done.memory.total / 1e9
-        title = f"{done.seconds:.3g} s a step at {mfu:.0%} MFU, with {held:.0f} GB on each device"
+        title = f"{done.seconds:.3g} s a step, MFU {100 * mfu:.0f} %, {held:.0f} GB on each device"
         return time_bars({"time": done}, title)
     except ValueError as error:
         return str(error)
