@@ -20,25 +20,17 @@ from importlib import import_module
 # A page or a terminal that needs the palette alone doesn't wait for matplotlib: each name is
 # imported when it is asked for. No file has the name of a function below: importing the file would
 # put it in the function's place.
-_MODULES = {
-    "Picture": "picture",
-    "bars": "plots",
-    "cells": "diagrams",
-    "curves": "plots",
-    "grid": "diagrams",
-    "lanes": "timelines",
-    "ring": "diagrams",
-    "who_waits": "diagrams",
+_FILES = {
+    "picture": ("Picture",),
+    "timelines": ("lanes",),
+    "plots": ("bars", "curves"),
+    "diagrams": ("cells", "grid", "ring", "who_waits"),
 }
-
-__all__ = list(_MODULES)
+_HOME = {name: file for file, names in _FILES.items() for name in names}
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str):
-    if name not in _MODULES:
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
