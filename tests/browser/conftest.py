@@ -3,7 +3,7 @@
     def test_something(lab):
         page = lab.open("notebooks/01_one_device.ipynb")   # as a Playwright page
         lab.run_all(page)                                  # through the menu; no cell may fail
-            lab.screenshot(page, "01_one_device")              # build/screenshots/01_one_device.png
+        lab.screenshot(page, "01_one_device")              # build/screenshots/01_one_device.png
 
 The server runs on a copy of the project, with settings of its own, on a port that the system
 chose. The browser is the one of this machine; it reaches nothing but 127.0.0.1.
@@ -18,7 +18,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -106,25 +105,18 @@ class Lab:
 
     def run_all(self, page) -> None:
         """Clear what the notebook shows and run all of it; an error that it shows fails."""
-        self.choose(page, "Edit", "Clear Outputs of All Cells")
-        self.choose(page, "Run", "Run All Cells")
+        for menu, item in (("Edit", "Clear Outputs of All Cells"), ("Run", "Run All Cells")):
+            page.locator("#jp-MainMenu").get_by_text(menu, exact=True).click()
+            page.locator(".lm-Menu").get_by_text(item, exact=True).click()
         page.wait_for_function(RAN_OR_FAILED, timeout=900_000, polling=500)
         assert page.locator(ERROR).all_inner_texts() == []
 
-    def choose(self, page, menu: str, item: str) -> None:
-        """Click `item` in the menu `menu`."""
-        page.locator("#jp-MainMenu").get_by_text(menu, exact=True).click()
-        page.locator(".lm-Menu").get_by_text(item, exact=True).click()
-
-    def screenshot(self, page, name: str) -> Path:
+    def screenshot(self, page, name: str) -> None:
         """The whole notebook as `build/screenshots/{name}.png`, however long it is."""
         cells = page.locator(".jp-Notebook .jp-Cell").evaluate_all(CELL_HEIGHTS)
         page.set_viewport_size({"width": 1200, "height": min(round(cells) + 200, 16_000)})
         page.locator(".jp-Notebook .jp-WindowedPanel-outer").evaluate("all => all.scrollTo(0, 0)")
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        path = SCREENSHOTS / f"{name}.png"
-        page.screenshot(path=path)
-        return path
+        page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
     def _note(self, url: str) -> None:
         if urlsplit(url).hostname not in (None, "127.0.0.1"):  # None: data: and blob:
@@ -136,13 +128,9 @@ def lab(running_lab: Lab) -> Iterator[Lab]:
     """The running JupyterLab; the pages and kernels of a test end with it."""
     running_lab.outside.clear()
     yield running_lab
-    running_lab.outside.clear()
     for page in running_lab.context.pages:
+        page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
         page.close()
-    ask, sessions = running_lab.context.request, f"{running_lab.url}/api/sessions"
-    headers = {"Authorization": f"token {running_lab.token}"}
-    for session in ask.get(sessions, headers=headers).json():
-        ask.delete(f"{sessions}/{session['id']}", headers=headers)
 
 
 @pytest.fixture(scope="session")
@@ -188,44 +176,32 @@ def page(browser):
 @pytest.fixture(scope="session")
 def running_lab(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab on a copy of the project, opened in the browser; one for all tests."""
-    root = tmp_path_factory.mktemp("lab") / "project"
+    home, token = tmp_path_factory.mktemp("lab"), secrets.token_hex(16)
+    root = home / "project"
     shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*NOT_COPIED))
-    with jupyter(root, tmp_path_factory.mktemp("jupyter")) as (url, token):
-        context = browser.new_context(viewport={"width": 1200, "height": 900})
-        context.set_default_timeout(1000 * PATIENCE)
-        yield Lab(root, url, token, context)
-        context.close()
-
-
-@contextmanager
-def jupyter(root: Path, home: Path) -> Iterator[tuple[str, str]]:
-    """A JupyterLab server for the folder `root`, its own files in `home`: (address, token)."""
     for name, values in SETTINGS.items():
         path = home / "settings/@jupyterlab" / f"{name}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(values), encoding="utf-8")
-    token = secrets.token_hex(16)
-    places = {
-        "JUPYTER_CONFIG_DIR": home / "config",
-        "JUPYTER_DATA_DIR": home / "data",
-        "JUPYTER_RUNTIME_DIR": home / "runtime",
-        "JUPYTERLAB_SETTINGS_DIR": home / "settings",
-        "JUPYTERLAB_WORKSPACES_DIR": home / "workspaces",
-        "IPYTHONDIR": home / "ipython",
-        "PYTHONPATH": root,
-        "LAB_PROGRESS": home / "progress.json",
-    }
-    flags = ["--no-browser", "--allow-root", "--LabApp.extension_manager=readonly"]
-    flags += ["--LabApp.expose_app_in_browser=True"]
-    flags += ["--ServerApp.ip=127.0.0.1", "--ServerApp.port=0", f"--IdentityProvider.token={token}"]
-    environment = os.environ | {name: str(place) for name, place in places.items()}
+    places = {f"JUPYTER_{name}_DIR": home / name.lower() for name in ("CONFIG", "DATA", "RUNTIME")}
+    places |= {f"JUPYTERLAB_{n}_DIR": home / n.lower() for n in ("SETTINGS", "WORKSPACES")}
+    places |= {"IPYTHONDIR": home / "ipython", "LAB_PROGRESS": home / "progress.json"}
+    environment = os.environ | {name: str(at) for name, at in places.items()}
+    environment["PYTHONPATH"] = str(root)
     environment.pop("LAB_STATIC", None)
+    command = [sys.executable, "-c", SERVER, "--no-browser", "--allow-root"]
+    command += ["--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True"]
+    command += ["--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
     how = {"stdin": subprocess.PIPE, "stderr": subprocess.STDOUT, "start_new_session": True}
     with (home / "log.txt").open("wb") as log:
-        command = [sys.executable, "-c", SERVER, *flags]
+        command += [f"--IdentityProvider.token={token}"]
         server = subprocess.Popen(command, cwd=root, env=environment, stdout=log, **how)
     try:
-        yield _address(server, home), token
+        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        context.set_default_timeout(1000 * PATIENCE)
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        yield Lab(root, _address(server, home), token, context)
+        context.close()
     finally:
         server.stdin.close()  # on which it stops with its kernels; if it does not, end it hard
         try:

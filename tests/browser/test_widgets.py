@@ -69,7 +69,7 @@ def test_a_wait_that_is_pointed_at_names_its_cause(opened, tmp_path):
     assert page.locator(".lab-tip").is_hidden()
 
 
-def test_keys_say_what_they_find_and_zoom_and_the_wheel_and_a_drag_move(opened):
+def test_keys_say_what_they_find_and_keys_the_wheel_and_a_drag_move(opened):
     page = opened(timeline(TRACE).html())
     said, canvas = page.locator("[role=status]"), page.locator("canvas")
     canvas.focus()
