@@ -10,7 +10,7 @@ any other, ``ax.axvline(24)``, and save it as ``ax.save("step.svg")``.
     picture      the Axes that shows itself; boxes, texts, arrows and a legend on it
     findings     what traces show, in words
     timelines    one trace, or several on one axis
-    plots        curves, points and bars
+    plots        curves and bars
     diagrams     tables of cells, the ring, who waits for whom
     themed       whether a kernel runs; waits: what a notebook does with a report of ranks
 """
@@ -20,27 +20,17 @@ from importlib import import_module
 # A page or a terminal that needs the palette alone doesn't wait for matplotlib: each name is
 # imported when it is asked for. No file has the name of a function below: importing the file would
 # put it in the function's place.
-_MODULES = {
-    "Picture": "picture",
-    "Point": "plots",
-    "bars": "plots",
-    "cells": "diagrams",
-    "curves": "plots",
-    "grid": "diagrams",
-    "lanes": "timelines",
-    "points": "plots",
-    "ring": "diagrams",
-    "who_waits": "diagrams",
+_FILES = {
+    "picture": ("Picture",),
+    "timelines": ("lanes",),
+    "plots": ("bars", "curves"),
+    "diagrams": ("cells", "grid", "ring", "who_waits"),
 }
-
-__all__ = list(_MODULES)
+_HOME = {name: file for file, names in _FILES.items() for name in names}
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str):
-    if name not in _MODULES:
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

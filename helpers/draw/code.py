@@ -1,35 +1,21 @@
-"""Python code as HTML, in the colors of the editor around it.
-
-JupyterLab names the colors of its editor, which its themes set; the site gives them the same names.
-Elsewhere, and in a notebook that isn't trusted yet, keywords are bold and comments slanted.
-"""
+"""Python code as HTML, in the colors of the editor around it, which JupyterLab's themes name."""
 
 from html import escape
 
-PART = "color: var(--jp-mirror-editor-{}-color, inherit)"
-STYLES = {
-    "Comment": f"{PART.format('comment')}; font-style: italic",
-    "Keyword": f"{PART.format('keyword')}; font-weight: bold",
-    "Operator.Word": f"{PART.format('keyword')}; font-weight: bold",
-    "Literal.String": PART.format("string"),
-    "Literal.Number": PART.format("number"),
-    "Name.Function": PART.format("def"),
-    "Name.Class": PART.format("def"),
-    "Name.Builtin": PART.format("builtin"),
-}
 BOX = "font-family: monospace; font-size: 0.93em; line-height: 1.4; overflow-x: auto; margin: 4px 0"
 
 
 def code_html(code: str) -> str:
-    """Return Python code as a `<pre>`."""
-    from pygments.lexers import PythonLexer  # here: drawing is light to import
+    """Return Python code as a `<pre>`; where no theme names the colors, keywords are bold."""
+    from jupyterlab_pygments import JupyterStyle  # here: drawing is light to import
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
 
-    parts = []
-    for kind, text in PythonLexer(stripnl=False, ensurenl=False).get_tokens(code):
-        name = str(kind).removeprefix("Token.")
-        style = next((style for key, style in STYLES.items() if name.startswith(key)), "")
-        parts.append(f'<span style="{style}">{escape(text)}</span>' if style else escape(text))
-    return f'<pre style="{BOX}">{"".join(parts)}</pre>'
+    spans = HtmlFormatter(style=JupyterStyle, noclasses=True, nowrap=True)
+    lexer = PythonLexer(stripnl=False, ensurenl=False)
+    colored = highlight(code, lexer, spans).removesuffix("\n")
+    return f'<pre style="{BOX}">{colored}</pre>'
 
 
 def fold_html(title: str, html: str) -> str:

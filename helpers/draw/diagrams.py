@@ -267,7 +267,7 @@ def _ways(arrows: Sequence[tuple[int, int]]) -> list[int]:
     taken: list[list[tuple[int, int]]] = []
     ways = []
     for low, high in map(sorted, arrows):
-        free = (n for n, spans in enumerate(taken) if all(high <= a or b <= low for a, b in spans))
+        free = (n for n, spans in enumerate(taken) if all(high < a or b < low for a, b in spans))
         way = next(free, len(taken))
         if way == len(taken):
             taken.append([])

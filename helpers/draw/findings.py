@@ -65,17 +65,12 @@ def comparable(parts: list[TraceSummary]) -> list[TraceSummary]:
     return parts
 
 
-def found(trace: Trace) -> str:
+def found_in(part: TraceSummary) -> str:
     """Say what a trace shows, in one line: "3 ranks, 120 ms: busy 60 %, waiting 34 %, idle 6 %".
 
     If the trace has a `meta["title"]`, it replaces the number of ranks. "idle" is the time of which
     no event says what for; a rank that has finished neither waits nor is idle.
     """
-    return found_in(TraceSummary("", trace))
-
-
-def found_in(part: TraceSummary) -> str:
-    """Say the same about a trace that has been measured already."""
     ranks, title = list(part.causes), str(part.trace.meta.get("title", "")).strip()
     words = title or many(len(ranks), "rank")
     count = len(part.trace.events)

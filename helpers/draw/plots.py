@@ -1,10 +1,8 @@
-"""Plots: curves with their names at their ends, points with names beside them, bars with values."""
+"""Plots: curves with their names at their ends, and bars with their values."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from statistics import mean
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
@@ -106,9 +104,9 @@ def curves(
         ax.axhline(floor, **style)
         ends.append(((None, floor), floor_name, style))
     _ticks(ax, [p[0] for run in points.values() for p in run], x, y, log)
-    ax.margins(x=0.008, y=0.06)
+    ax.margins(x=0.008 if any(len(run) > 1 for run in points.values()) else 0.04, y=0.06)
     ax.late = partial(_name_ends, ends=ends)
-    ax.alt = _curves_in_words(title, points, names, floor_name, x, y)
+    ax.alt = _in_words(title, points, names, floor_name, x, y)
     return ax
 
 
@@ -133,9 +131,10 @@ def _look(number: int, name: str, order: list[str], points: Mapping[str, Run], q
     near = SAME * ((max(values) - min(values)) if values else 1)
     at = order.index(name)
     above = sum(_same(points[name], points[other], near) for other in order[at + 1 :])
-    if above:
+    if above and len(points[name]) > 1:
         return style | {"lw": (1.8 + 4 * above) * PT, "ls": "-", "alpha": 0.45}
-    marker = {"marker": MARKERS[number % len(MARKERS)], "ms": 5.5, "mec": CARD, "mew": 0.8}
+    other = (number + number // len(CURVES)) % len(MARKERS)  # as the colors begin anew
+    marker = {"marker": MARKERS[other], "ms": 6.5, "mec": CARD, "mew": 0.6}
     if number % len(DASHES) == 0 and any(
         _same(points[other], points[name], near) for other in order[:at] if other not in quiet
     ):
@@ -196,14 +195,7 @@ def _tick(value: float, name: str) -> str:
     for size, letter in LARGE:
         if size <= value < 1000 * size:
             return f"{value / size:g} {letter}"
-    if 1e-3 <= value < 1e6:
-        return f"{value:,g}"
-    power = math.floor(math.log10(value) + 1e-9)
-    factor = round(value / 10.0**power)
-    return ("" if factor == 1 else f"{factor} × ") + f"10{str(power).translate(_RAISED)}"
-
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return f"{value:,g}"
 
 
 def _name_ends(ax: Picture, ends: list) -> None:
@@ -217,7 +209,7 @@ def _name_ends(ax: Picture, ends: list) -> None:
     # Curves that are one stand in the order given, from above.
     wanted = sorted(high, key=lambda n: (round(high[n]), -n))
     apart = min(17.0, area.height / max(len(ends) - 1, 1))
-    places = spread([high[n] for n in wanted], apart, area.y0, area.y1)
+    places = spread([high[n] for n in wanted], apart, area.y0 - 10, area.y1 + 8)
     left, right = 1 + 8 / area.width, 1 + 34 / area.width
     room = ax.wide - PAD - area.x1 - 40
     for n, place in zip(wanted, places, strict=True):
@@ -232,25 +224,11 @@ def _name_ends(ax: Picture, ends: list) -> None:
         if near and abs(high[n] - place) > 6:
             thin = {"arrowstyle": "-", "color": GRID, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
             ax.annotate("", end, (left, at), "data", "axes fraction", thin, False)
-        page = to_page(ax, area.x1 + 40, place)
-        write(
-            ax,
-            *page,
-            shortened(text, 12, room),
-            12,
-            MUTED if style["color"] == WAIT else INK,
-            page=True,
-        )
+        ink, words = MUTED if style["color"] == WAIT else INK, shortened(text, 12, room)
+        write(ax, area.x1 + 40, ax.figure.bbox.height - place, words, 12, ink, page=True)
 
 
-def to_page(ax: Picture, x: float, y: float) -> tuple[float, float]:
-    """Return pixels from the upper left corner for those of matplotlib, from the lower left."""
-    return x, ax.figure.bbox.height - y
-
-
-def _curves_in_words(
-    title: str, points: Mapping[str, Run], names, floor: str, x: str, y: str
-) -> str:
+def _in_words(title: str, points: Mapping[str, Run], names, floor: str, x: str, y: str) -> str:
     sentences = [f"Curves of {y} over {x}.", *([f"{title}."] if title else [])]
     for name, run in points.items():
         there = [(at, value) for at, value in run if math.isfinite(value)]
@@ -265,82 +243,6 @@ def _curves_in_words(
     if len(every) > 1 and every[0] and all(run == every[0] for run in every[1:]):
         sentences.append("They have exactly the same values.")
     return " ".join([*sentences, *([f"The {floor.replace(':', ' is')}."] if floor else [])])
-
-
-@dataclass(frozen=True)
-class Point:
-    """What several runs of one method gave.
-
-    at: what they cost (the x axis). values: what each run reached. family: points of one family
-    share a color and a marker, and a thin line connects them.
-    """
-
-    at: float
-    values: Sequence[float]
-    family: str = ""
-
-
-@styled
-def points(
-    found: Mapping[str, Point],
-    title: str = "",
-    *,
-    x: str,
-    y: str = "loss (nats per token)",
-    log: str = "x",
-) -> Picture:
-    """Draw each method as a point with its name: ``points({"every step": Point(1.2, losses)}, …)``.
-
-    A bar reaches from the lowest to the highest value, and the mean is marked. The other arguments
-    are those of `curves`.
-
-    Raises:
-        ValueError: if there are no points.
-    """
-    if not found:
-        raise ValueError("points() needs at least one point: {'name': Point(at, values)}")
-    ax = _plot(title, x, y, log, PAD)
-    families = list(dict.fromkeys(point.family for point in found.values()))
-    for number, family in enumerate(families):
-        members = sorted((p for p in found.values() if p.family == family), key=lambda p: p.at)
-        at, middle = [p.at for p in members], [mean(p.values) for p in members]
-        color = CURVES[number % len(CURVES)]
-        ax.plot(at, middle, color=color, lw=1.2 * PT, ls=DASHES[1], alpha=0.6)
-        beyond = [
-            [m - min(p.values) for m, p in zip(middle, members, strict=True)],
-            [max(p.values) - m for m, p in zip(middle, members, strict=True)],
-        ]
-        style = {"fmt": MARKERS[number % len(MARKERS)], "ms": 7, "color": color, "mec": CARD}
-        ax.errorbar(at, middle, beyond, capsize=3, elinewidth=1.4 * PT, label=family, **style)
-    _ticks(ax, [p.at for p in found.values()], x, y, log)
-    ax.margins(0.08, 0.12)
-    ax.late = partial(_name_points, found=found)
-    sentences = [f"Points of {y} over {x}.", *([f"{title}."] if title else [])]
-    for name, p in found.items():
-        low, high = significant(min(p.values)), significant(max(p.values))
-        wide = f", from {low} to {high}" if len(p.values) > 1 else ""
-        sentences.append(f"{name}: {significant(mean(p.values))} at {significant(p.at)}{wide}.")
-    ax.alt = " ".join(sentences)
-    return ax
-
-
-def _name_points(ax: Picture, found: Mapping[str, Point]) -> None:
-    """Write each name beside its point, or above or below where it would cover another's."""
-    ax.get_xlim(), ax.get_ylim()  # which end the scaling
-    middle = [(p.at, mean(p.values)) for p in found.values()]
-    pixels = [to_page(ax, *place) for place in ax.transData.transform(middle).tolist()]
-    taken = [(x - 6, y, x + 6, y) for x, y in pixels]
-    for name, (x, y) in sorted(zip(found, pixels, strict=True), key=lambda each: each[1][1]):
-        wide = width_of(name)
-        left = x + 11 if x + 11 + wide < ax.wide else x - 11 - wide
-        rows = [(left, y + 15 * n, left + wide, y + 15 * n) for n in (0, -1, 1, -2, 2, -3, 3)]
-        row = next((row for row in rows if not any(_touch(row, t) for t in taken)), rows[0])
-        taken.append(row)
-        write(ax, *row[:2], name, 12, page=True, behind=CARD)
-
-
-def _touch(a: tuple, b: tuple) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and abs(a[1] - b[1]) < 14
 
 
 @styled
@@ -386,7 +288,7 @@ def bars(
         _bar(ax, row, parts, text, (y, scale, WIDE - left - PAD))
         over = limit is not None and total > limit
         if over:
-            frame, edge = {"edgecolor": VERMILLION, "lw": 3 * PT, "zorder": 3}, limit * scale
+            frame, edge = ({"edgecolor": VERMILLION, "lw": 3 * PT, "zorder": 3}, limit * scale)
             boxes(ax, [(edge, end - edge)], [(y - 2, 30)], "none", **frame)
         write(ax, end + 6, y + 13, text(total), 12, VERMILLION if over else INK, bold=True)
         shares = [f"{p} {percent(size / total)}" for p, size in row.items() if size > total / 50]
@@ -409,7 +311,7 @@ def _bar(ax: Picture, row: Mapping[str, float], parts: list[str], text, place) -
         size, color = row.get(part, 0.0), CAUSES.get(part, UNKNOWN)
         wide, value = size * scale, f"{number}: {text(size)}"
         inside = [w for w in (f"{part} {text(size)}", value) if width_of(w, 11) <= wide - 8]
-        if wide > 0.004 * right and not inside:
+        if wide > 0.002 * right and not inside:
             above.append((x + wide / 2, value))
         if wide:
             edge = {} if color == HATCHED else {"edgecolor": CARD, "lw": 0.6}

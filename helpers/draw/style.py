@@ -105,14 +105,13 @@ def painted(css: str) -> str:
     Raises:
         ValueError: if there is no such color.
     """
-    return re.sub(r"var\(--palette-([\w-]+)\)", lambda found: _color(found[1]), css)
 
+    def color(found: re.Match) -> str:
+        if found[1] not in PALETTE:
+            raise ValueError(f"no color for {found[0]}: choose from {', '.join(PALETTE)}")
+        return PALETTE[found[1]]
 
-def _color(name: str) -> str:
-    if name in PALETTE:
-        return PALETTE[name]
-    known = ", ".join(PALETTE)
-    raise ValueError(f"the palette has no color for var(--palette-{name}): choose from {known}")
+    return re.sub(r"var\(--palette-([\w-]+)\)", color, css)
 
 
 PALETTE = {  # every color above by its name: LIGHT_GRAY is "light-gray"

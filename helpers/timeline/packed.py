@@ -4,28 +4,20 @@ The words are made here, so the JavaScript knows nothing of training.
 """
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-from helpers.draw.findings import (
-    TraceSummary,
-    comparable,
-    compared,
-    found_in,
-    in_words,
-    memory_name,
-)
+from helpers.draw.findings import TraceSummary, compared, found_in, in_words
 from helpers.draw.style import LOOKS, ink_on, look, painted
-from helpers.trace import COLLECTIVES, LANES, Event, Trace, has_finished, matched_messages, peak
-from helpers.words import bytes_text, capital, percent, significant, time_unit
+from helpers.timeline.rows import arrow_ends, kind_of, labels, laid_out, pairs, shades, summarized
+from helpers.trace import Event, Trace
+from helpers.words import bytes_text, capital, time_unit
 
 HERE = Path(__file__).parent
-MOST_EVENTS, MOST_RANKS, MOST_LANES, MOST_ARROWS = 20_000, 256, 6, 400
+MOST_EVENTS = 20_000
 FACTS = ("stage", "micro_batch", "layer", "peer", "tag", "bytes", "tokens", "error")
-MARGIN = 8  # pixels between two ranks
 
 
 def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
@@ -36,62 +28,29 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
     Raises:
         ValueError: for more events or ranks than a page can show, or no trace at all.
     """
-    if not traces:
-        raise ValueError("a timeline needs at least one trace: timeline({'measured': trace})")
-    _require_room(traces)
-    parts = comparable([TraceSummary(name, trace) for name, trace in traces.items()])
+    parts = summarized("timeline", traces, MOST_EVENTS)
     longest = max(part.duration for part in parts)
     unit = parts[0].trace.meta.get("unit", "s")
     size, unit = time_unit(longest or 1.0) if unit == "s" else (1.0, unit)
-    used = {_look(e) for part in parts for e in part.trace.events}
+    used = {kind_of(e) for part in parts for e in part.trace.events}
     kinds = [kind for kind in LOOKS if kind in used] + sorted(used - LOOKS.keys())
     columns = {name: [] for name in ("row", "kind", "start", "end", "shade", "labels", "words")}
-    rows, heads, arrows, frames = [], [], [], {}
-    most = max(len(part.causes) for part in parts)
-    tall, low, gap = (26, 14, MARGIN) if most <= 12 else (18, 13, 4) if most <= 24 else (7, 3, 1)
-    y = 4.0
-    for part in parts:
-        if part.name:
-            heads.append((y + 10, f"{part.name}: {found_in(part)}"))
-            y += 26
-        trace, tops, ends = part.trace, {}, {}
-        drawn = _lanes(trace)
-        memory = _memory(part) if most <= 24 else {}
-        for rank, events in trace.by_rank().items():
-            shades = _shades(events)
-            tops[rank] = y
-            for lane in drawn:
-                high = tall if lane == "compute" else low
-                row = {"rank": rank, "top": y, "high": high, "left": "", "right": ""}
-                if lane == "compute":
-                    row |= {"left": f"rank {rank}", "right": f"busy {percent(part.busy(rank))}"}
-                elif lane not in LANES:
-                    row["left"] = lane
-                for e in (e for e in events if e.duration and _lane(e) == lane):
-                    shade = shades.get(e.info.get("stage"), 1.0) if e.kind in "FBIW" else 1.0
-                    values = (len(rows), kinds.index(_look(e)), e.start, e.end, shade, labels(e))
-                    values += (sentence(e, part),)
-                    for column, value in zip(columns.values(), values, strict=True):
-                        column.append(value)
-                    if "pair" in e.info:  # its actions ran as one
-                        span = frames.setdefault((len(rows), e.info["pair"]), [e.start, e.end])
-                        span[:] = min(span[0], e.start), max(span[1], e.end)
-                rows.append(row)
-                y += high + (1 if high > 3 else 0)
-                ends[rank] = y
-            if rank in memory:
-                steps, peaked = memory[rank]
-                rows.append({"rank": rank, "top": y, "high": 20, "left": "", "right": peaked})
-                rows[-1]["steps"] = steps
-                y += 21
-            y += gap
-        pairs = matched_messages(trace)
-        for sent, got in pairs if len(pairs) <= MOST_ARROWS else ():
-            down = tops[got.rank] > tops[sent.rank]
-            y0, y1 = (
-                (ends[sent.rank], tops[got.rank]) if down else (tops[sent.rank], ends[got.rank])
-            )
-            arrows.append((sent.start, y0, got.end, y1))
+    rows, heads, arrows, frames = [], [], [], []
+    for part, mine in zip(parts, laid_out(parts), strict=True):
+        heads += [(row.top + 10, row.left) for row in mine if not row.lane]
+        arrows += arrow_ends(part.trace, mine)
+        shade_of = {rank: shades(events) for rank, events in part.trace.by_rank().items()}
+        for row in (row for row in mine if row.lane):
+            for e in (e for e in row.events if e.duration):
+                shade = shade_of[e.rank].get(e.info.get("stage"), 1.0) if e.kind in "FBIW" else 1.0
+                values = (len(rows), kinds.index(kind_of(e)), e.start, e.end, shade, labels(e))
+                for column, value in zip(
+                    columns.values(), (*values, sentence(e, part)), strict=True
+                ):
+                    column.append(value)
+            frames += [(len(rows), *span) for span in pairs(row)]
+            names = ("rank", "top", "high", "left", "right", "steps")
+            rows.append({name: getattr(row, name) for name in names})
     shown = title or (found_in(parts[0]) if len(parts) == 1 else compared(parts))
     return {
         "title": shown,
@@ -101,43 +60,12 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
         "kinds": [_kind(kind) for kind in kinds],
         "unit": [size, unit],
         "duration": longest or size,
-        "high": y,
+        "high": rows[-1]["top"] + rows[-1]["high"] + 8,
         "rows": rows,
         "events": columns,
         "arrows": arrows,
-        "frames": [(row, *span) for (row, _), span in frames.items()],
+        "frames": frames,
     }
-
-
-def _require_room(traces: Mapping[str, Trace]) -> None:
-    events = sum(len(trace.events) for trace in traces.values())
-    ranks = max(len(trace.ranks) for trace in traces.values())
-    some = "look at some steps with last_steps(trace, 2)"
-    few = "keep some of them with Trace([e for e in trace.events if e.rank < 64])"
-    for count, what, most, cure in (
-        (events, "events", MOST_EVENTS, some),
-        (ranks, "ranks", MOST_RANKS, few),
-    ):
-        if count > most:
-            raise ValueError(
-                f"{count:,} {what} are too many for a page, which draws {most:,}: {cure}, "
-                "or trace.save('run.json.gz') and open that in https://ui.perfetto.dev"
-            )
-
-
-def _lane(e: Event) -> str:
-    """Return the row of an event: a wait lies behind the work, because it says why there's none."""
-    return "compute" if e.kind == "wait" else e.lane
-
-
-def _lanes(trace: Trace) -> list[str]:
-    used = {_lane(e) for e in trace.events if e.duration}
-    known = [lane for lane in LANES[1:] if lane in used]
-    return ["compute", *known, *sorted(used - set(LANES))][:MOST_LANES]
-
-
-def _look(e: Event) -> str:
-    return "finished" if has_finished(e) else e.kind
 
 
 def _kind(kind: str) -> dict:
@@ -146,38 +74,6 @@ def _kind(kind: str) -> dict:
     letter = letter if kind in LOOKS and len(letter) < 3 else ""
     rest = kind if kind in ("wait", "finished") else ""
     return {"color": color, "ink": ink_on(color), "letter": letter, "word": word, "rest": rest}
-
-
-def _shades(events: list[Event]) -> dict[int, float]:
-    """Return how strong the color of each stage of a rank is: its later stages are paler."""
-    stages = sorted({e.info["stage"] for e in events if e.kind in "FBIW" and "stage" in e.info})
-    return {s: 1 - 0.55 * n / max(len(stages) - 1, 1) for n, s in enumerate(stages)}
-
-
-def _memory(part: TraceSummary) -> dict[int, tuple[list, str]]:
-    """Return for each rank its memory over time, as a share of the highest peak, and its peak."""
-    name, found = memory_name(part.trace), {}
-    peaks = peak(part.trace, name)
-    highest = max(filter(math.isfinite, peaks.values()), default=0)
-    for rank, most in peaks.items() if highest > 0 else ():
-        counts = [c for c in part.trace.counters if (c.rank, c.name) == (rank, name)]
-        steps = [(c.time, c.value / highest) for c in counts if math.isfinite(c.value)]
-        text = bytes_text(most) if name == "memory" else significant(most)
-        found[rank] = steps, f"peak {text}"
-    return found
-
-
-def labels(e: Event) -> list[str]:
-    """Return what may stand in an event's box, the best first."""
-    if e.kind == "wait":
-        until = e.info.get("until")
-        why = "memory" if e.info.get("cause") == "memory" else f"rank {until}"
-        return ["waits"] if until is None else [f"waits for {why}", "waits"]
-    letter = look(e.kind).letter
-    if e.kind in ("F", "B", "I", "W"):
-        small = f"{letter}{e.info['micro_batch']}" if "micro_batch" in e.info else letter
-        return [*([f"{small} L{e.info['layer']}"] if "layer" in e.info else []), small, letter]
-    return [e.kind if e.kind in ("update", *COLLECTIVES) else e.name or letter, letter]
 
 
 def sentence(e: Event, part: TraceSummary) -> str:

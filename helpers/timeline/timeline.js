@@ -95,12 +95,12 @@ function render({ model, el }) {
     context.beginPath();
     context.rect(LEFT, 0, wide(), data.high);
     context.clip();
-    for (const row of data.rows) if (row.steps) memory(row);
+    for (const row of data.rows) memory(row);
     const order = [...data.events.row.keys()];
     for (const n of order) if (kindOf(n).rest) box(n, hatch);
+    for (const one of data.arrows) arrow(one); // below the letters
     for (const n of order) if (!kindOf(n).rest) box(n, hatch);
     for (const [row, start, end] of data.frames) frame(row, start, end, colors.ink, 1);
-    for (const one of data.arrows) arrow(one);
     const { row, start, end } = data.events;
     for (const n of [hovered, selected]) {
       if (n >= 0) frame(row[n], start[n], end[n], colors.ink, n === selected ? 2.5 : 1.5);
@@ -153,9 +153,11 @@ function render({ model, el }) {
       context.fillRect(x, top + high / 2, shown, 1);
       return;
     }
-    context.globalAlpha = shade[n];
-    context.fillStyle = rest ? hatch : color;
-    context.fillRect(x, top, shown, high);
+    for (const fill of rest ? [hatch] : [colors.card, color]) { // a pale one hides what's behind
+      context.globalAlpha = fill === color ? shade[n] : 1;
+      context.fillStyle = fill;
+      context.fillRect(x, top, shown, high);
+    }
     context.globalAlpha = 1;
     const left = Math.max(x, LEFT), seen = Math.min(x + shown, LEFT + wide()) - left;
     if (high >= 10 && seen >= 8) letters(n, left + seen / 2, seen); // in sight as long as it is

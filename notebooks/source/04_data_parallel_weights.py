@@ -26,7 +26,7 @@ from statistics import mean
 import torch
 
 from helpers.check import check, solve
-from helpers.draw import Point, curves, points
+from helpers.draw import curves
 from helpers.lesson import claim, predict, reveal, show, show_code, show_diff
 from helpers.ranks import find_place, launch
 
@@ -396,14 +396,17 @@ size = 4 / 3 * 4 * flat(start[0]).numel() / 1e6
 found = {}
 for name, losses in tuned.items():
     every = next((n for n in (16, 64) if f" {n} " in name), 1)
-    kind = "DiLoCo" if "DiLoCo" in name else "gradients" if "gradients" in name else "averaging"
     above = [a - b for a, b in zip(losses, tuned["gradients, every step"], strict=True)]
-    found[name.removesuffix(" steps")] = Point(size * 256 / every, above, kind)
+    found[name] = size * 256 / every, above
 cost = mean(tuned["DiLoCo, every 16 steps"]) - mean(tuned["gradients, every step"])
 
 # %% jupyter={"source_hidden": true}
 title = f"DiLoCo every 16 steps: a sixteenth of the bytes, {cost:.2f} nats above averaged gradients"
-show(points(found, title, x="MB that a rank sends", y="nats above averaged gradients"))
+means = {name: {sent: mean(above)} for name, (sent, above) in found.items()}
+ax = curves(means, title, x="MB that a rank sends", y="nats above averaged gradients", log="x")
+for line, (sent, above) in zip(ax.lines, found.values(), strict=True):
+    ax.vlines(sent, min(above), max(above), line.get_color())
+show(ax)
 
 # %% [markdown]
 # Against ordinary data parallelism, which averages gradients, every one of these methods *loses*

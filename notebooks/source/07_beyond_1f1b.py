@@ -20,7 +20,7 @@ import sys
 import torch
 
 from helpers.check import check, solve
-from helpers.draw import Point, cells, lanes, points
+from helpers.draw import cells, curves, lanes
 from helpers.draw.style import RANKS
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.lesson.scripts import distances, train_script
@@ -407,19 +407,12 @@ for plan, v in plans.items():
     costs = Costs(1 / v, 1 / v, 1 / v)
     one, two = simulate(plan, costs), simulate(waves(plan, 2), costs)
     idle = 100 * (1 - 24 / (two.step_time - one.step_time))  # 24 s of work in each further step
-    found[plan.name] = Point(max(in_flight(plan, until="weights")) / v, [idle], plan.name)
+    found[plan.name] = {max(in_flight(plan, until="weights")) / v: idle}
 
 # %% jupyter={"source_hidden": true}
 title = "Memory against idle time: the V needs no more than 1F1B and doesn't idle"
-show(
-    points(
-        found,
-        title,
-        x="activations that a rank keeps (stages)",
-        y="idle in a long training run (%)",
-        log="",
-    )
-)
+keeps, idles = "activations that a rank keeps (stages)", "idle in a long training run (%)"
+show(curves(found, title, x=keeps, y=idles))
 
 # %% [markdown]
 # Each point also has a price that this picture doesn't show. The loops send more than $v$ times as

@@ -64,14 +64,28 @@ grid = Grid(dp=2, pp=3)
 
 
 def seen_by(rank):
-    """The grid, with what a rank shares in color: its row and its column."""
-    row, column = divmod(rank, 3)
-    shared = {f"rank {3 * row + s}": CAUSES["activations"] for s in range(3)}
-    shared |= {f"rank {3 * d + column}": CAUSES["gradients"] for d in range(2)}
-    del shared[f"rank {rank}"]
-    table = {f"pipeline {d}": [f"rank {3 * d + s}" for s in range(3)] for d in range(2)}
-    title = f"Rank {rank}: its row (blue) carries activations, its column (orange) gradients"
-    return cells(table, title, columns=[f"stage {s}" for s in range(3)], colors=shared, wide=110)
+    """The grid, and whom a rank exchanges what with: in its row and in its column."""
+    rows = [[f"rank {3 * d}", "", f"rank {3 * d + 1}", "", f"rank {3 * d + 2}"] for d in range(2)]
+    table = {"pipeline 0": rows[0], "": [""] * 5, "pipeline 1": rows[1]}
+    title = f"Rank {rank}: activations along its row, gradients along its column"
+    says = f"{title}: ranks in a table, pipelines are rows, and stages are columns."
+    look = {"colors": {"": "none", f"rank {rank}": RANKS[2]}, "wide": 112, "high": 40}
+    ax = cells(table, title, columns=["stage 0", "", "stage 1", "", "stage 2"], alt=says, **look)
+    at = {text.get_text(): text.get_position() for text in ax.texts}
+    along = [(f"rank {r}", f"rank {r + 1}", r // 3 == rank // 3) for r in (0, 1, 3, 4)]
+    down = [(f"rank {r}", f"rank {r + 3}", r == rank % 3) for r in range(3)]
+    for pairs, what, away, side in (
+        (along, "activations", 46, (0, 8)),  # points: from the middle of a cell, and of the arrow
+        (down, "gradients", 18, (32, -3)),
+    ):
+        for a, b, mine in pairs:
+            look = {"arrowstyle": "<|-|>", "shrinkA": away, "shrinkB": away}
+            look |= {"color": CAUSES[what], "lw": 2} if mine else {"color": RANKS[7], "lw": 0.5}
+            ax.annotate("", at[a], at[b], arrowprops=look)
+            middle = [(one + other) / 2 for one, other in zip(at[a], at[b], strict=True)]
+            words = what if mine else ""
+            ax.annotate(words, middle, side, textcoords="offset points", fontsize=8, ha="center")
+    return ax
 
 
 # %% jupyter={"source_hidden": true}
@@ -340,21 +354,13 @@ print(f"{2 * activations / 1e9:.0f} GB of activations there and back, "
 #
 # You have three machines with four GPUs each. Inside a machine the links carry 300 GB/s. Each
 # machine has *one* network card of 10 Gbit/s, 1.25 GB/s, and its four GPUs share it: a quarter for
-# each, if all four send. There are two ways to place twelve ranks:
-
-# %%
-layouts = {
-    "columns cross: 3 pipelines of 4": {
-        f"machine {d}": [f"{d} · {s}" for s in range(4)] for d in range(3)
-    },
-    "pipelines cross: 4 pipelines of 3": {
-        f"machine {s}": [f"{d} · {s}" for d in range(4)] for s in range(3)
-    },
-}
-title = "Left, gradients cross the network; right, activations (boxes: pipeline · stage)"
-show(cells(layouts, title, colors=lambda cell: RANKS[int(cell[0])]))
-
-# %% [markdown]
+# each, if all four send. There are two ways to place twelve ranks (boxes: pipeline · stage):
+#
+# ![Two ways to place twelve ranks on three machines of four. Left, columns cross: each machine
+# holds one pipeline of four stages, and gradients travel between the machines through their cards.
+# Right, pipelines cross: each machine holds one stage of four pipelines, and activations travel
+# between the machines.](../imgs/machines.svg)
+#
 # (Three stages need more memory than four: 2.3 billion parameters a GPU in place of 1.75, with 16
 # bytes each 37 GB in place of 28. Say it fits.) Computing takes 0.19 s forward and twice that
 # backward for one sequence through the whole model, and a step has 48 sequences.

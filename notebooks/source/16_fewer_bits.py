@@ -29,8 +29,7 @@ from helpers.check import check, solve
 from helpers.cost import ModelConfig, read_config
 from helpers.cost.rates import H100
 from helpers.cost.rooflines import data_parallel_tokens, expert_width, fsdp_tokens
-from helpers.draw import cells, curves
-from helpers.draw.style import RANKS
+from helpers.draw import curves
 from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.ranks import launch
 from simplellm.dataloaders import TinyStories
@@ -58,30 +57,12 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # neighboring numbers lie between half of $2^{-m}$ and $2^{-m}$ of their size apart, wherever in the
 # range they are. Below the smallest exponent a format has a few more numbers, evenly spaced down to
 # zero, the **subnormals**.
-
-# %%
-FORMATS = (FP32, BF16, FP16, E4M3, E5M2)
-title = "The exponent buys range (right, in powers of two), the mantissa buys precision"
-
-# %% jupyter={"source_hidden": true}
-bits = {f.name: "s" + f.exponent * "e" + f.mantissa * "m" for f in FORMATS}
-ends = [(f.smallest, f.smallest_normal, f.largest) for f in FORMATS]
-alt = "; ".join(
-    f"{f.name} has {f.exponent} bits of exponent, {f.mantissa} of mantissa, and reaches from "
-    f"2^{math.log2(f.smallest):.0f} to 2^{math.log2(f.largest):.0f}"
-    for f in FORMATS
-)
-ax = cells(bits, title, colors=dict(zip("me", RANKS, strict=False)), wide=16, alt=alt)
-for row, powers in enumerate(ends):
-    least, normal, most = (735 + math.log2(power) for power in powers)  # a pixel for each power
-    ax.barh(32 * row + 15, normal - least, 18, left=least, color=RANKS[4], alpha=0.45)  # subnormal
-    ax.barh(32 * row + 15, most - normal, 18, left=normal, color=RANKS[4])
-for power in (-100, 0, 100):
-    ax.axvline(735 + power, color=RANKS[7], lw=0.5, zorder=0)
-    ax.text(735 + power, 32 * len(ends) + 6, f"2^{power}", ha="center", fontsize=8)
-show(ax)
-
-# %% [markdown]
+#
+# ![Six formats bit by bit, and the magnitudes they reach. fp32: 1 bit of sign, 8 of exponent, 23 of
+# mantissa, from 2^-149 to 2^128. bf16: 1, 8 and 7, from 2^-133 to 2^128. fp16: 1, 5 and 10, from
+# 2^-24 to 2^16. E4M3: 1, 4 and 3, from 2^-9 to 2^8.81. E5M2: 1, 5 and 2, from 2^-16 to 2^15.8.
+# MXFP8: 32 numbers of E4M3 share a scale of 8 bits.](../imgs/formats.svg)
+#
 # bf16 is fp32 with the last 16 bits cut off: the same range, and much less precise. fp16 is eight
 # times as precise as bf16 and has a fraction of its range. The two formats of FP8 are named after
 # their bits, E4M3 and E5M2 ([2209.05433](https://arxiv.org/abs/2209.05433)). The last row is a
@@ -89,6 +70,7 @@ show(ax)
 # yet lie anywhere.
 
 # %%
+FORMATS = (FP32, BF16, FP16, E4M3, E5M2)
 pair = torch.tensor([1000.0, 1001.0])
 for f in FORMATS:
     print(f"{f.name}: {f.round(pair).tolist()}")

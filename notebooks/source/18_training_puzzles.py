@@ -28,7 +28,7 @@ import part5
 from cluster import PuzzleError, outcome, run, trace_of
 
 from helpers.check import check, solve
-from helpers.draw import Point, curves, lanes, points
+from helpers.draw import curves, lanes
 from helpers.lesson import claim, predict, reveal, show
 
 # %% [markdown]
@@ -476,10 +476,10 @@ reveal("training_puzzles-4")
 
 # %%
 KNOWN = {  # GB on the fullest card, and MFU in percent
-    "ZeRO-3 over all cards, one sequence": (63.8, 19.3, "ZeRO-3"),
-    "ZeRO-3, two sequences": (76.7, 38.3, "ZeRO-3"),
-    "nodes as stages, all recomputed": (65.0, 51.0, "nodes"),
-    "nodes, what fits is kept": (74.5, 55.4, "nodes"),
+    "ZeRO-3 over all cards, one sequence": {63.8: 19.3},
+    "ZeRO-3, two sequences": {76.7: 38.3},
+    "nodes as stages, all recomputed": {65.0: 51.0},
+    "nodes, what fits is kept": {74.5: 55.4},
 }
 
 # %%
@@ -495,11 +495,11 @@ def computing(models):
 
 
 # %%
-found = {name: Point(memory, [mfu], family) for name, (memory, mfu, family) in KNOWN.items()}
+found = dict(KNOWN)
 try:
     models = run(part5.part5_training_loop, 48, 60, 192, 1, profile="measured")
     yours = outcome(models)
-    found["yours"] = Point(yours.memory / 1e9, [100 * yours.mfu], "yours")
+    found["yours"] = {yours.memory / 1e9: 100 * yours.mfu}
     print(f"yours: MFU {yours.mfu:.1%}, {yours.memory / 1e9:.0f} GB on the fullest card")
     once, again = computing(models)
     print(f"{yours.time:.1f} s: a card computes for {once:.1f} s, and {again:.1f} s more to "
@@ -509,7 +509,7 @@ except PuzzleError as error:
 
 # %% jupyter={"source_hidden": true}
 title = "At about the same memory: 2.6 times the MFU below 66 GB, 1.4 times above 74"
-show(points(found, title, x="GB on the fullest card", y="MFU, percent", log=""))
+show(curves(found, title, x="GB on the fullest card", y="MFU, percent"))
 
 # %% [markdown]
 # ZeRO-3 over all cards sends every layer through the slow network, for each sequence again. One

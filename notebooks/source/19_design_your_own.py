@@ -97,9 +97,8 @@ claim("a step, by hand", done.seconds, by_hand, within=0.1, unit=" s", how=how)
 # replicas, the update, activations sent between stages, smaller kernels, and waiting for the host.
 
 # %% jupyter={"source_hidden": true}
-title = "Only two thirds of the step are matrix products"
-show(memory_bars({"memory": done}))
-show(time_bars({"time": done}, title))
+show(memory_bars({"memory": done}, "Two thirds of the memory are the optimizer's"))
+show(time_bars({"time": done}, "Only two thirds of the step are matrix products"))
 
 # %% [markdown]
 # A small product doesn't reach the full rate, and outside of a node of eight GPUs the network is
@@ -226,7 +225,9 @@ def designed(dp, pp, tp, chunks, micro_batches, recompute, zero):
     sizes = dict(dp=dp, pp=pp, tp=tp, chunks=chunks, recompute=recompute, zero=zero)
     try:
         done = estimate(gpt3, Layout(batch=dp * micro_batches, **sizes, **today), h100)
-        return time_bars({"time": done}, str(done))
+        mfu, held = done.utilisation.mfu, done.memory.total / 1e9
+        title = f"{done.seconds:.3g} s a step, MFU {100 * mfu:.0f} %, {held:.0f} GB on each device"
+        return time_bars({"time": done}, title)
     except ValueError as error:
         return str(error)
 

@@ -1,0 +1,105 @@
+"""Lessons in JupyterLab: read before anything has run, run through the menu, light and dark."""
+
+import io
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_output
+from PIL import Image
+
+from helpers.draw import curves
+
+NAME = "02_ranks_and_collectives"
+pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(1800)]
+SHOWN = """[...document.querySelectorAll(".jp-OutputArea-output img")].every(
+    (picture) => picture.complete && picture.naturalWidth && picture.checkVisibility())"""
+PICTURES = [
+    "from helpers.draw import curves, ring\n"
+    "from helpers.lesson import predict, reveal, show, vary\n"
+    'show(curves({"a": [3, 2], "b": [2, 1]}))',
+    'curves({"a": [3, 2]})',
+    "vary(lambda step: ring(3, step), step=range(5))",
+]
+QUESTION = [
+    'predict("ranks_and_collectives-1", "Which?", "this", "that", "both")',
+    'reveal("ranks_and_collectives-1")',
+]
+FOLDS = [
+    'from helpers.check import check\nfrom helpers.lesson import show_code\ncheck("DP-6")',
+    'show_code("DP/zero/zero1.py", "Zero1.step")',
+]
+THEME = "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab %s'})"
+INK = "element => [element, document.body].map((each) => getComputedStyle(each).color)"
+
+
+def test_a_lesson_is_read_before_anything_has_run_and_runs_through_the_menu(lab):
+    committed = nbformat.read(lab.root / f"notebooks/{NAME}.ipynb", as_version=4)
+    outputs = [output for cell in committed.cells for output in cell.get("outputs", [])]
+    page = lab.open(f"notebooks/{NAME}.ipynb")
+    page.wait_for_function(SHOWN)
+    pictures = page.locator(".jp-OutputArea-output img").count()
+    assert pictures == sum("image/png" in output.get("data", {}) for output in outputs) > 0
+    folded = page.locator(".jp-CodeCell .jp-InputPlaceholder")
+    assert folded.count() == sum("jupyter" in cell.metadata for cell in committed.cells) > 5
+    shown = page.locator(".jp-CodeCell .jp-CodeMirrorEditor").all_inner_texts()
+    assert not any("predict(" in text for text in shown)
+    before = folded.count()
+    folded.first.click()
+    assert folded.count() == before - 1
+    lab.screenshot(page, f"{NAME}_as_committed")
+    lab.run_all(page)
+    lab.screenshot(page, NAME)
+    assert page.locator("img[alt]").count() >= 1 and lab.outside == []
+
+
+def test_pictures_follow_the_theme_and_a_prediction_is_clicked(lab):
+    page = lab.open(lab.write("pictures.ipynb", PICTURES + QUESTION))
+    lab.run_all(page)
+    pictures = page.locator(".jp-OutputArea-output img[alt]")
+    pictures.nth(2).wait_for()
+
+    def corners(theme):
+        page.evaluate(THEME % theme)
+        page.wait_for_timeout(1000)
+        lab.screenshot(page, f"pictures_{theme}")
+        shots = [Image.open(io.BytesIO(pictures.nth(n).screenshot())) for n in range(3)]
+        return [shot.convert("RGB").getpixel((3, 3)) for shot in shots]
+
+    assert max(map(max, corners("Dark"))) < 60
+    assert min(map(min, corners("Light"))) > 240
+    assert all(pictures.nth(n).get_attribute("alt") for n in range(3))
+    assert page.locator(".lab-hint:visible").count() == 1
+
+    buttons = page.locator(".lab-choices button")
+    assert buttons.count() == 3 and page.locator("details summary").count() == 1
+    buttons.nth(1).click()
+    page.get_by_text("You say B. Now run the next cells.").wait_for()
+    buttons.nth(1).press("Tab")  # the keyboard stays with the buttons
+    page.keyboard.press("Enter")
+    page.get_by_text("You say C. Now run the next cells.").wait_for()
+    assert buttons.nth(2).get_attribute("aria-pressed") == "true"
+    lab.run_all(page)
+    page.get_by_text("You said C").or_(page.get_by_text("and C it is")).first.wait_for()
+
+
+@pytest.mark.long
+def test_a_passed_check_unfolds_one_way_to_write_it_in_the_editor_s_colors(lab):
+    page = lab.open(lab.write("folds.ipynb", FOLDS))
+    lab.run_all(page)
+    folds = page.locator("details.lab-fold")
+    assert folds.count() == 2 and not page.get_by_text("unit.gather()").first.is_visible()
+    folds.first.locator("summary").click()
+    assert page.get_by_text("unit.gather()").first.is_visible()
+    mine, around = folds.first.locator("span", has_text="for").first.evaluate(INK)
+    assert mine != around
+
+
+@pytest.mark.long
+def test_a_notebook_that_is_not_trusted_keeps_its_pictures(lab):
+    """JupyterLab takes <svg> and <style> out of it, and keeps an image."""
+    picture = curves({"a": [3, 2]})
+    output = new_output("display_data", {"text/html": picture._repr_html_()})
+    page = lab.open(lab.write("elsewhere.ipynb", [new_code_cell("", outputs=[output])]))
+    image = page.locator(".jp-OutputArea-output img")
+    image.wait_for()
+    assert image.get_attribute("alt") == picture.alt
