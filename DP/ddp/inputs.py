@@ -31,9 +31,9 @@ class FromMemory(Dataset):
 class FromFile(Dataset):
     """A file that is opened by whoever reads from it, and not before.
 
-    `open_file` gives {"src": …, "tgt": …}, each with one item at [i]; `tensor` makes an item a
-    tensor. An open file must not travel to a worker: processes that share one share its place in
-    the file too, and HDF5's own caches. So this travels without (`__getstate__`).
+    `open_file` returns {"src": …, "tgt": …}, each with one item at [i]. An open file must not
+    travel to a worker: processes that share one share its place in the file too, and HDF5's own
+    caches. So this travels without (`__getstate__`).
     """
 
     def __init__(self, path, items):
@@ -63,6 +63,8 @@ class FromFile(Dataset):
         # END SOLUTION
 
     def tensor(self, item):
+        if isinstance(item, torch.Tensor):
+            return item
         return torch.from_numpy(np.array(item))  # a copy: what is mapped must not be written to
 
 
@@ -79,9 +81,6 @@ class Pt(FromFile):
     def open_file(self):
         return torch.load(self.path, mmap=True, weights_only=True)
 
-    def tensor(self, item):
-        return item
-
 
 class SafeTensors(FromFile):
     """A header and plain numbers, with no code in it that could run."""
@@ -89,9 +88,6 @@ class SafeTensors(FromFile):
     def open_file(self):
         file = safe_open(self.path, framework="pt")
         return {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-
-    def tensor(self, item):
-        return item
 
 
 class MemMap(FromFile):
@@ -107,12 +103,12 @@ INPUTS = ("memory", *KINDS)
 
 
 def open_input(kind, path, shapes):
-    """The data set of a file. Raises ValueError, one sentence, where it holds something else."""
-    data = KINDS[kind](path, shapes.src[0])
+    """Return the data set of a file. Raises ValueError if it holds something else."""
+    data, last = KINDS[kind](path, shapes.src[0]), shapes.src[0] - 1
     try:
-        file = data.open_file()
-        found = {name: data.tensor(file[name][shapes.src[0] - 1]) for name in NAMES}
-    except FileNotFoundError:
+        found = dict(zip(NAMES, data[last], strict=True))
+        data.file = data.owner = None
+    except (FileNotFoundError, NotImplementedError):
         raise
     except Exception as error:  # each library has errors of its own for a file that is not its
         raise ValueError(
@@ -120,12 +116,12 @@ def open_input(kind, path, shapes):
             f"tgt ({type(error).__name__}): give another one with --data, or delete it, and it is "
             "made anew"
         ) from error
-    for name, shape in zip(NAMES, (shapes.src, shapes.tgt), strict=True):
-        is_there = tuple(found[name].shape), str(found[name].dtype).removeprefix("torch.")
-        if is_there != (shape[1:], shapes.dtype):
+    for name, item in found.items():
+        there = f"{tuple(item.shape)} {item.dtype}".replace("torch.", "")
+        asked = f"{getattr(shapes, name)[1:]} {shapes.dtype}"
+        if there != asked:
             raise ValueError(
-                f"an item of {name} in {path} is {is_there[0]} {is_there[1]}, and {shape[1:]} "
-                f"{shapes.dtype} was asked for: change --src-shape, --tgt-shape and --dtype, or "
-                "give another file with --data"
+                f"an item of {name} in {path} is {there}, and {asked} was asked for: change "
+                "--src-shape, --tgt-shape and --dtype, or give another file with --data"
             )
     return data

@@ -7,6 +7,7 @@ records one more. A run with a graph replays the step as a CUDA graph: one launc
 """
 
 import json
+import re
 import tempfile
 from pathlib import Path
 
@@ -19,16 +20,22 @@ from simplellm.losses import causalLLMLoss
 
 LAYERS, VOCABULARY, BATCH, LENGTH, HEAD = 8, 32_000, 2, 1024, 64
 RUNS = ((256, False), (256, True), (1024, False), (2048, False), (4096, False))  # width, graph
-PRODUCTS, ATTENTION = ("gemm", "nvjet", "cutlass"), ("flash", "fmha", "attention")
+# What a kernel is for, by its name; the first that fits.
+KINDS = {
+    "update": "adam|multi_tensor",
+    "products": "gemm|nvjet|cutlass",
+    "attention": "flash|fmha|attention",
+    "other": "",
+}
 
 
 def make_step(width, device="cuda"):
-    """A function that takes one step in bfloat16, always with the same batch."""
+    """Return a function that takes one step in bfloat16, always with the same batch."""
     torch.manual_seed(0)
     sizes = dict(dmodel=width, num_heads=width // HEAD, hidden_dim=3 * width, n_layers=LAYERS)
     net = LLama(CausalLLama, VOCABULARY, device=device, ctx_size=LENGTH, **sizes).bfloat16()
-    fast = dict(fused=True, capturable=True) if device == "cuda" else {}
-    optimizer = torch.optim.AdamW(net.parameters(), **fast)
+    on_gpu = device == "cuda"
+    optimizer = torch.optim.AdamW(net.parameters(), fused=on_gpu, capturable=on_gpu)
     ids = torch.randint(VOCABULARY, (BATCH, LENGTH), device=device)
 
     def step():
@@ -40,7 +47,7 @@ def make_step(width, device="cuda"):
 
 
 def captured(step):
-    """The step as a CUDA graph, after some on the side: what is made once must not be in it."""
+    """Return the step as a CUDA graph, after some on the side: what is made once isn't in it."""
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):
@@ -54,7 +61,7 @@ def captured(step):
 
 
 def seconds_of(step, count=20):
-    """Mean seconds of a step, measured on the GPU."""
+    """Return the mean seconds of a step, measured on the GPU."""
     begun, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     for number in range(count + 5):
         if number == 5:
@@ -65,57 +72,36 @@ def seconds_of(step, count=20):
     return begun.elapsed_time(ended) / 1e3 / count
 
 
-def kind_of(kernel):
-    """What a kernel is for, by its name."""
-    name = kernel.lower()
-    if "adam" in name or "multi_tensor" in name:
-        return "update"
-    kinds = (("products", PRODUCTS), ("attention", ATTENTION))
-    return next((kind for kind, words in kinds if any(word in name for word in words)), "other")
-
-
 def kernels(step, rank):
-    """The kernels of one step as events; `launched`: when the program asked for it."""
+    """Yield the kernels of one step as events; `launched`: when the program asked for it."""
     with profile(activities=[ProfilerActivity.CUDA]) as running:
         step()
         torch.cuda.synchronize()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         running.export_chrome_trace(str(path))
-        rows = json.loads(path.read_text())["traceEvents"]
-    calls = {
-        row["args"]["correlation"]: row["ts"]
-        for row in rows
-        if row.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in row["args"]
-    }
+        rows = [row for row in json.loads(path.read_text())["traceEvents"] if "args" in row]
+    calls = {r["args"].get("correlation"): r["ts"] for r in rows if "cuda_" in r.get("cat", "")}
     found = sorted((r for r in rows if r.get("cat") == "kernel"), key=lambda row: row["ts"])
     zero = min(calls[row["args"]["correlation"]] for row in found)
     for row in found:
         start = (row["ts"] - zero) / 1e6
-        launched = (calls[row["args"]["correlation"]] - zero) / 1e6
-        name = row["name"].removeprefix("void ").replace("(anonymous namespace)::", "")
-        name = name.split("<")[0].split("(")[0][:40]
-        facts = {"launched": round(launched, 7)}
-        yield Event(
-            rank, kind_of(row["name"]), start, start + row["dur"] / 1e6, "compute", name, facts
-        )
-
-
-def recorded(path):
-    """Take all runs, and save their trace."""
-    events, runs = [], []
-    for rank, (width, graph) in enumerate(RUNS):
-        step = make_step(width)
-        step = captured(step) if graph else step
-        runs.append(dict(width=width, graph=graph, seconds=seconds_of(step)))
-        events += kernels(step, rank)
-        print(runs[-1], sum(e.duration for e in events if e.rank == rank), flush=True)
-        del step
-        torch.cuda.empty_cache()
-    shape = dict(layers=LAYERS, vocabulary=VOCABULARY, batch=BATCH, length=LENGTH)
-    gpu = torch.cuda.get_device_name()
-    Trace(events, dict(shape, gpu=gpu, torch=torch.__version__, runs=runs)).save(path)
+        launched = round((calls[row["args"]["correlation"]] - zero) / 1e6, 7)
+        kind = next(k for k, words in KINDS.items() if re.search(words, row["name"], re.IGNORECASE))
+        name = re.sub(r"^void |\(anonymous namespace\)::|[<(].*", "", row["name"])[:40]
+        end = start + row["dur"] / 1e6
+        yield Event(rank, kind, start, end, "compute", name, {"launched": launched})
 
 
 if __name__ == "__main__":
-    recorded(Path(__file__).with_name("gpu_steps.json.gz"))
+    events, runs = [], []
+    for rank, (width, graph) in enumerate(RUNS):
+        step = captured(make_step(width)) if graph else make_step(width)
+        runs.append(dict(width=width, graph=graph, seconds=seconds_of(step)))
+        events += kernels(step, rank)
+        print(runs[-1], flush=True)
+        del step
+        torch.cuda.empty_cache()
+    facts = dict(layers=LAYERS, vocabulary=VOCABULARY, batch=BATCH, length=LENGTH, runs=runs)
+    facts |= dict(gpu=torch.cuda.get_device_name(), torch=torch.__version__)
+    Trace(events, facts).save(Path(__file__).with_name("gpu_steps.json.gz"))

@@ -17,14 +17,13 @@ import torch
 from helpers.files import write_whole
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
-NUMPY_HAS_NO = "bfloat16"
 
 
 @dataclass(frozen=True)
 class Shapes:
     """Of the two tensors: (items, vectors, numbers in a vector), and the type of the numbers.
 
-    Raises ValueError where they do not fit together.
+    Raises ValueError if they don't fit together.
     """
 
     src: tuple[int, int, int]
@@ -32,40 +31,20 @@ class Shapes:
     dtype: str = "float32"
 
     def __post_init__(self):
-        for name, shape in (("src", self.src), ("tgt", self.tgt)):
-            if len(shape) != 3 or min(shape) < 1:
-                raise ValueError(
-                    f"--{name}-shape {words(shape)}: give three whole numbers above 0, the items, "
-                    "the vectors of an item, and the numbers of a vector"
-                )
-        for place, what in ((0, "items"), (2, "numbers in a vector")):
-            if self.src[place] != self.tgt[place]:
-                raise ValueError(
-                    f"--src-shape {words(self.src)} and --tgt-shape {words(self.tgt)} differ in "
-                    f"the {what}, {self.src[place]} and {self.tgt[place]}: make them equal"
-                )
-        if self.dtype not in DTYPES:
-            raise ValueError(f"--dtype {self.dtype}: choose one of {', '.join(DTYPES)}")
+        if min(*self.src, *self.tgt) < 1 or self.src[::2] != self.tgt[::2]:
+            raise ValueError(
+                f"--src-shape {' '.join(map(str, self.src))} and --tgt-shape "
+                f"{' '.join(map(str, self.tgt))}: give whole numbers above 0, with the same number "
+                "of items (the first) and of numbers in a vector (the last)"
+            )
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of both tensors together."""
-        return sum(int(np.prod(s)) for s in (self.src, self.tgt)) * self.torch_dtype.itemsize
-
-    @property
-    def torch_dtype(self) -> torch.dtype:
+    def torch_dtype(self):
         return getattr(torch, self.dtype)
 
-    def __str__(self):
-        return f"src {self.src} and tgt {self.tgt}, {self.dtype}"
 
-
-def words(shape) -> str:
-    return " ".join(map(str, shape))
-
-
-def make_vectors(shapes: Shapes, seed: int = 0) -> dict[str, torch.Tensor]:
-    """Both tensors, "src" and "tgt", the same for the same seed."""
+def make_vectors(shapes, seed=0):
+    """Return both tensors, "src" and "tgt", the same for the same seed."""
     draw = torch.Generator().manual_seed(seed)
     src = torch.randn(shapes.src, generator=draw)
     first = torch.nn.functional.layer_norm(src.mean(1), shapes.src[2:])
@@ -73,13 +52,13 @@ def make_vectors(shapes: Shapes, seed: int = 0) -> dict[str, torch.Tensor]:
     return {"src": src.to(shapes.torch_dtype), "tgt": tgt.to(shapes.torch_dtype)}
 
 
-def default_path(folder, kind: str, shapes: Shapes) -> Path:
-    """Where the data lies if nobody says otherwise: the name says what is in it."""
+def default_path(folder, kind, shapes):
+    """Return where the data lies if nobody says otherwise: the name says what is in it."""
     name = "-".join("x".join(map(str, shape)) for shape in (shapes.src, shapes.tgt))
     return Path(folder) / f"{name}-{shapes.dtype}{WRITERS[kind][0]}"
 
 
-def write_vectors(path, kind: str, shapes: Shapes, seed: int = 0) -> None:
+def write_vectors(path, kind, shapes, seed=0):
     """Write new data as a file of this kind, whole or not at all: OSError with one sentence."""
     check_kind(kind, shapes)
     buffer = io.BytesIO()
@@ -87,11 +66,11 @@ def write_vectors(path, kind: str, shapes: Shapes, seed: int = 0) -> None:
     write_whole(path, buffer.getvalue())
 
 
-def check_kind(kind: str, shapes: Shapes) -> None:
-    """Raise ValueError where a kind of file has no such numbers."""
-    if kind in ("hdf5", "memmap") and shapes.dtype == NUMPY_HAS_NO:
+def check_kind(kind, shapes):
+    """Raise ValueError if a kind of file has no such numbers."""
+    if kind in ("hdf5", "memmap") and shapes.dtype == "bfloat16":
         raise ValueError(
-            f"--dtype {NUMPY_HAS_NO} --input {kind}: numpy has no such type, and this file is read "
+            f"--dtype bfloat16 --input {kind}: numpy has no such type, and this file is read "
             "with numpy; take --input pt or safetensors, or --dtype float16"
         )
 
