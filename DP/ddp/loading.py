@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import torch.distributed as dist
-from inputs import FromMemory, open_input
+from inputs import FromMemory, default_path, open_input, write_vectors
 from torch.utils.data import DataLoader, DistributedSampler
-from vectors import default_path, make_vectors, write_vectors
+from vectors import make_vectors
 
 
 def make_data(options, place):

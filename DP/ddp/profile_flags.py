@@ -5,7 +5,7 @@ import argparse
 from inputs import INPUTS
 from profiler import add_profiler_flags
 from transformer import SIZES
-from vectors import DTYPES, Shapes, check_kind
+from vectors import DTYPES, Shapes
 
 from helpers.ranks.script import add_rank_flags
 from simplellm.options import above_zero, positive
@@ -48,7 +48,11 @@ def read_flags(description, arguments=None):
     src, tgt = options.src_shape or (items, 1, width), options.tgt_shape or (items, 20, width)
     try:
         options.shapes = Shapes(tuple(src), tuple(tgt), options.dtype)
-        check_kind(options.input, options.shapes)
     except ValueError as wrong:
         parser.error(str(wrong))
+    if options.input in ("hdf5", "memmap") and options.dtype == "bfloat16":
+        parser.error(
+            f"--dtype bfloat16 --input {options.input}: numpy has no such type, and this file is "
+            "read with numpy; take --input pt or safetensors, or --dtype float16"
+        )
     return options
