@@ -31,18 +31,11 @@ def cases(ranks):
     for ep in [n for n in (1, 2, 4) if ranks % n == 0]:
         for way in ("as drawn", "all to one expert", "capacity", "loss"):
             experts = ep * draw.choice([1, 2, 3])
-            yield {
-                "ep": ep,
-                "way": way,
-                "seed": draw.randrange(1000),
-                "rows": draw.choice([1, 3]),
-                "sizes": Experts(
-                    experts,
-                    draw.randint(1, min(3, experts)),
-                    shared=draw.choice([0, 1]),
-                    capacity=draw.choice([0.4, 1.0]) if way == "capacity" else None,
-                ),
-            }
+            capacity = draw.choice([0.4, 1.0]) if way == "capacity" else None
+            more = {"shared": draw.choice([0, 1]), "capacity": capacity}
+            sizes = Experts(experts, draw.randint(1, min(3, experts)), **more)
+            case = {"ep": ep, "way": way, "seed": draw.randrange(1000), "rows": draw.choice([1, 3])}
+            yield case | {"sizes": sizes}
 
 
 def make(case):
