@@ -42,12 +42,19 @@ def choose_layout(model, machine, gpus, batch):
     # END SOLUTION
 
 
+def size(text):
+    """A number of devices or of sequences: no cluster has a million."""
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"give 1 to 1,000,000, not {text:.40}")
+    return int(text)
+
+
 if __name__ == "__main__":
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--model_config", metavar="PATH", required=True, help="a config.json")
-    parser.add_argument("--gpus", type=int, default=8, help="how many devices (8)")
-    parser.add_argument("--batch", type=int, default=128, help="sequences of a step (128)")
+    parser.add_argument("--gpus", type=size, default=8, help="how many devices (8)")
+    parser.add_argument("--batch", type=size, default=128, help="sequences of a step (128)")
     parser.add_argument("--machine", default="A100", help=", ".join(PRESETS))
     args = parser.parse_args()
     with plain_errors():

@@ -43,6 +43,8 @@ def read_flags(description, arguments=None):
     if options.hdf5 and options.input not in (None, "hdf5"):
         parser.error(f"--hdf5 and --input {options.input} contradict each other: give one of them")
     options.input = "hdf5" if options.hdf5 else options.input or "memory"
+    if options.workers < 0:
+        parser.error(f"--workers {options.workers}: there are 0 or more")
     size = SIZES[options.size]
     items, _, width = options.src_shape or options.tgt_shape or (size.items, 1, size.width)
     src, tgt = options.src_shape or (items, 1, width), options.tgt_shape or (items, 20, width)

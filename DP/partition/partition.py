@@ -6,8 +6,11 @@
 Prints what each rank reads in the first two epochs.
 """
 
+import itertools
 import random
 import sys
+
+from helpers.plain_errors import plain_errors
 
 
 def partition(length, rank, world_size):
@@ -56,7 +59,8 @@ def check_place(length, rank, world_size):
 
 if __name__ == "__main__":
     length, ranks = map(int, sys.argv[1:] or (10, 4))
-    for epoch in range(2):
-        for rank in range(ranks):
+    with plain_errors():
+        check_place(length, 0, ranks)
+        for epoch, rank in itertools.product(range(2), range(ranks)):
             order = epoch_order(length, rank, ranks, seed=0, epoch=epoch)
             print(f"epoch {epoch}, rank {rank}:", *order)

@@ -114,6 +114,14 @@ def test_digits_are_learned_to_95_percent_on_ranks_as_on_one():
     assert "model-parallel group: rank 0 sends" in outs[0]
 
 
+def test_handin_tar_holds_what_a_student_has_written(tmp_path):
+    lab = shutil.copytree(LAB, tmp_path / "TP")
+    assert shell("make", "-s", "handin.tar", lab=lab).returncode == 0
+    cost, work = "model_training_cost_analysis.py", "data/data_parallel_preprocess.py"
+    listed = shell("tar", "-tf", "handin.tar", lab=lab).stdout.split()
+    assert listed == [work, "model/func_impl.py", cost]
+
+
 @pytest.mark.parametrize(
     ("ranks", "flags", "sentence"),
     [
