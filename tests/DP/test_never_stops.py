@@ -11,8 +11,6 @@ import pytest
 from crew import Crew
 from lighthouse import Lighthouse
 from never_stops import distance, survive
-from replica import Replica, TooOld
-from rules import State
 from wire import Refused, Server, ask
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
@@ -65,20 +63,6 @@ def test_without_the_last_one_a_new_replica_is_told_that_the_weights_are_gone():
     assert outcome.weights == {} and len(outcome.counted) < STEPS
     assert "no replica is left that holds the weights of step 3" in outcome.said[0]
     assert "Start again from the last checkpoint" in outcome.said[0]
-
-
-def test_a_state_that_traveled_for_too_long_is_asked_for_again():
-    replica, asked = Replica.__new__(Replica), []
-    replica.hold, replica.peers = (), lambda: [1]
-    replica.fetch = lambda peer: dict(vars(State.new(np.ones(2))))
-
-    def missed(step):
-        asked.append(step)
-        if len(asked) == 1:
-            raise TooOld("step 0")
-
-    replica.missed = missed
-    assert (replica.heal().weights == 1).all() and asked == [0, 0]
 
 
 def failing(number):

@@ -197,20 +197,6 @@ def test_a_file_that_is_of_no_such_kind_and_half_a_file(kind, tmp_path):
             data_of("--input", kind, "--data", path)
 
 
-@pytest.mark.parametrize(
-    "arguments, sentence",
-    [
-        (("--src-shape", 12, 2, 8, "--tgt-shape", 9, 3, 8), "with the same number of items"),
-        (("--hdf5", "--input", "pt"), "contradict each other"),
-        (("--dtype", "bfloat16", "--hdf5"), "numpy has no such type"),
-    ],
-)
-def test_flags_that_do_not_fit_together(arguments, sentence, capsys):
-    with pytest.raises(SystemExit):
-        flags(*arguments)
-    assert sentence in capsys.readouterr().err
-
-
 def test_local_rank_beyond_the_gpus():
     choose = choose_device
     assert [choose(r, 2, "nccl") for r in (None, 0, "1")] == ["cuda:0", "cuda:0", "cuda:1"]
