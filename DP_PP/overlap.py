@@ -81,6 +81,5 @@ def run(overlap):
 
 
 if __name__ == "__main__":
-    for overlap in (False, True):
-        when = "while it goes on" if overlap else "after the step"
-        print(f"{when:16} {run(overlap).duration:.3f} s")
+    print(f"after the step   {run(False).duration:.3f} s")
+    print(f"while it goes on {run(True).duration:.3f} s")

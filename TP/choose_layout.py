@@ -11,8 +11,6 @@ from helpers.cluster import PRESETS, Layout, estimate, preset
 from helpers.cost import read_config
 from helpers.plain_errors import plain_errors
 
-MOST = 1_000_000
-
 
 def choose_layout(model, machine, gpus, batch):
     """The `Layout` that takes the least time for a step, of those that fit into memory.
@@ -46,15 +44,14 @@ def choose_layout(model, machine, gpus, batch):
 
 def size(text):
     """A number of devices or of sequences: no cluster has a million."""
-    if not text.isdecimal() or not 1 <= int(text) <= MOST:
-        raise argparse.ArgumentTypeError(f"give 1 to {MOST:,}, not {text:.40}")
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"give 1 to 1,000,000, not {text:.40}")
     return int(text)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--model_config", metavar="PATH", required=True, help="a config.json")
     parser.add_argument("--gpus", type=size, default=8, help="how many devices (8)")
     parser.add_argument("--batch", type=size, default=128, help="sequences of a step (128)")

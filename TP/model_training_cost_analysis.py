@@ -1,14 +1,12 @@
 """What a LLaMA costs, by hand; and the best model and text for a budget of operations.
 
 python model_training_cost_analysis.py --model_config llama_7b_config.json
-python model_training_cost_analysis.py --training_budget 1.23e22 --curve optimum.svg
+python model_training_cost_analysis.py --training_budget 1.23e22
 """
 
 import argparse
-from math import log10
 
 from helpers.cost import EXERCISE, flops, forward_peak, read_config
-from helpers.draw import curves
 from helpers.plain_errors import plain_errors
 from helpers.words import bytes_text
 
@@ -67,26 +65,18 @@ def say_cost(path):
         print(f"    {name:<20}{bytes_text(size):>9}")
 
 
-def say_optimum(budget, curve):
+def say_optimum(budget):
     n, d = get_optimal_N_D(budget)
     print(f"Optimal N: {n:.4g}")
     print(f"Optimal D: {d:.4g}")
     print(f"\nloss {EXERCISE.loss(n, d):.3f}, {d / n:.1f} tokens a parameter; C = 6ND")
-    if curve:
-        sizes = EXERCISE.curve(EXERCISE.checked(budget))
-        losses = {"loss": {log10(size): loss for size, loss in sizes.items()}}
-        title = f"One budget: the loss is lowest at {n:.3g} parameters"
-        picture = curves(losses, title, x="parameters, as a power of ten", y="loss (nats a token)")
-        print(picture.save(curve))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--model_config", metavar="PATH", help="a config.json")
     parser.add_argument("--training_budget", metavar="FLOPS", help="operations, as 1.23e22")
-    parser.add_argument("--curve", metavar="FILE", help="draw the losses of one budget")
     args = parser.parse_args()
     if not args.model_config and not args.training_budget:
         parser.error("give --model_config PATH or --training_budget FLOPS")
@@ -94,4 +84,4 @@ if __name__ == "__main__":
         if args.model_config:
             say_cost(args.model_config)
         if args.training_budget:
-            say_optimum(args.training_budget, args.curve)
+            say_optimum(args.training_budget)

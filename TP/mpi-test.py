@@ -16,22 +16,18 @@ CASES = ("allreduce", "allgather", "reduce_scatter", "alltoall", "split")
 def shown(comm, case):
     """Return what this rank has to say of a collective; without one, whether messages arrive."""
     rank, size = comm.Get_rank(), comm.Get_size()
-    if case == "allreduce":
-        mine, theirs = np.arange(4) + 10 * rank, np.empty(4, int)
-        comm.Allreduce(mine, theirs, op=MPI.SUM)
-        return f"had {mine}, has the sum of all: {theirs}"
-    if case == "allgather":
-        mine, theirs = np.arange(2) + 10 * rank, np.empty(2 * size, int)
-        comm.Allgather(mine, theirs)
-        return f"had {mine}, has what all had: {theirs}"
-    if case == "reduce_scatter":
-        mine, theirs = np.arange(2 * size) + 10 * rank, np.empty(2, int)
-        comm.Reduce_scatter(mine, theirs, op=MPI.SUM)
-        return f"had {mine}, has its part of the sum: {theirs}"
-    if case == "alltoall":
-        mine, theirs = np.arange(size) + 10 * rank, np.empty(size, int)
-        comm.Alltoall(mine, theirs)
-        return f"had {mine}, has one number of each: {theirs}"
+    # How many numbers a rank gives and gets.
+    collectives = {
+        "allreduce": (4, 4, "the sum of all"),
+        "allgather": (2, 2 * size, "what all had"),
+        "reduce_scatter": (2 * size, 2, "its part of the sum"),
+        "alltoall": (size, size, "one number of each"),
+    }
+    if case in collectives:
+        given, taken, what = collectives[case]
+        mine, theirs = np.arange(given) + 10 * rank, np.empty(taken, int)
+        getattr(comm, case.capitalize())(mine, theirs)
+        return f"had {mine}, has {what}: {theirs}"
     group = comm.Split(key=rank, color=rank % 2) if case == "split" else comm
     total = np.empty(1, int)
     group.Allreduce(np.array([rank]), total)

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 from data.data_parallel_preprocess import split_data
-from data.digits import make_digits, read_digits, write_digits
+from data.digits import make_digits, read_digits
 from model.layers import Mlp, cross_entropy, draw_weights, make_grid, sum_over
 from mpi_wrapper.world import Flags, find_world, plain_errors
 
-HERE = Path(__file__).resolve().parent
-MNIST, DRAWN = HERE / "data" / "MNISTdata.hdf5", HERE / "build" / "digits.hdf5"
+MNIST = Path(__file__).resolve().parent / "data/MNISTdata.hdf5"
 CLASSES = 10
 
 
@@ -46,15 +45,6 @@ def read_flags(arguments=None):
     return options
 
 
-def load_data(comm, path=None):
-    """The arrays of a file; without one, of digits that rank 0 draws the first time."""
-    path = path or (MNIST if MNIST.exists() else DRAWN)
-    if comm.Get_rank() == 0 and path == DRAWN and not path.exists():
-        write_digits(path, make_digits())
-    comm.Barrier()
-    return read_digits(path)
-
-
 def accuracy(net, x, y):
     """The share of rows whose largest output is at their label."""
     return float((net.forward(x).argmax(axis=1) == y).mean())
@@ -66,10 +56,9 @@ def train(comm, options, data, say=print):
     say: called with a line after each epoch, on rank 0 alone.
     """
     x, y = data["x_train"], data["y_train"]
-    layout = (options.mp_size, options.dp_size, options.megatron_mp)
-    grid = make_grid(comm, *layout, x.shape[1], options.hidden, CLASSES)
-    weights = draw_weights(options.seed, x.shape[1], options.hidden, CLASSES, x.dtype)
-    net = Mlp(weights, grid)
+    layout, sizes = (options.mp_size, options.dp_size), (x.shape[1], options.hidden, CLASSES)
+    grid = make_grid(comm, *layout, options.megatron_mp, *sizes)
+    net = Mlp(draw_weights(options.seed, *sizes, x.dtype), grid)
     order = np.random.default_rng(options.seed)  # the same on every rank: batches are shared
     losses = []
     for epoch in range(options.epochs):
@@ -77,14 +66,10 @@ def train(comm, options, data, say=print):
         rows = order.permutation(len(x))
         for begin in range(0, len(x) - options.batch_size + 1, options.batch_size):
             batch = rows[begin : begin + options.batch_size]
-            mine = split_data(
-                x_train=x[batch],
-                y_train=y[batch],
-                mp_size=options.mp_size,
-                dp_size=options.dp_size,
-                rank=comm.Get_rank(),
+            x_mine, y_mine = split_data(
+                x[batch], y[batch], options.mp_size, options.dp_size, comm.Get_rank()
             )
-            loss, grad = cross_entropy(net.forward(mine[0]), mine[1], len(batch))
+            loss, grad = cross_entropy(net.forward(x_mine), y_mine, len(batch))
             net.backward(grad)
             net.step(rate)
             losses.append(float(sum_over(np.array(loss), grid.dp_comm)))
@@ -96,15 +81,15 @@ def train(comm, options, data, say=print):
 
 def main():
     options = read_flags()
-    comm = find_world()
-    _, _, net = train(comm, options, load_data(comm, options.data))
+    comm, path = find_world(), options.data or (MNIST if MNIST.exists() else None)
+    data = read_digits(path) if path else make_digits()
+    _, _, net = train(comm, options, data)
     if comm.Get_rank() == 0:
         grid = net.fc1.grid
         for name, group in (("model-parallel", grid.mp_comm), ("data-parallel", grid.dp_comm)):
             sent, through = group.bytes_sent, group.total_bytes_transferred
-            print(
-                f"{name} group: rank 0 sends {sent:,} bytes in rings ({through:,} through a root)"
-            )
+            both = f"{sent:,} bytes in rings ({through:,} through a root)"
+            print(f"{name} group: rank 0 sends {both}")
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ def races() -> list[Race]:
 @cache
 def made(kind: str):
     """The data set, and its file, once for all races."""
-    from inputs import FromMemory, open_input
-    from vectors import Shapes, make_vectors, write_vectors
+    from inputs import FromMemory, open_input, write_vectors
+    from vectors import Shapes, make_vectors
 
     shapes = Shapes((SHAPE[0], 1, SHAPE[2]), SHAPE)
     if kind == "memory":

@@ -11,7 +11,12 @@ def on_rank(path, flags):
     """Losses, weights by their names in the whole model, and the trace of a script on this rank."""
     sys.path.insert(0, str((ROOT / path).parent))
     script = load_module(ROOT / path, "the_script")
-    losses, found, trace = script.train(script.read_flags(flags), find_place(), "cpu", be_silent)
+    options = script.read_flags(flags)
+    losses, found, *_, trace = script.train(options, find_place(), "cpu", be_silent)
+    if isinstance(losses, dict):  # by step
+        losses = [*losses.values()]
+    if isinstance(found, int):  # of ZeRO and of survival the losses must do
+        return losses, {}, trace
     weights = {
         whole_name(key, getattr(stage, "first_layer", 0)): weight
         for stage in (found.values() if isinstance(found, dict) else [found])

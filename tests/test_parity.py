@@ -6,19 +6,18 @@ All runs of one number of ranks share a launch; where that fails each is run alo
 
 import functools
 import re
-import sys
 
 import pytest
 import torch
 
 from helpers.check.task import ROOT, load_module
-from helpers.ranks import RankFailed, find_place, launch
+from helpers.ranks import RankFailed, launch
 from helpers.schedules import gpipe, interleaved, one_f_one_b
 from simplellm.blocks import attend
 from simplellm.moe import Experts, give_experts
 from simplellm.options import make_model, make_tokenizer
-from simplellm.slicing import whole_name
 from tests.orders import planned, recorded
+from tests.scripts import be_silent, on_rank
 
 pytestmark = pytest.mark.ranks
 
@@ -33,7 +32,6 @@ RING, ULYSSES = "CP/ring/intro_CP_ring.py", "CP/ulysses/intro_CP_ulysses.py"
 # A script, its ranks, how many of them read stories of their own, the batch of one device, flags.
 RUNS = {
     "gradients": (GRADIENTS, 3, 3, 3, ""),
-    "gradients, float32": (GRADIENTS, 3, 3, 3, ""),
     "weights": (WEIGHTS, 3, 3, 3, ""),
     "DDP, flat": (DDP, 2, 2, 2, "--average flat"),
     "DDP, hooks": (DDP, 2, 2, 2, "--average hooks"),
@@ -43,19 +41,15 @@ RUNS = {
     "ZeRO 1": (ZERO, 2, 2, 2, "--stage 1"),
     "ZeRO 2": (ZERO, 2, 2, 2, "--stage 2"),
     "ZeRO 3": (ZERO, 2, 2, 2, "--stage 3"),
-    "naive, alone": (NAIVE, 1, 1, 3, "--batch-size 3"),
     "naive": (NAIVE, 4, 1, 3, "--batch-size 3"),
     "GPipe": (GPIPE, 3, 1, 6, "--batch-size 6 --micro-batches 3"),
-    "GPipe, uncut": (GPIPE, 2, 1, 4, "--batch-size 4 --micro-batches 1"),
     "GPipe, few": (GPIPE, 4, 1, 2, "--batch-size 2 --micro-batches 2"),
     "GPipe, waves": (GPIPE, 2, 1, 6, "--batch-size 3 --waves 2"),
     "1F1B, alone": (ONE_F_ONE_B, 1, 1, 2, "--batch-size 2 --micro-batches 2"),
     "1F1B": (ONE_F_ONE_B, 3, 1, 6, "--batch-size 6 --micro-batches 6"),
     "1F1B, few": (ONE_F_ONE_B, 4, 1, 2, "--batch-size 2 --micro-batches 2"),
     "1F1B, waves": (ONE_F_ONE_B, 2, 1, 6, "--batch-size 3 --waves 2"),
-    "1F1B, float32": (ONE_F_ONE_B, 3, 1, 6, "--batch-size 6 --micro-batches 6"),
     "DP x PP": (DP_PP, 4, 2, 12, "--batch-size 6 --stages 2 --micro-batches 3"),
-    "DP x PP, uncut": (DP_PP, 4, 2, 12, "--batch-size 6 --stages 2 --micro-batches 1"),
     "DP x PP, no PP": (DP_PP, 2, 2, 12, "--batch-size 6 --stages 1 --micro-batches 2"),
     "DP x PP, no DP": (DP_PP, 3, 1, 6, "--batch-size 6 --stages 3 --micro-batches 2"),
     "survival": (SURVIVAL, 4, 1, 6, "--batch-size 6 --stages 2 --checkpoints build/none --every 9"),
@@ -68,9 +62,7 @@ RUNS = {
     "TP of 1": (TP, 1, 1, 3, ""),
     "TP of 2": (TP, 2, 1, 3, ""),
     "TP of 3": (TP, 3, 1, 3, ""),
-    "TP of 3, float32": (TP, 3, 1, 3, ""),
     "ring of 2": (RING, 2, 1, 2, "--batch-size 2"),
-    "ring of 2, contiguous": (RING, 2, 1, 2, "--batch-size 2 --layout contiguous"),
     "ring of 4": (RING, 4, 1, 2, "--batch-size 2"),
     "ring of 4, contiguous": (RING, 4, 1, 2, "--batch-size 2 --layout contiguous"),
     "ring x DP": (RING, 4, 2, 2, "--cp 2"),
@@ -84,42 +76,14 @@ RUNS = {
     "EP of 2 x DP": (EP, 4, 4, 4, "--layers 2 --experts 4 --ep 2"),
     "EP of 1 x DP": (EP, 4, 4, 4, "--layers 2 --experts 4 --ep 1 --shared 1"),
 }  # fmt: skip
+MOST = 1e-11  # float64, so that only the order of additions differs
 OF_ONE_DEVICE = r"--(?:layers|seq-l) \d+"  # what it takes of a run's flags
-
-
-def dtype_of(name):
-    return torch.float32 if name.endswith("float32") else torch.float64
-
-
-def on_rank(path, flags):
-    """Losses, weights by their names in the whole model, and the trace of a script on this rank."""
-    sys.path.insert(0, str((ROOT / path).parent))
-    script = load_module(ROOT / path, "the_script")
-    options = script.read_flags([*FLAGS.split(), *flags.split()])
-    losses, found, *_, trace = script.train(options, find_place(), "cpu", be_silent)
-    if isinstance(losses, dict):  # by step
-        losses = [*losses.values()]
-    if isinstance(found, int):  # of ZeRO and of survival the losses must do
-        return losses, {}, trace
-    weights = {
-        whole_name(key, getattr(stage, "first_layer", 0)): weight
-        for stage in (found.values() if isinstance(found, dict) else [found])
-        for key, weight in stage.state_dict().items()
-    }
-    return losses, weights, trace
-
-
-def be_silent(step, loss):
-    pass
 
 
 def train(runs):
     """On a rank: what each run gives."""
-    found = {}
-    for name, (path, _, _, _, flags) in runs.items():
-        torch.set_default_dtype(dtype_of(name))
-        found[name] = on_rank(path, flags)
-    return found
+    torch.set_default_dtype(torch.float64)
+    return {name: on_rank(run[0], [*FLAGS.split(), *run[4].split()]) for name, run in runs.items()}
 
 
 @functools.cache
@@ -150,11 +114,11 @@ def of_ranks(name):
 
 
 @functools.cache
-def one_device(dtype, replicas, batch, sizes, experts=None, apart=False):
+def one_device(replicas, batch, sizes, experts=None, apart=False):
     """The losses and weights of primer/intro.py, which reads what the replicas read."""
     flags = f"{FLAGS} --batch-size {batch} --like-ranks {replicas} {sizes} --device cpu"
     intro = load_module(ROOT / "primer/intro.py", "intro")
-    torch.set_default_dtype(dtype)
+    torch.set_default_dtype(torch.float64)
     try:
         options = intro.read_flags(flags.split())
         torch.manual_seed(options.seed)
@@ -183,7 +147,7 @@ def right_of(name):
     script, _, replicas, batch, flags = RUNS[name]
     sizes = " ".join(re.findall(OF_ONE_DEVICE, flags))
     experts = Experts(4, 2, shared="--shared" in flags) if script == EP else None
-    return one_device(dtype_of(name), replicas, batch, sizes, experts, "--apart" in flags)
+    return one_device(replicas, batch, sizes, experts, "--apart" in flags)
 
 
 def copies_of(name, weight):
@@ -197,11 +161,10 @@ def copies_of(name, weight):
 @pytest.mark.parametrize("name", RUNS)
 def test_a_script_is_one_device(name):
     found, (losses, right) = of_ranks(name), right_of(name)
-    most = 1e-11 if dtype_of(name) == torch.float64 else 1e-5
     if "--waves" not in RUNS[name][4]:  # of several waves, the last one's loss is said
         said = [each for each, _, _ in found if each]
         means = [sum(step) / len(said) for step in zip(*said, strict=True)]
-        assert means == pytest.approx(losses, abs=most)
+        assert means == pytest.approx(losses, abs=MOST)
     if RUNS[name][0] in (ZERO, SURVIVAL):
         return
     assert set().union(*(weights for _, weights, _ in found)) == set(right)
@@ -212,11 +175,11 @@ def test_a_script_is_one_device(name):
             cut = [a != b for a, b in zip(parts[0].shape, weight.shape, strict=True)].index(True)
             parts = [torch.cat(parts, cut)]
         for part in parts:
-            assert (part - weight).abs().max() <= most, key
+            assert (part - weight).abs().max() <= MOST, key
 
 
 def test_stories_that_do_not_look_at_each_other_are_another_model():
-    apart, whole = (one_device(torch.float64, 2, 2, "--seq-l 256", None, a) for a in (True, False))
+    apart, whole = (one_device(2, 2, "--seq-l 256", None, a) for a in (True, False))
     assert abs(apart[0][0] - whole[0][0]) > 1e-6
 
 

@@ -4,13 +4,19 @@ Each is a data set in torch's sense: `data[i]` is item i, as two tensors (S, E) 
 DataLoader may read it with **worker** processes, which make batches while the rank computes.
 """
 
+import io
 import os
+from pathlib import Path
 
 import h5py
 import numpy as np
+import safetensors.torch
 import torch
 from safetensors import safe_open
 from torch.utils.data import Dataset
+from vectors import make_vectors
+
+from helpers.files import write_whole
 
 NAMES = ("src", "tgt")
 
@@ -31,13 +37,13 @@ class FromMemory(Dataset):
 class FromFile(Dataset):
     """A file that is opened by whoever reads from it, and not before.
 
-    `open_file` gives {"src": …, "tgt": …}, each with one item at [i]; `tensor` makes an item a
-    tensor. An open file must not travel to a worker: processes that share one share its place in
-    the file too, and HDF5's own caches. So this travels without (`__getstate__`).
+    `open_file` returns {"src": …, "tgt": …}, each with one item at [i]. An open file must not
+    travel to a worker: processes that share one share its place in the file too, and HDF5's own
+    caches. So this travels without (`__getstate__`).
     """
 
-    def __init__(self, path, items):
-        self.path, self.items = path, items
+    def __init__(self, path, items, kind=None):
+        self.path, self.items, self.kind = path, items, kind
         self.file = self.owner = None
 
     def __len__(self):
@@ -48,7 +54,15 @@ class FromFile(Dataset):
 
     def __getitem__(self, index):
         file = self.handle()
-        return tuple(self.tensor(file[name][index]) for name in NAMES)
+        items = [file[name][index] for name in NAMES]
+        # A copy of an array: what is mapped must not be written to.
+        return tuple(
+            item if isinstance(item, torch.Tensor) else torch.from_numpy(np.array(item))
+            for item in items
+        )
+
+    def open_file(self):
+        return KINDS[self.kind][2](self.path)
 
     def handle(self):
         """The file, opened by this very process (os.getpid()), and opened once.
@@ -62,57 +76,71 @@ class FromFile(Dataset):
         return self.file
         # END SOLUTION
 
-    def tensor(self, item):
-        return torch.from_numpy(np.array(item))  # a copy: what is mapped must not be written to
+
+def write_hdf5(tensors, buffer):
+    with h5py.File(buffer, "w") as file:
+        for name, tensor in tensors.items():
+            file[name] = tensor.numpy()
 
 
-class Hdf5(FromFile):
-    """Numbers with names and shapes; groups, compression, parallel writing: a file for science."""
-
-    def open_file(self):
-        return h5py.File(self.path, "r")
-
-
-class Pt(FromFile):
-    """torch's own file. mmap: a page of it comes into memory when it is needed, and not before."""
-
-    def open_file(self):
-        return torch.load(self.path, mmap=True, weights_only=True)
-
-    def tensor(self, item):
-        return item
+def write_records(tensors, buffer):
+    """One array of records: src and tgt of an item lie side by side on the disk."""
+    arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+    kinds = [(name, a.dtype, a.shape[1:]) for name, a in arrays.items()]
+    records = np.empty(len(arrays["src"]), dtype=kinds)
+    for name, array in arrays.items():
+        records[name] = array
+    np.save(buffer, records)
 
 
-class SafeTensors(FromFile):
-    """A header and plain numbers, with no code in it that could run."""
-
-    def open_file(self):
-        file = safe_open(self.path, framework="pt")
-        return {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-
-    def tensor(self, item):
-        return item
+def open_records(path):
+    records = np.load(path, mmap_mode="r")
+    return {name: records[name] for name in records.dtype.names or ()}
 
 
-class MemMap(FromFile):
-    """Records in a row. The system maps the file into memory, and reads what is looked at."""
-
-    def open_file(self):
-        records = np.load(self.path, mmap_mode="r")
-        return {name: records[name] for name in records.dtype.names or ()}
+def open_safetensors(path):
+    file = safe_open(path, framework="pt")
+    return {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
 
 
-KINDS = {"hdf5": Hdf5, "pt": Pt, "safetensors": SafeTensors, "memmap": MemMap}
+# --input: the end of the file's name, what writes it, and what opens it.
+KINDS = {
+    # Numbers with names and shapes; groups, compression, parallel writing: a file for science.
+    "hdf5": (".h5", write_hdf5, lambda path: h5py.File(path, "r")),
+    # torch's own. mmap: a page of it comes into memory when it is needed, and not before.
+    "pt": (".pt", torch.save, lambda path: torch.load(path, mmap=True, weights_only=True)),
+    # A header and plain numbers, with no code in it that could run.
+    "safetensors": (
+        ".safetensors",
+        lambda tensors, buffer: buffer.write(safetensors.torch.save(tensors)),
+        open_safetensors,
+    ),
+    # Records in a row. The system maps the file into memory, and reads what is looked at.
+    "memmap": (".npy", write_records, open_records),
+}
 INPUTS = ("memory", *KINDS)
 
 
+def default_path(folder, kind, shapes):
+    """Return where the data lies if nobody says otherwise: the name says what is in it."""
+    name = "-".join("x".join(map(str, shape)) for shape in (shapes.src, shapes.tgt))
+    return Path(folder) / f"{name}-{shapes.dtype}{KINDS[kind][0]}"
+
+
+def write_vectors(path, kind, shapes, seed=0):
+    """Write new data as a file of this kind, whole or not at all: OSError with one sentence."""
+    buffer = io.BytesIO()
+    KINDS[kind][1](make_vectors(shapes, seed), buffer)
+    write_whole(path, buffer.getvalue())
+
+
 def open_input(kind, path, shapes):
-    """The data set of a file. Raises ValueError, one sentence, where it holds something else."""
-    data = KINDS[kind](path, shapes.src[0])
+    """Return the data set of a file. Raises ValueError if it holds something else."""
+    data = FromFile(path, shapes.src[0], kind)
     try:
-        file = data.open_file()
-        found = {name: data.tensor(file[name][shapes.src[0] - 1]) for name in NAMES}
-    except FileNotFoundError:
+        found = dict(zip(NAMES, data[len(data) - 1], strict=True))
+        data.file = data.owner = None
+    except (FileNotFoundError, NotImplementedError):
         raise
     except Exception as error:  # each library has errors of its own for a file that is not its
         raise ValueError(
@@ -120,12 +148,12 @@ def open_input(kind, path, shapes):
             f"tgt ({type(error).__name__}): give another one with --data, or delete it, and it is "
             "made anew"
         ) from error
-    for name, shape in zip(NAMES, (shapes.src, shapes.tgt), strict=True):
-        is_there = tuple(found[name].shape), str(found[name].dtype).removeprefix("torch.")
-        if is_there != (shape[1:], shapes.dtype):
+    for name, item in found.items():
+        there = f"{tuple(item.shape)} {item.dtype}".replace("torch.", "")
+        asked = f"{getattr(shapes, name)[1:]} {shapes.dtype}"
+        if there != asked:
             raise ValueError(
-                f"an item of {name} in {path} is {is_there[0]} {is_there[1]}, and {shape[1:]} "
-                f"{shapes.dtype} was asked for: change --src-shape, --tgt-shape and --dtype, or "
-                "give another file with --data"
+                f"an item of {name} in {path} is {there}, and {asked} was asked for: change "
+                "--src-shape, --tgt-shape and --dtype, or give another file with --data"
             )
     return data

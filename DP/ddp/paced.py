@@ -37,36 +37,36 @@ class Clock:
 
 
 class Work(torch.autograd.Function):
-    """A layer's forward and backward, each as long as the layer says."""
+    """A layer's forward and backward, each as long as work("F") and work("B")."""
 
     @staticmethod
-    def forward(ctx, x, weight, layer):
-        ctx.layer, ctx.numbers = layer, weight.numel()
-        layer.work("F", layer.forward_s)
+    def forward(ctx, x, weight, work):
+        ctx.work, ctx.numbers = work, weight.numel()
+        work("F")
         return x.clone()
 
     @staticmethod
     def backward(ctx, gradient):
-        ctx.layer.work("B", ctx.layer.backward_s)
+        ctx.work("B")
         return gradient, gradient.expand(ctx.numbers), None
 
 
 class Layer(nn.Module):
-    """A layer of `numbers` weights. launch: seconds before each of its parts is under way."""
+    """A layer of some weights. launch: seconds before each of its parts is under way."""
 
-    def __init__(self, clock, recorder, number, numbers, forward_s, backward_s, launch):
+    def __init__(self, number, weights, seconds, launch, clock, recorder):
         super().__init__()
-        self.weight = nn.Parameter(torch.zeros(numbers))
-        self.clock, self.recorder, self.number, self.launch = clock, recorder, number, launch
-        self.forward_s, self.backward_s = forward_s, backward_s
+        self.weight = nn.Parameter(torch.zeros(weights))
+
+        def work(kind):
+            clock.work(launch)
+            with recorder.span(kind, layer=number):
+                clock.work(seconds[kind])
+
+        self.work = work
 
     def forward(self, x):
-        return Work.apply(x, self.weight, self)
-
-    def work(self, kind, seconds):
-        self.clock.work(self.launch)
-        with self.recorder.span(kind, layer=self.number):
-            self.clock.work(seconds)
+        return Work.apply(x, self.weight, self.work)
 
 
 class Paced(nn.Sequential):
@@ -76,7 +76,7 @@ class Paced(nn.Sequential):
     """
 
     def __init__(self, layers, numbers, forward, backward, slow=1.0, launch=0.0, recorder=None):
-        clock, recorder = Clock(slow), recorder or Recorder(0, enabled=False)
-        sizes = numbers // layers, forward / layers, backward / layers, launch
-        super().__init__(*(Layer(clock, recorder, n, *sizes) for n in range(layers)))
+        clock, seconds = Clock(slow), {"F": forward / layers, "B": backward / layers}
+        facts = numbers // layers, seconds, launch, clock, recorder or Recorder(0, False)
+        super().__init__(*(Layer(number, *facts) for number in range(layers)))
         self.clock = clock

@@ -9,14 +9,11 @@ It learns to predict vectors; a model that always says 0 has a loss of 1. --inpu
 data comes from; a file is made when it is not there yet.
 """
 
-import os
-import sys
 from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
-from compiling import compiled
-from devices import choose_device
+from devices import choose_device, compiled
 from loading import make_data, make_loader
 from precision import train_step
 from profile_flags import LR_RULES, read_flags
@@ -45,7 +42,7 @@ class Training:
 
 
 def join(options, place):
-    """This rank's device; before, DDP's process group, if there is a launcher or another rank."""
+    """Return this rank's device, after joining DDP's process group if this rank isn't alone."""
     gpus = torch.cuda.device_count()
     backend = choose_backend(options.backend, place, gpus, dist.is_nccl_available()).backend
     device = torch.device(choose_device(place.local_rank, gpus, backend))
@@ -57,26 +54,20 @@ def join(options, place):
     return device
 
 
-def make_model(options, place, device):
-    """The model, as DDP where there is a process group: it starts with rank 0's weights."""
+def prepare(options, place, device):
+    """Make everything that training takes. Raises ValueError or OSError with one sentence."""
+    loader = make_loader(options, place, make_data(options, place), device)
+    profiler = make_profiler(options, place, device, options.epochs * len(loader))
     torch.manual_seed(options.seed)
     net = Forecaster(SIZES[options.size], options.shapes.src[2]).to(device)
     if options.dtype == "float64":
         net.double()
     torch.manual_seed(options.seed + 1 + place.rank)  # dropout: each rank drops others
     model = net
-    if dist.is_initialized():
+    if dist.is_initialized():  # DDP starts with rank 0's weights
         model = DistributedDataParallel(net, bucket_cap_mb=options.bucket_mb)
     if options.compile:
         model = compiled(model, device, lambda line: place.rank or print(line))
-    return net, model
-
-
-def prepare(options, place, device):
-    """Make everything that training takes. Raises ValueError or OSError with one sentence."""
-    loader = make_loader(options, place, make_data(options, place), device)
-    profiler = make_profiler(options, place, device, options.epochs * len(loader))
-    net, model = make_model(options, place, device)
     lr = options.lr * place.world_size ** LR_RULES[options.lr_rule]
     optimizer = torch.optim.Adam(model.parameters(), lr)
     scaler = torch.amp.GradScaler(device.type, enabled=options.dtype == "float16")
@@ -84,7 +75,7 @@ def prepare(options, place, device):
 
 
 def train(options, t, device, say=print):
-    """The mean loss of each epoch, on this rank's part of the data.
+    """Return the mean loss of each epoch, on this rank's part of the data.
 
     say(epoch, loss): called after each epoch.
     """
@@ -108,26 +99,18 @@ def main():
     options = read_flags(__doc__)
     place = place_from(options)
 
-    def say(epoch, loss):
+    def say(*words):
         if place.rank == 0:
-            print(f"epoch {epoch}: loss {loss:.4f}", flush=True)
+            print(*words, flush=True)
 
-    try:
-        device = join(options, place)
-        training = prepare(options, place, device)
-    except (ValueError, OSError) as wrong:
-        if "LAB_RANK" in os.environ:
-            raise  # the launcher says which rank it was
-        print(f"error: {wrong}", file=sys.stderr)
-        sys.exit(2)
-    if place.rank == 0:
-        count = sum(p.numel() for p in training.net.parameters())
-        size = sum(p.nbytes for p in training.net.parameters()) / 1e6
-        facts = f"{count:,} parameters, {size:.1f} MB of gradients"
-        print(f"{facts}; a model that always says 0 has a loss of 1")
-    train(options, training, device, say)
-    if options.profile and place.rank == 0:
-        print(f"traces and tables: {options.trace_dir}")
+    device = join(options, place)
+    training = prepare(options, place, device)
+    count = sum(p.numel() for p in training.net.parameters())
+    size = sum(p.nbytes for p in training.net.parameters()) / 1e6
+    say(f"{count:,} parameters, {size:.1f} MB of gradients; always 0 would have a loss of 1")
+    train(options, training, device, lambda epoch, loss: say(f"epoch {epoch}: loss {loss:.4f}"))
+    if options.profile:
+        say(f"traces and tables: {options.trace_dir}")
     disconnect()
 
 

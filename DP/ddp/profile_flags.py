@@ -5,10 +5,10 @@ import argparse
 from inputs import INPUTS
 from profiler import add_profiler_flags
 from transformer import SIZES
-from vectors import DTYPES, Shapes, check_kind
+from vectors import DTYPES, Shapes
 
 from helpers.ranks.script import add_rank_flags
-from simplellm.options import positive
+from simplellm.options import above_zero, positive
 
 # Several ranks take in one step what one rank takes in several: their batch is larger. SGD makes
 # up for the fewer steps by a learning rate that is larger in proportion (Goyal et al. 2017, arXiv
@@ -17,9 +17,8 @@ LR_RULES = {"none": 0.0, "sqrt": 0.5, "linear": 1.0}
 
 
 def read_flags(description, arguments=None):
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, formatter_class=raw)
     add_rank_flags(parser, ranks=1)
     add = parser.add_argument_group("training").add_argument
     add("--size", choices=SIZES, default="small", help="of model and data (small); lab for a GPU")
@@ -30,7 +29,7 @@ def read_flags(description, arguments=None):
     add("--seed", type=int, default=0, help="of weights, data and order (0)")
     add("--dtype", choices=DTYPES, default="float32", help="of data and products (float32)")
     add("--compile", action="store_true", help="torch.compile the model")
-    add("--bucket-mb", type=float, default=25.0, help="of DDP's buckets (25)")
+    add("--bucket-mb", type=above_zero, default=25.0, help="of DDP's buckets (25)")
     add = parser.add_argument_group("input").add_argument
     add("--input", choices=INPUTS, help="where the data is (memory)")
     add("--hdf5", action="store_true", help="the same as --input hdf5")
@@ -39,24 +38,23 @@ def read_flags(description, arguments=None):
     for name in ("src", "tgt"):
         add(f"--{name}-shape", f"--{name}_shape", type=int, nargs=3, help="items vectors numbers")
     add_profiler_flags(parser)
-    return settle(parser, parser.parse_args(arguments))
 
-
-def settle(parser, options):
-    """Fill in what was not given, and refuse what does not fit together: one sentence, code 2."""
+    options = parser.parse_args(arguments)
     if options.hdf5 and options.input not in (None, "hdf5"):
         parser.error(f"--hdf5 and --input {options.input} contradict each other: give one of them")
     options.input = "hdf5" if options.hdf5 else options.input or "memory"
+    if options.workers < 0:
+        parser.error(f"--workers {options.workers}: there are 0 or more")
     size = SIZES[options.size]
     items, _, width = options.src_shape or options.tgt_shape or (size.items, 1, size.width)
     src, tgt = options.src_shape or (items, 1, width), options.tgt_shape or (items, 20, width)
     try:
         options.shapes = Shapes(tuple(src), tuple(tgt), options.dtype)
-        check_kind(options.input, options.shapes)
     except ValueError as wrong:
         parser.error(str(wrong))
-    if options.workers < 0:
-        parser.error(f"--workers {options.workers}: there are 0 or more")
-    if not options.bucket_mb > 0:
-        parser.error(f"--bucket-mb {options.bucket_mb:g}: a bucket holds more than 0 MB")
+    if options.input in ("hdf5", "memmap") and options.dtype == "bfloat16":
+        parser.error(
+            f"--dtype bfloat16 --input {options.input}: numpy has no such type, and this file is "
+            "read with numpy; take --input pt or safetensors, or --dtype float16"
+        )
     return options

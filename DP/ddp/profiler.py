@@ -1,13 +1,9 @@
 """torch.profiler, and what it leaves: a trace and a table for each rank."""
 
 import os
-import secrets
-import time
-from contextlib import nullcontext, suppress
-from functools import partial
+from contextlib import nullcontext
 from pathlib import Path
 
-import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
 from helpers.files import write_whole
@@ -31,56 +27,44 @@ def add_profiler_flags(parser):
         add(f"--{name.replace('_', '-')}", f"--{name}", action="store_true", help=what)
 
 
-def be_quiet():
-    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch prints when it starts and stops
-
-
 def make_profiler(options, place, device, steps):
-    """The profiler of this rank, for a `with`; call step() of it after each step. None without.
+    """Return the profiler of this rank, for a `with`; without one, what does nothing.
 
-    steps: that the run will take. Raises ValueError where they are too few for the schedule, and
-    OSError where nothing can be written: now, and not after the training.
+    steps: that the run will take; the profiler's step() is called after each. Raises ValueError if
+    they are too few for the schedule, and OSError if nothing can be written: now, and not after
+    the training.
     """
     if not options.profile:
         return nullcontext()
     asked = f"--wait {options.wait} --warmup {options.warmup} --active {options.active}"
-    if min(options.wait, options.warmup) < 0 or options.active < 1:
-        raise ValueError(f"{asked}: the profiler keeps 1 step or more, and skips 0 or more")
     needed = options.wait + options.warmup + options.active
-    if steps < needed:
+    if min(options.wait, options.warmup) < 0 or options.active < 1 or steps < needed:
         raise ValueError(
-            f"{asked} takes {needed} steps, and the run has {steps}: raise --epochs, or lower "
-            "--batch-size"
+            f"{asked} takes {needed} steps, and the run has {steps}: the profiler keeps 1 step or "
+            "more, and skips 0 or more; raise --epochs, or lower --batch-size"
         )
-    be_quiet()
-    activities = [ProfilerActivity.CPU]
-    if device.type == "cuda":
-        activities.append(ProfilerActivity.CUDA)
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch prints when it starts and stops
     name = f"{device.type}-{options.input}-{place.rank}-of-{place.world_size}"
     stem = Path(options.trace_dir) / name
     write_whole(f"{stem}.txt", "the run has not come so far\n")
+    gpu = [ProfilerActivity.CUDA] * (device.type == "cuda")
+    shapes = options.record_shapes or options.with_flops
+    told = {name: getattr(options, name) for name in OPTIONS} | {"record_shapes": shapes}
     return profile(
-        activities=activities,
+        activities=[ProfilerActivity.CPU, *gpu],
         schedule=schedule(
             wait=options.wait, warmup=options.warmup, active=options.active, repeat=1
         ),
-        on_trace_ready=partial(write, stem, device.type),
-        record_shapes=options.record_shapes or options.with_flops,
-        profile_memory=options.profile_memory,
-        with_stack=options.with_stack,
-        with_flops=options.with_flops,
+        on_trace_ready=lambda found: write(stem, device.type, found),
+        **told,
     )
 
 
 def write(stem, kind, profiler):
-    """Write STEM.json, the trace, and STEM.txt, the table; each whole or not at all."""
+    """Write STEM.json, the trace, and STEM.txt, the table."""
     by = "device_time_total" if kind == "cuda" else "cpu_time_total"
     table = profiler.key_averages().table(sort_by=by, row_limit=-1, max_name_column_width=60)
     write_whole(f"{stem}.txt", f"sorted by {by}, in which an operator's parts count too\n{table}")
-    unfinished = stem.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        profiler.export_chrome_trace(str(unfinished))
-        os.replace(unfinished, f"{stem}.json")
-    finally:
-        with suppress(FileNotFoundError):
-            unfinished.unlink()
+    unfinished = Path(f"{stem}.json.part")  # a trace is whole, or not there
+    profiler.export_chrome_trace(str(unfinished))
+    unfinished.replace(f"{stem}.json")

@@ -51,20 +51,3 @@ class Forecaster(nn.Module):
         )
         return self.transformer(source, before, tgt_mask=mask, tgt_is_causal=True)
         # END SOLUTION
-
-
-def count_parameters(width, layers, hidden):
-    """How many numbers torch.nn.Transformer learns; each is a gradient that must be averaged.
-
-    An attention has four matrices width x width (for queries, keys, values, and the output). A
-    feed-forward part goes from width to hidden and back. A norm has a scale and a shift. Every
-    matrix has a bias. A layer of the encoder: an attention, a feed-forward part, a norm after
-    each. A layer of the decoder: two attentions, a feed-forward part, a norm after each. One more
-    norm after each stack of layers.
-    """
-    attention = 4 * (width * width + width)
-    feed_forward = 2 * width * hidden + hidden + width
-    norm = 2 * width
-    encoder = attention + feed_forward + 2 * norm
-    decoder = 2 * attention + feed_forward + 3 * norm
-    return layers * (encoder + decoder) + 2 * norm

@@ -8,8 +8,6 @@ import time
 import traceback
 from pathlib import Path
 
-FREEZE, THAW = getattr(signal, "SIGSTOP", None), getattr(signal, "SIGCONT", None)
-
 
 def context():
     """Return where processes come from: forked in milliseconds from a server that has torch."""
@@ -32,16 +30,16 @@ class Crew:
     """Numbered processes that run `program(number, *arguments)`; to be used in a `with`."""
 
     def __init__(self, program, *arguments):
-        self.program, self.arguments = program, arguments
         self.context, self.processes = context(), {}
         self.errors = tempfile.TemporaryDirectory()
+        self.call = self.errors.name, program, arguments
 
     def start(self, number, **more):
         """Start a process, also in the place of one that has ended. more: further arguments."""
-        arguments = self.errors.name, self.program, number, *self.arguments
-        process = self.context.Process(target=tell, args=arguments, kwargs=more, daemon=True)
-        process.start()
-        self.processes[number] = process
+        folder, program, arguments = self.call
+        flags = {"args": (folder, program, number, *arguments), "kwargs": more, "daemon": True}
+        self.processes[number] = self.context.Process(target=tell, **flags)
+        self.processes[number].start()
 
     def shared(self, size):
         """Return an array of small numbers that all processes see."""
@@ -54,17 +52,17 @@ class Crew:
 
     def freeze(self, number):
         """Stop a process where it is: its memory and its connections stay."""
-        os.kill(self.processes[number].pid, FREEZE)
+        os.kill(self.processes[number].pid, signal.SIGSTOP)
 
     def thaw(self, number):
-        os.kill(self.processes[number].pid, THAW)
+        os.kill(self.processes[number].pid, signal.SIGCONT)
 
     def alive(self):
         """Return the numbers of the processes that haven't ended; frozen ones are among them."""
         return [number for number, process in self.processes.items() if process.is_alive()]
 
-    def wait_for(self, happened, what, server=None, longest=120.0):
-        """Wait until `happened()`; `what` names it, and `server` is whom the processes ask.
+    def wait_for(self, happened, what, check=lambda: None, longest=120.0):
+        """Wait until `happened()`; `what` names it. check: raises what else has failed meanwhile.
 
         Raises:
             RuntimeError: a process has failed, or all have ended and nothing happens any more.
@@ -73,8 +71,7 @@ class Crew:
         end = time.monotonic() + longest
         while not happened():
             ended = not self.alive()
-            if server:
-                server.check()
+            check()
             self.check()
             if ended and not happened():
                 raise RuntimeError(f"all processes have ended, so {what} never comes")

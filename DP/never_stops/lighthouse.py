@@ -38,12 +38,9 @@ class Lighthouse:
         self.present = {}  # replica: ticket, address, and whether it takes part in the open step
         self.tickets, self.ended = 0, False
         self.changed = threading.Condition()
-        self.server = Server(self.answer)
-        self.address = self.server.address
-
-    def answer(self, message, file):
         verbs = {"alive": self.alive, "source": self.source, "mean": self.mean}
-        return verbs[message.pop("verb")](file=file, **message)
+        self.server = Server(lambda told, file: verbs[told.pop("verb")](file=file, **told))
+        self.address = self.server.address
 
     # Who is there
 
@@ -63,6 +60,10 @@ class Lighthouse:
                 if self.present.get(replica) is me:
                     del self.present[replica]
                 self.changed.notify_all()
+
+    def doing(self, replica):
+        """Return what a replica says it's doing."""
+        return self.present.get(replica, {}).get("doing")
 
     def heard(self, me):
         return time.monotonic() - me["heard"] < self.silence

@@ -27,12 +27,8 @@ from work import Work, on_one_device
 SILENCE = datetime.timedelta(seconds=60)
 
 
-class Lost(Exception):
-    """Another rank has ended, so what needs all ranks can't be done."""
-
-
 class Rank:
-    """One process of the training.
+    """One process of the training. A RuntimeError of its messages: another rank has ended.
 
     memory: {step: (a copy of its own part, one of the part of the rank before)}, the last two: one
         of them is complete everywhere, even if a rank dies while the ranks are copying.
@@ -46,12 +42,8 @@ class Rank:
         self.mine, self.before = self.parts[number], self.parts[number - 1]
 
     def total(self, array):
-        """Return the sum of an array over all ranks. Raises Lost if one has ended."""
-        tensor = torch.from_numpy(array)
-        try:
-            dist.all_reduce(tensor)
-        except RuntimeError as error:
-            raise Lost from error
+        """Return the sum of an array over all ranks."""
+        dist.all_reduce(torch.from_numpy(array))
         return array
 
     def all_weights(self):
@@ -61,15 +53,15 @@ class Rank:
         return self.total(full)
 
     def step(self):
-        state = self.state
-        _, tokens, gradient = self.work.gradient(self.all_weights(), self.number, state.step)
+        ids = self.work.batch(self.number, self.state.step)
+        _, tokens, gradient = self.work.gradient(self.all_weights(), ids)
         tokens_of_all = self.total(np.array([float(tokens)]))
-        state.apply((self.total(tokens * gradient) / tokens_of_all)[self.mine], ())
+        self.state.apply((self.total(tokens * gradient) / tokens_of_all)[self.mine], ())
 
     def copy(self):
         """Keep a copy of the own part, send one to the next rank, and keep that of the one before.
 
-        It counts once all have it: that's what the last line waits for.
+        It counts once all have it: that's what `total` waits for.
         """
         own = np.stack([self.state.weights, self.state.first, self.state.second])
         received = np.empty((3, self.before.stop - self.before.start))
@@ -82,14 +74,11 @@ class Rank:
     def exchange(self, sending=None, receiving=None, step=1):
         """Send to the rank `step` further, and receive from the one `step` before."""
         to, source = (self.number + step) % self.ranks, (self.number - step) % self.ranks
-        try:
-            out = sending is not None and dist.isend(torch.from_numpy(sending), to)
-            if receiving is not None:
-                dist.recv(torch.from_numpy(receiving), source)
-            if out:
-                out.wait()
-        except RuntimeError as error:
-            raise Lost from error
+        out = sending is not None and dist.isend(torch.from_numpy(sending), to)
+        if receiving is not None:
+            dist.recv(torch.from_numpy(receiving), source)
+        if out:
+            out.wait()
 
     def restore(self):
         """Go back to the latest step of which every part is in somebody's memory.
@@ -104,11 +93,12 @@ class Rank:
             return
         step = int(latest[latest > 0].min()) - 1
         new = [rank for rank in range(self.ranks) if not latest[rank]]
-        if both := [rank for rank in new if (rank + 1) % self.ranks in new]:
-            raise Refused(
-                f"ranks {both[0]} and {(both[0] + 1) % self.ranks} have ended, and with them both "
-                f"copies of rank {both[0]}'s part. Start again from the last checkpoint on a disk"
-            )
+        for rank in new:
+            if (after := (rank + 1) % self.ranks) in new:
+                raise Refused(
+                    f"ranks {rank} and {after} have ended, and with them both copies of rank "
+                    f"{rank}'s part. Start again from the last checkpoint on a disk"
+                )
         if (self.number - 1) % self.ranks in new:
             self.exchange(sending=self.memory[step][1], step=-1)
         if self.number in new:
@@ -118,47 +108,48 @@ class Rank:
             own = self.memory[step][0]
         self.state = State(*own, step=step)
 
+    def train(self, steps, at, stay):
+        """Train until all steps are done; return all weights, and the step where it began.
 
-def train(number, ranks, port, work, steps, every, folder, at, stay=None):
-    """Be a rank in a process of its own, until all steps are done.
+        at: a shared array in which each rank says in which step it is.
+        stay: in which step to stay for good, so that this rank can be killed just there.
+        """
+        self.restore()
+        back = self.state.step
+        while self.state.step < steps:
+            if self.state.step % self.every == 0:
+                self.copy()
+            at[self.number] = self.state.step
+            if self.state.step == stay:
+                time.sleep(3600)
+            self.step()
+        return {"weights": self.all_weights(), "back": back}
+
+
+def run(number, ranks, port, work, steps, every, folder, at, stay=None):
+    """Be a rank in a process of its own: train, and meet again each time another rank has ended.
 
     port: of the store in which ranks meet; "round" there counts how often they have to.
-    at: a shared array in which each rank says in which step it is.
-    stay: in which step to stay for good, so that it can be killed just there.
     """
-    store, meeting = dist.TCPStore("127.0.0.1", port, is_master=False), 0
-    rank = Rank(number, ranks, work(), every)
-    while rank.state is None or rank.state.step < steps:
-        meeting = max(int(store.get("round")), meeting)
+    store, rank = (
+        dist.TCPStore("127.0.0.1", port, is_master=False),
+        Rank(number, ranks, work(), every),
+    )
+    for meeting in itertools.count(int(store.get("round"))):
         store.wait([f"round {meeting}"], SILENCE)
         meet = dist.PrefixStore(str(meeting), store)
         dist.init_process_group("gloo", store=meet, rank=number, world_size=ranks, timeout=SILENCE)
         try:
-            rank.restore()
-            back = rank.state.step
-            while rank.state.step < steps:
-                if rank.state.step % every == 0:
-                    rank.copy()
-                at[number] = rank.state.step
-                if rank.state.step == stay:
-                    time.sleep(3600)
-                rank.step()
-            np.savez(Path(folder, str(number)), weights=rank.all_weights(), back=back)
-            leave(store, number, ranks)
-        except Lost:
-            meeting += 1
+            np.savez(Path(folder, str(number)), **rank.train(steps, at, stay))
+            break
         except Refused as error:
             Path(folder, f"{number}.txt").write_text(str(error), encoding="utf-8")
-            leave(store, number, ranks)
-            return
-        finally:
+            break
+        except RuntimeError:  # another rank has ended
             dist.destroy_process_group()
-
-
-def leave(store, number, ranks):
-    """Wait until all ranks are here: one that left earlier would look as if it had died."""
+    # One that left earlier would look as if it had died.
     store.set(f"left {number}", "")
-    store.wait([f"left {rank}" for rank in range(ranks)], SILENCE)
+    store.wait([f"left {each}" for each in range(ranks)], SILENCE)
 
 
 def survive(ranks=4, steps=20, every=5, kill_in=12, killed=(2,)):
@@ -170,7 +161,7 @@ def survive(ranks=4, steps=20, every=5, kill_in=12, killed=(2,)):
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     with tempfile.TemporaryDirectory() as folder:
         work = functools.partial(Work, ranks)
-        with Crew(train, ranks, store.port, work, steps, every, folder) as crew:
+        with Crew(run, ranks, store.port, work, steps, every, folder) as crew:
             at = crew.shared(ranks)
             open_round(store, 0)
             for rank in range(ranks):
@@ -204,7 +195,7 @@ def distance(ends, steps):
     return max(np.abs(end - alone).max() for end in ends)
 
 
-def main():
+if __name__ == "__main__":
     flags = argparse.ArgumentParser(description="Four ranks, 20 steps, kills in step 12.")
     flags.add_argument("--kill", type=int, nargs="+", default=[2], help="ranks, in step 12 (2)")
     ends, step = survive(killed=flags.parse_args().kill)
@@ -213,7 +204,3 @@ def main():
     else:
         print(f"all went back to step {step}, and differ from one device by")
         print(f"{distance(ends, 20):.1g}")
-
-
-if __name__ == "__main__":
-    main()

@@ -52,7 +52,7 @@ def survive(replicas, steps, faults=(), silence=5.0, pace=0.0, holds=None):
     lighthouse = Lighthouse(replicas, silence=silence)
     with tempfile.TemporaryDirectory() as folder:
         with Crew(run, lighthouse.address, work, folder, pace) as crew:
-            wait_for = functools.partial(crew.wait_for, server=lighthouse.server)
+            wait_for = functools.partial(crew.wait_for, check=lighthouse.server.check)
             for replica in range(replicas):
                 crew.start(replica, hold=holds.get(replica, ()))
             for step, action, replica, *hold in faults:
@@ -64,7 +64,7 @@ def survive(replicas, steps, faults=(), silence=5.0, pace=0.0, holds=None):
                 elif action == "back":
                     wait_for(lambda r=replica: r in lighthouse.counted[-1], "its return")
                 else:
-                    wait_for(lambda a=action, r=replica: doing(lighthouse, r) == a, action)
+                    wait_for(lambda a=action, r=replica: lighthouse.doing(r) == a, action)
             lighthouse.last = max(steps, lighthouse.closed + 2)
             wait_for(lambda: finished(lighthouse, crew), "the end")
             lighthouse.stop()
@@ -73,15 +73,10 @@ def survive(replicas, steps, faults=(), silence=5.0, pace=0.0, holds=None):
     return Outcome(ends, lighthouse.counted, lighthouse.losses, said)
 
 
-def doing(lighthouse, replica):
-    """Return what a replica says it's doing."""
-    return lighthouse.present.get(replica, {}).get("doing")
-
-
 def finished(lighthouse, crew):
     """Return whether every process that is left has all steps or has been refused."""
     alive = crew.alive()
-    return all(doing(lighthouse, r) == "done" for r in alive) and (
+    return all(lighthouse.doing(r) == "done" for r in alive) and (
         lighthouse.closed >= lighthouse.last or not alive
     )
 
@@ -109,9 +104,8 @@ def distance(outcome, replicas):
 
 def main():
     flags = argparse.ArgumentParser(description="Replicas that are killed and frozen, and go on.")
-    flags.add_argument("--replicas", type=int, default=4)
-    flags.add_argument("--steps", type=int, default=40)
-    flags.add_argument("--seed", type=int, default=0)
+    for name, default in {"replicas": 4, "steps": 40, "seed": 0}.items():
+        flags.add_argument(f"--{name}", type=int, default=default)
     options = flags.parse_args()
     faults = drawn(options.seed, options.replicas, options.steps)
     outcome = survive(options.replicas, options.steps, faults, silence=1.0, pace=0.2)

@@ -123,7 +123,8 @@ class Replica:
             if self.state.step >= now:
                 due = time.monotonic() + self.pace
                 place = self.state.places.get(self.number, 0)
-                loss, tokens, gradient = self.work.gradient(self.state.weights, self.number, place)
+                ids = self.work.batch(self.number, place)
+                loss, tokens, gradient = self.work.gradient(self.state.weights, ids)
                 batch = {"place": place, "tokens": tokens, "loss": loss, "gradient": gradient}
                 time.sleep(max(0.0, due - time.monotonic()))
             self.doing = "syncing"

@@ -26,7 +26,7 @@ def send(file, **message):
     shapes = {name: [str(array.dtype), array.size] for name, array in arrays.items()}
     file.write(json.dumps([plain, shapes]).encode() + b"\n")
     for array in arrays.values():
-        file.write(np.ascontiguousarray(array).tobytes())
+        file.write(array.tobytes())
     file.flush()
 
 
@@ -86,9 +86,8 @@ class Server:
     def talk(self, connection):
         try:
             with connection, connection.makefile("rwb") as file:
-                message = receive(file)
                 try:
-                    reply = self.answer(message, file)
+                    reply = self.answer(receive(file), file)
                 except Refused as error:
                     reply = {"error": str(error)}
                 if reply is not None:

@@ -21,15 +21,6 @@ from work import Work, vector
 REPLICAS, STEPS, PACE = 3, 300, 0.05
 
 
-def why_not():
-    """Return a sentence that says why torchft can't be used here; "" if it can."""
-    if importlib.util.find_spec("torchft"):
-        return ""
-    if sys.platform != "linux":
-        return "torchft has packages for Linux only, and this is another system"
-    return "torchft isn't installed: python tools/install.py torchft"
-
-
 def train(number, lighthouse, at):
     """Be a replica in a process of its own; at[number] says how many replicas took part."""
     logging.disable(logging.CRITICAL)
@@ -72,19 +63,13 @@ def train(number, lighthouse, at):
 
 
 def main():
-    if why := why_not():
-        print(f"Not on this machine: {why}.")
-        return
+    if not importlib.util.find_spec("torchft"):  # it has packages for Linux only
+        sys.exit("torchft isn't installed: on Linux, type  python tools/install.py torchft")
     from torchft.coordination import LighthouseServer
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # it logs several lines a step
-    lighthouse = LighthouseServer(
-        bind="127.0.0.1:0",
-        min_replicas=2,
-        join_timeout_ms=200,
-        quorum_tick_ms=50,
-        heartbeat_timeout_ms=1000,
-    )
+    times = {"join_timeout_ms": 200, "quorum_tick_ms": 50, "heartbeat_timeout_ms": 1000}
+    lighthouse = LighthouseServer(bind="127.0.0.1:0", min_replicas=2, **times)
     with Crew(train, lighthouse.address()) as crew:
         at = crew.shared(REPLICAS)
         for replica in range(REPLICAS):

@@ -33,11 +33,8 @@ class Work:
         size = 1 + (replica + place) % 3
         return self.text[replica, [(3 * place + i) % self.text.shape[1] for i in range(size)]]
 
-    def gradient(self, weights, replica, place):
-        """Return loss, number of tokens and gradient of one batch."""
-        return self.of_sequences(weights, self.batch(replica, place))
-
-    def of_sequences(self, weights, ids):
+    def gradient(self, weights, ids):
+        """Return loss, number of tokens and gradient of sequences."""
         load(self.net, weights)
         self.net.zero_grad()
         loss = self.loss_of(ids)
@@ -47,12 +44,6 @@ class Work:
 
     def loss_of(self, ids):
         return causalLLMLoss(self.net(ids), ids, self.tokenizer.vocab_size)
-
-    @torch.no_grad()
-    def loss(self, weights, ids):
-        """Return the loss of these weights on sequences."""
-        load(self.net, weights)
-        return self.loss_of(ids).item()
 
 
 def vector(tensors):
@@ -79,5 +70,5 @@ def on_one_device(work, counted, new):
     state = new(work.start())
     for places in counted:
         ids = torch.cat([work.batch(replica, place) for replica, place in places.items()])
-        state.apply(work.of_sequences(state.weights, ids)[2], places)
+        state.apply(work.gradient(state.weights, ids)[2], places)
     return state

@@ -1,13 +1,16 @@
 """Partition a data set: which rank reads which items. Nothing is lost, nothing is read twice.
 
-    python partition.py                        10 items, 4 ranks
-    python partition.py --length 3 --ranks 5   some ranks have nothing to read
+    python partition.py          10 items, 4 ranks
+    python partition.py 3 5      some ranks have nothing to read
 
 Prints what each rank reads in the first two epochs.
 """
 
-import argparse
+import itertools
 import random
+import sys
+
+from helpers.plain_errors import plain_errors
 
 
 def partition(length, rank, world_size):
@@ -54,28 +57,10 @@ def check_place(length, rank, world_size):
         )
 
 
-def read_flags(arguments=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--length", type=int, default=10, help="items in the data set (10)")
-    parser.add_argument("--ranks", type=int, default=4, help="how many ranks share it (4)")
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other orders (0)")
-    options = parser.parse_args(arguments)
-    try:
-        check_place(options.length, 0, options.ranks)
-    except ValueError as wrong:
-        parser.error(str(wrong))
-    return options
-
-
-def main():
-    options = read_flags()
-    for epoch in range(2):
-        for rank in range(options.ranks):
-            order = epoch_order(options.length, rank, options.ranks, options.seed, epoch)
-            print(f"epoch {epoch}, rank {rank}:", *order)
-
-
 if __name__ == "__main__":
-    main()
+    length, ranks = map(int, sys.argv[1:] or (10, 4))
+    with plain_errors():
+        check_place(length, 0, ranks)
+        for epoch, rank in itertools.product(range(2), range(ranks)):
+            order = epoch_order(length, rank, ranks, seed=0, epoch=epoch)
+            print(f"epoch {epoch}, rank {rank}:", *order)

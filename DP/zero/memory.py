@@ -58,15 +58,10 @@ def expected(parameters, stage, ranks, bytes_each=4):
     Between backward and the next step. ZeRO-1 cuts the two states of Adam, ZeRO-2 the gradients
     too, ZeRO-3 the weights too. Padding, less than `ranks` numbers a unit, is left out.
     """
+    weights, gradients, optimizer = (ranks if stage >= first else 1 for first in (3, 2, 1))
     each = bytes_each * parameters
-    cut = [ranks if stage >= first else 1 for first in (3, 2, 1)]
-    return dict(
-        zip(
-            ("weights", "gradients", "optimizer"),
-            (each / cut[0], each / cut[1], 2 * each / cut[2]),
-            strict=True,
-        )
-    )
+    found = {"weights": each / weights, "gradients": each / gradients}
+    return found | {"optimizer": 2 * each / optimizer}
 
 
 def _bytes(tensors):

@@ -6,10 +6,9 @@ print(proof)                   RIGHT, or WRONG and which mistake; then tensor by
 
 import torch
 
-from helpers.oracle import Judgment, between, gather, judge, one_step, snapshot
+from helpers.oracle import between, gather, judge, one_step, snapshot
 from helpers.pipeline import Pipeline
 from helpers.ranks import find_place, launch
-from helpers.schedules import Schedule
 from simplellm.losses import causalLLMLoss
 from simplellm.options import TrainingFlags, make_stories, prepare
 from simplellm.slicing import slice_stage, whole_name
@@ -17,12 +16,8 @@ from simplellm.slicing import slice_stage, whole_name
 LAYERS = 6  # of the model; more where there are more stages
 
 
-def prove(schedule: Schedule) -> tuple[Judgment, float]:
-    """Return the judgment, and the loss of the batch.
-
-    Raises:
-        helpers.ranks.RankFailed: if a rank fails.
-    """
+def prove(schedule):
+    """Return the judgment, and the loss of the batch. Raises RankFailed if a rank fails."""
     flags = ["--layers", str(max(LAYERS, schedule.stages)), "--seq-l", "32"]
     flags += ["--batch-size", str(schedule.micro_batches)]
     ranks = launch(train_rank, schedule.size, args=(schedule, flags), quiet=True, checked=False)
@@ -36,7 +31,7 @@ def prove(schedule: Schedule) -> tuple[Judgment, float]:
     return judge(right, steps), next(loss for _, loss in ranks if loss is not None)
 
 
-def begin(flags: list[str]):
+def begin(flags):
     """Return what is the same on every rank: options, tokenizer, model, batch."""
     torch.set_num_threads(1)
     options = TrainingFlags(__doc__, batch_size=6).parse_args(flags)
@@ -49,7 +44,7 @@ def make_sgd(parameters):
     return torch.optim.SGD(parameters, lr=0.3)
 
 
-def train_rank(schedule: Schedule, flags: list[str]):
+def train_rank(schedule, flags):
     """One step of this rank's stages: what it changed, and the loss where it is known."""
     options, tokenizer, whole, ids = begin(flags)
     mine = schedule.stages_of(find_place().rank)
@@ -64,12 +59,9 @@ def train_rank(schedule: Schedule, flags: list[str]):
     optimizer.step()
     steps = []
     for s, stage in stages.items():
-        step, first = between(before[s], snapshot(stage)), stage.first_layer
-        kinds = {k: _whole(getattr(step, k), first) for k in ("before", "gradients", "after")}
-        steps.append(type(step)(**kinds))
-    loss = None if outcome.loss is None else float(outcome.loss)
-    return steps, loss
-
-
-def _whole(tensors, first):
-    return {whole_name(name, first): tensor for name, tensor in tensors.items()}
+        step, whole = between(before[s], snapshot(stage)), {}
+        for kind in ("before", "gradients", "after"):
+            named = getattr(step, kind).items()
+            whole[kind] = {whole_name(name, stage.first_layer): tensor for name, tensor in named}
+        steps.append(type(step)(**whole))
+    return steps, None if outcome.loss is None else float(outcome.loss)

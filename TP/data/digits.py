@@ -4,9 +4,7 @@ They have the shapes and types of MNIST, and a small network learns them: printe
 faded and with noise on top.
 """
 
-import os
-from pathlib import Path
-
+import h5py
 import numpy as np
 
 SIDE, SCALE = 28, 3
@@ -30,7 +28,7 @@ DIGITS = [
 ]
 
 
-def draw_digits(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_digits(labels, rng):
     """Return an image for each label (N,): float32 (N, 784), 0 for paper and 1 for ink."""
     images = rng.normal(0, 0.1, (len(labels), SIDE, SIDE))
     for image, label in zip(images, labels, strict=True):
@@ -40,32 +38,18 @@ def draw_digits(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.clip(images, 0, 1).reshape(len(labels), -1).astype(np.float32)
 
 
-def make_digits(train: int = 6000, test: int = 1000, seed: int = 0) -> dict[str, np.ndarray]:
-    """Return x_train (train, 784) and x_test float32; y_train (train, 1) and y_test int64."""
+def make_digits(train=6000, test=1000, seed=0):
+    """Return x_train (train, 784) and x_test float32; y_train (train,) and y_test int64."""
     rng = np.random.default_rng(seed)
     found = {}
     for name, count in (("train", train), ("test", test)):
         labels = rng.integers(0, 10, count)
-        found[f"x_{name}"], found[f"y_{name}"] = draw_digits(labels, rng), labels[:, None]
+        found |= {f"x_{name}": draw_digits(labels, rng), f"y_{name}": labels}
     return found
 
 
-def write_digits(path: Path, data: dict[str, np.ndarray]) -> None:
-    """Write an HDF5 file with the names of MNIST's; whole, or not at all."""
-    import h5py
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(f".new{os.getpid()}")
-    with h5py.File(beside, "w") as file:
-        for name in NAMES:
-            file[name] = data[name]
-    beside.replace(path)
-
-
-def read_digits(path: Path) -> dict[str, np.ndarray]:
+def read_digits(path):
     """Return an HDF5 file's images as float32 from 0 to 1, (N, 784), and labels as int64, (N,)."""
-    import h5py
-
     try:
         with h5py.File(path, "r") as file:
             data = {name: file[name][()] for name in NAMES}

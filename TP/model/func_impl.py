@@ -13,17 +13,8 @@ the others with two arrays. MPI sends memory: what you give it must have no gaps
 import numpy as np
 
 
-def get_info(
-    comm,
-    rank: int,
-    mp_size: int,
-    dp_size: int,
-    is_fc1: bool,
-    is_megatron_mp: bool,
-    in_dim: int,
-    out_dim: int,
-):
-    """The place of a rank, its two groups, and the size of its part of a layer.
+def get_info(comm, rank, mp_size, dp_size, is_fc1, is_megatron_mp, in_dim, out_dim):
+    """Return the place of a rank, its two groups, and the size of its part of a layer.
 
     comm: all mp_size * dp_size ranks. Ranks 0 … mp_size-1 are the first copy of the model, and so
     on. is_fc1: the first layer, else the second. in_dim, out_dim: of the whole layer.
@@ -38,8 +29,19 @@ def get_info(
     Raises ValueError where mp_size * dp_size is not the number of ranks, and where mp_size does not
     divide the dimension that is cut. Every rank must call it.
     """
+    ranks, wanted = comm.Get_size(), mp_size * dp_size
+    if wanted != ranks:
+        raise ValueError(
+            f"mp_size {mp_size} x dp_size {dp_size} is {wanted}, and there are {ranks} ranks: "
+            f"choose two numbers whose product is {ranks}, or start {wanted} ranks"
+        )
     cuts_inputs = is_megatron_mp and not is_fc1
-    _require(comm.Get_size(), mp_size, dp_size, in_dim if cuts_inputs else out_dim, cuts_inputs)
+    cut, what = (in_dim, "inputs") if cuts_inputs else (out_dim, "outputs")
+    if cut % mp_size:
+        raise ValueError(
+            f"a layer of {cut} {what} cannot be cut into {mp_size} equal parts: choose an mp_size "
+            f"that divides {cut}"
+        )
     # BEGIN SOLUTION TP-2
     mp_idx, dp_idx = rank % mp_size, rank // mp_size
     mp_comm = comm.Split(color=dp_idx, key=mp_idx)
@@ -52,7 +54,7 @@ def get_info(
     # END SOLUTION
 
 
-def naive_collect_forward_input(x: np.ndarray, mp_comm, mp_size: int) -> np.ndarray:
+def naive_collect_forward_input(x, mp_comm, mp_size):
     """Before the second layer: each rank has (B, in/m), and gets the whole (B, in)."""
     # BEGIN SOLUTION TP-3
     gathered = np.empty((mp_size, *x.shape), x.dtype)
@@ -61,19 +63,19 @@ def naive_collect_forward_input(x: np.ndarray, mp_comm, mp_size: int) -> np.ndar
     # END SOLUTION
 
 
-def naive_collect_forward_output(out: np.ndarray, mp_comm, mp_size: int) -> np.ndarray:
+def naive_collect_forward_output(out, mp_comm, mp_size):
     """After the second layer: each rank has (B, out/m), and gets the whole (B, out)."""
     # BEGIN SOLUTION TP-3
     return naive_collect_forward_input(out, mp_comm, mp_size)
     # END SOLUTION
 
 
-def megatron_collect_forward_input(x: np.ndarray, mp_comm, mp_size: int) -> np.ndarray:
+def megatron_collect_forward_input(x, mp_comm, mp_size):
     """Before the second layer: each rank has (B, in/m), which is just what its rows of W take."""
     return x
 
 
-def megatron_collect_forward_output(out: np.ndarray, mp_comm, mp_size: int) -> np.ndarray:
+def megatron_collect_forward_output(out, mp_comm, mp_size):
     """After the second layer: each rank has one term (B, out), without the bias; it gets the sum.
 
     The bias comes after this, once. A bias that is in every term is in the sum m times.
@@ -81,16 +83,14 @@ def megatron_collect_forward_output(out: np.ndarray, mp_comm, mp_size: int) -> n
     return sum_over(out, mp_comm)
 
 
-def naive_collect_backward_output(
-    output_grad: np.ndarray, mp_group_idx: int, mp_size: int
-) -> np.ndarray:
+def naive_collect_backward_output(output_grad, mp_group_idx, mp_size):
     """The gradient of the whole output, (B, out), comes in; the part of this rank, (B, out/m)."""
     part = output_grad.shape[-1] // mp_size
     mine = output_grad[..., mp_group_idx * part : (mp_group_idx + 1) * part]
     return np.ascontiguousarray(mine)
 
 
-def naive_collect_backward_x(grad_x: np.ndarray, mp_comm, mp_size: int) -> np.ndarray:
+def naive_collect_backward_x(grad_x, mp_comm, mp_size):
     """Each rank has one term of the input's gradient, (B, in); it gets its part of the sum,
     (B, in/m)."""
     parts = np.stack(np.split(grad_x, mp_size, axis=-1))
@@ -100,21 +100,17 @@ def naive_collect_backward_x(grad_x: np.ndarray, mp_comm, mp_size: int) -> np.nd
     return mine
 
 
-def megatron_collect_backward_output(
-    output_grad: np.ndarray, mp_group_idx: int, mp_size: int
-) -> np.ndarray:
+def megatron_collect_backward_output(output_grad, mp_group_idx, mp_size):
     """The gradient of the whole output, (B, out), as it is: each row of W acts on all outputs."""
     return output_grad
 
 
-def megatron_collect_backward_x(grad_x: np.ndarray, mp_comm, mp_size: int) -> np.ndarray:
+def megatron_collect_backward_x(grad_x, mp_comm, mp_size):
     """The gradient of this rank's part of the input, (B, in/m), as it is: nobody else has it."""
     return grad_x
 
 
-def collect_weight_grad(
-    grad_w: np.ndarray, grad_b: np.ndarray, dp_comm
-) -> tuple[np.ndarray, np.ndarray]:
+def collect_weight_grad(grad_w, grad_b, dp_comm):
     """The sum of the gradients of all copies of the model: of the weight and of the bias.
 
     The sum, not the mean: in this lab each copy divides by the rows of the whole batch already.
@@ -122,22 +118,7 @@ def collect_weight_grad(
     return sum_over(grad_w, dp_comm), sum_over(grad_b, dp_comm)
 
 
-def sum_over(array: np.ndarray, comm) -> np.ndarray:
+def sum_over(array, comm):
     together = np.empty(array.shape, array.dtype)
     comm.Allreduce(np.ascontiguousarray(array), together)
     return together
-
-
-def _require(ranks: int, mp_size: int, dp_size: int, cut: int, cuts_inputs: bool) -> None:
-    if mp_size * dp_size != ranks:
-        raise ValueError(
-            f"mp_size {mp_size} x dp_size {dp_size} is {mp_size * dp_size}, and there are {ranks} "
-            f"ranks: choose two numbers whose product is {ranks}, or start "
-            f"{mp_size * dp_size} ranks"
-        )
-    if cut % mp_size:
-        what = "inputs" if cuts_inputs else "outputs"
-        raise ValueError(
-            f"a layer of {cut} {what} cannot be cut into {mp_size} equal parts: choose an mp_size "
-            f"that divides {cut}"
-        )

@@ -20,81 +20,73 @@ class Communicator:
         no algorithm needs less (Patarasuk and Yuan 2009, doi.org/10.1016/j.jpdc.2008.09.002).
     """
 
-    def __init__(self, comm: MPI.Comm):
+    def __init__(self, comm):
         self.comm = comm
-        self.total_bytes_transferred = 0
-        self.bytes_sent = 0
+        self.total_bytes_transferred = self.bytes_sent = 0
 
-    def Get_size(self) -> int:
+    def Get_size(self):
         return self.comm.Get_size()
 
-    def Get_rank(self) -> int:
+    def Get_rank(self):
         return self.comm.Get_rank()
 
-    def Barrier(self) -> None:
+    def Barrier(self):
         self.comm.Barrier()
 
-    def Split(self, key: int, color: int) -> "Communicator":
-        """The ranks that give the same color, in the order of their keys; counts from 0."""
+    def Split(self, key, color):
+        """Return the ranks that give the same color, in the order of their keys; counts from 0."""
         return type(self)(self.comm.Split(color=color, key=key))
 
-    def Allreduce(self, src: np.ndarray, dst: np.ndarray, op: MPI.Op = MPI.SUM) -> None:
+    def Allreduce(self, src, dst, op=MPI.SUM):
         """dst = the sum (or another op) of all ranks' src. Both have the same size."""
-        _require("Allreduce", src, dst)
+        require("Allreduce", src, dst)
         self.comm.Allreduce(src, dst, op=op)
-        self._count(2 * self._others * src.nbytes, self._ring_share(src, phases=2))
+        rank, ranks = self.Get_rank(), self.Get_size()
+        parts = np.array_split(src.reshape(-1), ranks)
+        # Twice round the ring, each time all parts but one.
+        kept = parts[(rank + 1) % ranks].nbytes + parts[(rank + 2) % ranks].nbytes
+        self.count(2 * (ranks - 1) * src.nbytes, 2 * src.nbytes - kept)
 
-    def Allgather(self, src: np.ndarray, dst: np.ndarray) -> None:
+    def Allgather(self, src, dst):
         """dst = the src of all ranks, one after the other. dst is P times as large as src."""
-        _require("Allgather", src, dst, src_parts=self.Get_size())
+        others = self.Get_size() - 1
+        require("Allgather", src, dst, src_parts=others + 1)
         self.comm.Allgather(src, dst)
-        self._count(self._others * (src.nbytes + dst.nbytes), self._others * src.nbytes)
+        self.count(others * (src.nbytes + dst.nbytes), others * src.nbytes)
 
-    def Reduce_scatter(self, src: np.ndarray, dst: np.ndarray, op: MPI.Op = MPI.SUM) -> None:
+    def Reduce_scatter(self, src, dst, op=MPI.SUM):
         """dst = this rank's part of the sum of all ranks' src. src is P times as large as dst."""
-        _require("Reduce_scatter", src, dst, dst_parts=self.Get_size())
+        others = self.Get_size() - 1
+        require("Reduce_scatter", src, dst, dst_parts=others + 1)
         self.comm.Reduce_scatter_block(src, dst, op=op)
-        self._count(self._others * (src.nbytes + dst.nbytes), self._others * dst.nbytes)
+        self.count(others * (src.nbytes + dst.nbytes), others * dst.nbytes)
 
-    def Alltoall(self, src: np.ndarray, dst: np.ndarray) -> None:
+    def Alltoall(self, src, dst):
         """Part r of src goes to rank r; part r of dst comes from rank r. Both have one size."""
-        _require("Alltoall", src, dst, divisor=self.Get_size())
-        self.comm.Alltoall(src, dst)
-        self._count_alltoall(src)
+        self.all_to_all("Alltoall", src, dst, self.comm.Alltoall)
 
-    def myAllreduce(self, src: np.ndarray, dst: np.ndarray, op: MPI.Op = MPI.SUM) -> None:
+    def myAllreduce(self, src, dst, op=MPI.SUM):
         """Allreduce, from messages between neighbors in a ring."""
-        _require("myAllreduce", src, dst)
+        require("myAllreduce", src, dst)
         sent = ring_allreduce(self.comm, src, dst, op)
-        self._count(2 * self._others * src.nbytes, sent)
+        self.count(2 * (self.Get_size() - 1) * src.nbytes, sent)
 
-    def myAlltoall(self, src: np.ndarray, dst: np.ndarray) -> None:
+    def myAlltoall(self, src, dst):
         """Alltoall, from messages between pairs of ranks."""
-        _require("myAlltoall", src, dst, divisor=self.Get_size())
-        pairwise_alltoall(self.comm, src, dst)
-        self._count_alltoall(src)
+        self.all_to_all("myAlltoall", src, dst, lambda *two: pairwise_alltoall(self.comm, *two))
 
-    @property
-    def _others(self) -> int:
-        return self.comm.Get_size() - 1
+    def all_to_all(self, call, src, dst, send):
+        require(call, src, dst, divisor=self.Get_size())
+        send(src, dst)
+        sent = src.nbytes - src.nbytes // self.Get_size()  # its own part goes nowhere
+        self.count(2 * sent, sent)
 
-    def _count(self, as_the_course: int, sent: int) -> None:
+    def count(self, as_the_course, sent):
         self.total_bytes_transferred += as_the_course
         self.bytes_sent += sent
 
-    def _count_alltoall(self, src: np.ndarray) -> None:
-        kept = src.nbytes // self.Get_size()  # the part for this rank itself goes nowhere
-        self._count(2 * (src.nbytes - kept), src.nbytes - kept)
 
-    def _ring_share(self, array: np.ndarray, phases: int) -> int:
-        """What this rank sends of an array that goes round a ring: all parts but one, each time."""
-        sizes = part_sizes(array.size, self.Get_size())
-        rank, number = self.Get_rank(), self.Get_size()
-        kept = sum(sizes[(rank + phase + 1) % number] for phase in range(phases))
-        return array.itemsize * (phases * array.size - kept)
-
-
-def _require(call: str, src, dst, src_parts: int = 1, dst_parts: int = 1, divisor: int = 1) -> None:
+def require(call, src, dst, src_parts=1, dst_parts=1, divisor=1):
     """Refuse arrays for which MPI would read or write memory that it should not.
 
     src_parts, dst_parts: how many arrays of that size the other one holds.
@@ -115,40 +107,17 @@ def _require(call: str, src, dst, src_parts: int = 1, dst_parts: int = 1, diviso
         )
 
 
-# What an MPI operation does with two arrays.
-OPERATIONS = (
-    (MPI.SUM, np.add),
-    (MPI.PROD, np.multiply),
-    (MPI.MIN, np.minimum),
-    (MPI.MAX, np.maximum),
-)
-
-
-def part_sizes(size: int, parts: int) -> list[int]:
-    """part_sizes(7, 3) is [3, 2, 2]."""
-    share, left_over = divmod(size, parts)
-    return [share + (part < left_over) for part in range(parts)]
-
-
-def ring_allreduce(comm: MPI.Comm, src: np.ndarray, dst: np.ndarray, op: MPI.Op = MPI.SUM) -> int:
-    """Fill `dst` with the sum (or another op) of all ranks' `src`; give the bytes this rank sent.
+def ring_allreduce(comm, src, dst, op=MPI.SUM):
+    """Fill `dst` with the sum (or another op) of all ranks' `src`; return the bytes this rank sent.
 
     The array is cut into as many parts as there are ranks. In the first P-1 steps each part goes
     once round the ring, and every rank adds its own numbers to it; in the next P-1 steps the
     finished parts go round, and are kept (Patarasuk and Yuan 2009).
-
-    Raises ValueError for another operation than SUM, PROD, MIN and MAX.
     """
-    combine = next((function for known, function in OPERATIONS if known == op), None)
-    if combine is None:
-        raise ValueError(
-            "myAllreduce: this operation is unknown: take SUM, PROD, MIN or MAX of MPI"
-        )
     rank, ranks = comm.Get_rank(), comm.Get_size()
     right, left = (rank + 1) % ranks, (rank - 1) % ranks
     np.copyto(dst.reshape(-1), src.reshape(-1))
-    ends = np.cumsum(part_sizes(dst.size, ranks))[:-1]
-    parts = np.split(dst.reshape(-1), ends)  # views: what is written to them is in dst
+    parts = np.array_split(dst.reshape(-1), ranks)  # views: what is written to them is in dst
     arriving = np.empty(parts[0].size, dst.dtype)  # part 0 is the longest
     sent = 0
     for step in range(ranks - 1):  # reduce-scatter
@@ -156,7 +125,7 @@ def ring_allreduce(comm: MPI.Comm, src: np.ndarray, dst: np.ndarray, op: MPI.Op 
         arrived = arriving[: coming.size]
         # Sendrecv does both at once: if all ranks first sent, they could wait for ever.
         comm.Sendrecv(going, dest=right, recvbuf=arrived, source=left)
-        combine(coming, arrived, out=coming)
+        op.Reduce_local(arrived, coming)
         sent += going.nbytes
     for step in range(ranks - 1):  # all-gather
         going, coming = parts[(rank + 1 - step) % ranks], parts[(rank - step) % ranks]
@@ -165,7 +134,7 @@ def ring_allreduce(comm: MPI.Comm, src: np.ndarray, dst: np.ndarray, op: MPI.Op 
     return sent
 
 
-def pairwise_alltoall(comm: MPI.Comm, src: np.ndarray, dst: np.ndarray) -> None:
+def pairwise_alltoall(comm, src, dst):
     """Part r of `src` goes to rank r, and part r of `dst` comes from rank r.
 
     In step s a rank sends to the rank s places to its right, and receives from the one s places to

@@ -5,7 +5,6 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from mpi4py import MPI
@@ -17,26 +16,25 @@ SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 TOGETHER_S = 10.0  # how long a rank that is done waits for the others
 
 
-class MpiError(RuntimeError):
+class MpiError(ValueError):
     """MPI cannot work as it is set up; one sentence says why, and what to do."""
 
 
 class Flags(argparse.ArgumentParser):
     """A parser whose complaint is an exception, so that eight ranks say it once."""
 
-    def __init__(self, description: str):
-        super().__init__(
-            description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
+    def __init__(self, description):
+        raw = argparse.RawDescriptionHelpFormatter
+        super().__init__(description=description, formatter_class=raw)
 
-    def error(self, message: str):
+    def error(self, message):
         raise ValueError(f"{message} (--help shows every flag)")
 
 
-def find_world(environ: Mapping[str, str] = os.environ) -> Communicator:
-    """All ranks. Raises MpiError where mpirun started more ranks than mpi4py's MPI knows of."""
+def find_world():
+    """Return all ranks. Raises MpiError if mpirun started more than mpi4py's MPI knows of."""
     world = Communicator(MPI.COMM_WORLD)
-    started = next((int(environ[name]) for name in SIZES if name in environ), 1)
+    started = next((int(os.environ[name]) for name in SIZES if name in os.environ), 1)
     if started != world.Get_size():
         library = MPI.Get_library_version().split(",")[0]
         raise MpiError(
@@ -48,8 +46,8 @@ def find_world(environ: Mapping[str, str] = os.environ) -> Communicator:
     return world
 
 
-def all_arrive(comm: MPI.Comm, seconds: float = TOGETHER_S) -> bool:
-    """Whether every rank of `comm` calls this within so many seconds. Waits no longer than that.
+def all_arrive(comm, seconds=TOGETHER_S):
+    """Return whether every rank of `comm` calls this within so many seconds; wait no longer.
 
     False leaves the barrier open: end the run then.
     """
@@ -62,8 +60,8 @@ def all_arrive(comm: MPI.Comm, seconds: float = TOGETHER_S) -> bool:
 
 
 @contextmanager
-def plain_errors() -> Iterator[None]:
-    """End a script with one sentence and code 2 where a ValueError or MpiError is raised.
+def plain_errors():
+    """End a script with one sentence and code 2 where a ValueError is raised.
 
     What fails on all ranks is said once. What fails on some is said by these; then the others,
     which may be waiting for them, are ended too.
@@ -74,7 +72,7 @@ def plain_errors() -> Iterator[None]:
         comm = MPI.COMM_WORLD
         everywhere = comm.Get_size() == 1 or all_arrive(comm, 2.0)
         if comm.Get_rank() == 0 or not everywhere:
-            if not isinstance(error, ValueError | MpiError):
+            if not isinstance(error, ValueError):
                 traceback.print_exc()
             print(f"error: {error} (on rank {comm.Get_rank()})", file=sys.stderr, flush=True)
         if not everywhere:

@@ -17,7 +17,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the lab is its own import root
 
 LEAST = 2  # ranks that a test on ranks needs
-RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK")  # of Open MPI; of MPICH, Intel and Microsoft
+# As mpirun says it, without a look at MPI: of Open MPI; of MPICH, Intel and Microsoft.
+RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK")
+RANK = next((int(os.environ[name]) for name in RANKS if name in os.environ), 0)
 
 
 def pytest_addoption(parser):
@@ -33,18 +35,13 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session):
-    if rank_here() > 0:  # rank 0 speaks for all
+    if RANK > 0:  # rank 0 speaks for all
         session.config.pluginmanager.unregister(name="terminalreporter")
-
-
-def rank_here():
-    """This rank, as mpirun says it, without a look at MPI."""
-    return next((int(os.environ[name]) for name in RANKS if name in os.environ), 0)
 
 
 def refuse(sentence):
     """End all ranks: rank 0 says why."""
-    if rank_here() > 0:
+    if RANK > 0:
         time.sleep(15)  # mpirun ends all ranks as soon as one has ended
         pytest.exit("rank 0 says why", returncode=4)
     raise pytest.UsageError(sentence)

@@ -1,8 +1,6 @@
 """Which rank trains on which samples."""
 
 import random
-from collections.abc import Callable, Sequence
-from typing import Any
 
 from torch.utils.data import DataLoader
 from wrong_input import WrongInput
@@ -11,26 +9,26 @@ from wrong_input import WrongInput
 class Partition:
     """Some samples of a data set, seen as a data set. index: their numbers in `data`."""
 
-    def __init__(self, data: Sequence, index: Sequence[int]):
+    def __init__(self, data, index):
         self.data, self.index = data, index
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.index)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index):
         return self.data[self.index[index]]
 
 
 class DataPartitioner:
-    """Cuts a data set into parts, after a shuffle by `seed`.
+    """Cut a data set into parts, after a shuffle by `seed`.
 
-    sizes: the share of each part; every sample is in one part where they add up to 1.
+    sizes: the share of each part; if they add up to 1, every sample is in exactly one part.
     partitions: the numbers of the samples of each part.
 
     Raises WrongInput for a share below 0, and for shares that add up to more than 1.
     """
 
-    def __init__(self, data: Sequence, sizes: Sequence[float] = (0.7, 0.2, 0.1), seed: int = 1234):
+    def __init__(self, data, sizes=(0.7, 0.2, 0.1), seed=1234):
         if min(sizes, default=0) < 0 or sum(sizes) > 1 + 1e-9:
             raise WrongInput(
                 f"the shares {list(sizes)} do not fit into one data set: give numbers from 0 on "
@@ -39,14 +37,14 @@ class DataPartitioner:
         self.data = data
         self.partitions = cut(len(data), sizes, seed)
 
-    def use(self, partition: int) -> Partition:
+    def use(self, partition):
         return Partition(self.data, self.partitions[partition])
 
 
-def cut(samples: int, sizes: Sequence[float], seed: int) -> list[list[int]]:
-    """The numbers 0 to samples - 1, shuffled and cut by `sizes`: one list for each.
+def cut(samples, sizes, seed):
+    """Return the numbers 0 to samples - 1, shuffled and cut by `sizes`: one list for each.
 
-    The ends of the parts are rounded, and not their lengths: so no sample is lost between two.
+    The ends of the parts are rounded, not their lengths, so no sample is lost between two parts.
     """
     index = list(range(samples))
     random.Random(seed).shuffle(index)
@@ -54,16 +52,10 @@ def cut(samples: int, sizes: Sequence[float], seed: int) -> list[list[int]]:
     return [index[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def partition_dataset(
-    rank: int,
-    world_size: int,
-    dataset: Sequence,
-    batch_size: int = 128,
-    collate_fn: Callable[[list], Any] | None = None,
-) -> DataLoader:
-    """The batches of one rank: its part of the data, `batch_size // world_size` samples at a time.
+def partition_dataset(rank, world_size, dataset, batch_size=128, collate_fn=None):
+    """Return the batches of one rank: its part, `batch_size // world_size` samples at a time.
 
-    The parts differ by one sample at most, so one rank may have one batch more than another.
+    The parts differ by at most one sample, so one rank may have one batch more than another.
 
     Raises WrongInput for a rank that does not exist, for more ranks than samples, and for a batch
     that does not have one sample for each rank.

@@ -1,34 +1,40 @@
 """GPT-2 with its blocks on several devices: one after the other, or as a pipeline.
 
-For transformers 5: a block takes its mask as an argument, and gives a tensor.
+For transformers 5, where a block takes its mask as an argument and returns a tensor.
 """
-
-from collections.abc import Sequence
 
 import torch
 from torch import nn
-from transformers import DynamicCache, GPT2Config, GPT2LMHeadModel, GPT2Model
-from transformers.masking_utils import create_causal_mask
-from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
+from transformers import GPT2LMHeadModel, GPT2Model
 from wrong_input import WrongInput
 
-from helpers.trace import Recorder
 from pipeline.partition import WithDevice
 from pipeline.pipe import Pipe
 
-Devices = Sequence[torch.device | str]
-
 
 class BlockWithMask(nn.Module):
-    """A block of GPT-2 that takes and gives (hidden states, attention mask), as `Pipe` needs it."""
+    """A block that takes and returns (hidden states, attention mask), as `Pipe` needs it."""
 
-    def __init__(self, block: nn.Module):
+    def __init__(self, block):
         super().__init__()
         self.block = block
 
-    def forward(self, both: tuple[torch.Tensor, torch.Tensor | None]):
+    def forward(self, both):
         hidden, mask = both
         return self.block(hidden, attention_mask=mask), mask
+
+
+class PipeAsBlock(nn.Module):
+    """All blocks as one, called as GPT-2 calls a block."""
+
+    def __init__(self, pipe):
+        super().__init__()
+        self.pipe = pipe
+
+    def forward(self, hidden, past, mask, *_, **__):
+        if mask is not None:  # rows that are equal for every sample come as one
+            mask = mask.expand(len(hidden), *mask.shape[1:])
+        return self.pipe((hidden, mask))[0]
 
 
 class GPT2ModelParallel(GPT2Model):
@@ -37,47 +43,47 @@ class GPT2ModelParallel(GPT2Model):
     devices: of each block; None before `parallelize`. h_pp: the pipe, or None.
     """
 
-    def __init__(self, config: GPT2Config):
+    def __init__(self, config):
         super().__init__(config)
         self._on_one_device()
 
-    def _on_one_device(self) -> None:
-        self.devices: list[torch.device] | None = None
+    def _on_one_device(self):
+        self.devices, self.moving = None, []
         self._hold(None)
 
-    def _hold(self, pipe: Pipe | None) -> None:
+    def _hold(self, pipe):
         # Not as a submodule: the parameters keep the names that they have in the plain model.
         self.__dict__["h_pp"] = pipe
 
-    def parallelize(self, devices: Devices | None = None) -> None:
+    def parallelize(self, devices=None):
         """Spread the blocks evenly over the devices, in order; by default all GPUs, or two CPUs.
 
         The embeddings go to the first device, the last norm to the last.
         """
-        devices = devices or default_devices()[: len(self.h)]
-        devices = [torch.device(device) for device in devices]
-        if len(devices) > len(self.h):
-            raise WrongInput(
-                f"{len(devices)} devices for {len(self.h)} blocks: each needs one at least; take "
-                f"{len(self.h)} devices or fewer"
-            )
+        self.deparallelize()
         count = len(self.h)
+        devices = [torch.device(device) for device in devices or default_devices()[:count]]
+        if len(devices) > count:
+            raise WrongInput(
+                f"{len(devices)} devices for {count} blocks: each needs one at least; take "
+                f"{count} devices or fewer"
+            )
         self.devices = [devices[number * len(devices) // count] for number in range(count)]
         for block, device in zip(self.h, self.devices, strict=True):
-            block.to(device)
+            self.moving.append(move_before(block.to(device), device))
         self.wte.to(devices[0])
         self.wpe.to(devices[0])
         self.ln_f.to(devices[-1])
 
-    def deparallelize(self) -> None:
+    def deparallelize(self):
         """Everything on the CPU again, without a pipe."""
         self._finalize_pipeline_parallel()
-        self.devices = None
+        for hook in self.moving:
+            hook.remove()
+        self._on_one_device()
         self.to("cpu")
 
-    def _prepare_pipeline_parallel(
-        self, split_size: int = 1, recorders: Sequence[Recorder] | None = None
-    ) -> None:
+    def _prepare_pipeline_parallel(self, split_size=1, recorders=None):
         """Send the blocks' input through a `Pipe` from now on. split_size: as in `Pipe`."""
         if self.devices is None:
             raise WrongInput("the blocks are not on several devices yet: call parallelize() first")
@@ -88,95 +94,67 @@ class GPT2ModelParallel(GPT2Model):
         self._hold(Pipe(nn.Sequential(*marked), split_size, recorders))
         # END SOLUTION
 
-    def _finalize_pipeline_parallel(self) -> None:
+    def _finalize_pipeline_parallel(self):
         """Without the pipe again; its threads end."""
         if self.h_pp is not None:
             self.h_pp.close()
         self._hold(None)
 
-    def forward(
-        self,
-        input_ids: torch.Tensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        position_ids: torch.Tensor | None = None,
-        past_key_values=None,
-        use_cache: bool | None = None,
-        **more,
-    ) -> BaseModelOutputWithPastAndCrossAttentions:
-        """As the plain model; on several devices with these arguments, in a pipe without a cache.
-
-        Raises WrongInput for others.
-        """
-        if self.devices is None:
-            return super().forward(
-                input_ids=input_ids, attention_mask=attention_mask, position_ids=position_ids,
-                past_key_values=past_key_values, use_cache=use_cache, **more,
-            )  # fmt: skip
-        refused = [name for name, value in more.items() if not (value is None or value is False)]
-        if self.h_pp is not None and (past_key_values is not None or use_cache):
-            refused.append("a cache (use_cache, past_key_values)")
-        if refused:
+    def forward(self, *given, past_key_values=None, use_cache=None, **more):
+        """As the plain model, to which the pipe is one block. WrongInput for a pipe and a cache."""
+        more |= {"past_key_values": past_key_values, "use_cache": use_cache}
+        if self.h_pp is None:
+            return super().forward(*given, **more)
+        if past_key_values is not None or use_cache:
             raise WrongInput(
-                f"a model on several devices cannot take {refused[0]}: leave it out, or call "
-                "_finalize_pipeline_parallel(), or deparallelize(), first"
+                "a pipeline cannot take a cache (use_cache, past_key_values): leave it out, or "
+                "call _finalize_pipeline_parallel() first"
             )
-        past = past_key_values
-        if use_cache and past is None:
-            past = DynamicCache(config=self.config)
-        hidden, mask = self._before_blocks(input_ids, attention_mask, position_ids, past)
-        if self.h_pp is not None:
-            hidden, _ = self.h_pp((hidden, mask))
-        else:
-            for block, device in zip(self.h, self.devices, strict=True):
-                here = None if mask is None else mask.to(device)
-                hidden = block(hidden.to(device), past, here)
-        return BaseModelOutputWithPastAndCrossAttentions(self.ln_f(hidden), past)
-
-    def _before_blocks(self, input_ids, attention_mask, position_ids, past):
-        """The embeddings [rows, length, width], and the mask that every block takes, or None."""
-        input_ids = input_ids.to(self.wte.weight.device)
-        if position_ids is None:
-            before = 0 if past is None else past.get_seq_length()
-            position_ids = torch.arange(input_ids.shape[1], device=input_ids.device)[None] + before
-        hidden = self.wte(input_ids)
-        mask = create_causal_mask(
-            config=self.config, inputs_embeds=hidden, attention_mask=attention_mask,
-            past_key_values=past, position_ids=position_ids,
-        )  # fmt: skip
-        if mask is not None:  # the same rows for every sample come as one
-            mask = mask.expand(len(hidden), *mask.shape[1:])
-        return self.drop(hidden + self.wpe(position_ids)), mask
+        blocks, self.h = self.h, nn.ModuleList([PipeAsBlock(self.h_pp)])
+        try:
+            return super().forward(*given, **more)
+        finally:
+            self.h = blocks
 
 
 class GPT2LMHeadModelParallel(GPT2LMHeadModel):
     """GPT-2 with its head. The logits are on the first device, where the tied table is."""
 
-    def __init__(self, config: GPT2Config):
+    def __init__(self, config):
         super().__init__(config)
-        # Building the transformer a second time would draw other weights: the one that is there
-        # learns what it lacks.
+        # A second transformer would draw other weights, so the one that is there changes its class.
         self.transformer.__class__ = GPT2ModelParallel
         self.transformer._on_one_device()
-        self.lm_head.register_forward_pre_hook(lambda head, x: (x[0].to(head.weight.device),))
 
-    def parallelize(self, devices: Devices | None = None) -> None:
+    def parallelize(self, devices=None):
         self.transformer.parallelize(devices)
-        self.lm_head.to(self.transformer.wte.weight.device)
+        first = self.transformer.devices[0]
+        self.transformer.moving.append(move_before(self.lm_head.to(first), first))
 
-    def deparallelize(self) -> None:
+    def deparallelize(self):
         self.transformer.deparallelize()
         self.lm_head.to("cpu")
 
-    def _prepare_pipeline_parallel(
-        self, split_size: int = 1, recorders: Sequence[Recorder] | None = None
-    ) -> None:
+    def _prepare_pipeline_parallel(self, split_size=1, recorders=None):
         self.transformer._prepare_pipeline_parallel(split_size, recorders)
 
-    def _finalize_pipeline_parallel(self) -> None:
+    def _finalize_pipeline_parallel(self):
         self.transformer._finalize_pipeline_parallel()
 
 
-def default_devices() -> list[str]:
-    """All GPUs where there are two or more; else two marks of the CPU."""
+def move_before(module, device):
+    """Bring what a module is given to its device; return the hook, which can be removed."""
+
+    def moved(x):
+        return x.to(device) if isinstance(x, torch.Tensor) else x
+
+    def hook(module, given, named):
+        return tuple(map(moved, given)), {name: moved(x) for name, x in named.items()}
+
+    return module.register_forward_pre_hook(hook, with_kwargs=True)
+
+
+def default_devices():
+    """Return all GPUs if there are two or more; else two marks of the CPU."""
     count = torch.cuda.device_count()
     return [f"cuda:{number}" for number in range(count)] if count > 1 else ["cpu:0", "cpu:1"]

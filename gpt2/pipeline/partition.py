@@ -12,25 +12,16 @@ class WithDevice(nn.Module):
     either is an ordinary one, but the marks differ, and each gets a worker thread of its own.
     """
 
-    def __init__(self, module: nn.Module, device: torch.device | str):
+    def __init__(self, module, device):
         super().__init__()
-        self._module = module
-        self._device = torch.device(device)
+        self.module, self.device = module, torch.device(device)
 
     def forward(self, *args, **kwargs):
-        return self._module(*args, **kwargs)
-
-    @property
-    def module(self) -> nn.Module:
-        return self._module
-
-    @property
-    def device(self) -> torch.device:
-        return self._device
+        return self.module(*args, **kwargs)
 
 
-def _retrieve_device(module: nn.Module) -> torch.device:
-    """The device of a layer: its mark, or where its parameters are, or the CPU without any.
+def _retrieve_device(module):
+    """Return the device of a layer: its mark, or where its parameters are, or the CPU without any.
 
     Raises WrongInput for parameters on two devices.
     """
@@ -45,14 +36,14 @@ def _retrieve_device(module: nn.Module) -> torch.device:
     return devices.pop() if devices else torch.device("cpu")
 
 
-def _assemble_partition(modules: list[nn.Module]) -> nn.Sequential:
-    """The layers of one part, without their marks."""
+def _assemble_partition(modules):
+    """Return the layers of one part as an nn.Sequential, without their marks."""
     plain = [module.module if isinstance(module, WithDevice) else module for module in modules]
     return nn.Sequential(*plain)
 
 
-def _split_module(modules: nn.Sequential) -> tuple[nn.ModuleList, list[torch.device]]:
-    """The parts, each a Sequential, and the device of each. A device may have several parts.
+def _split_module(modules):
+    """Return the parts, each an nn.Sequential, and the device of each, which may have several.
 
     Raises WrongInput for what is not an nn.Sequential, and for one without layers.
     """

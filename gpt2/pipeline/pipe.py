@@ -5,23 +5,19 @@ Huang et al., "GPipe" (arXiv 1811.06965); the threads and queues are those of Ki
 """
 
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 
 import torch
 from torch import nn
 from wrong_input import WrongInput
 
-from helpers.trace import Recorder, Trace
+from helpers.trace import Recorder
 from pipeline.partition import _split_module
 from pipeline.worker import Task, create_workers, end_workers
 
-Batch = torch.Tensor | tuple[torch.Tensor | None, ...]
 
-
-def _clock_cycles(num_batches: int, num_partitions: int) -> Iterator[list[tuple[int, int]]]:
-    """Of each clock cycle: which (micro-batch, partition) are computed, all at the same time.
+def _clock_cycles(num_batches, num_partitions):
+    """Yield what each clock cycle computes at the same time, as a list of (micro-batch, partition).
 
     Micro-batch i is in partition j at cycle i + j: there are `num_batches + num_partitions - 1`.
     (A clock cycle is also called a tick, and a partition a part.)
@@ -43,12 +39,7 @@ class Pipe(nn.Module):
     Raises WrongInput for a split size below 1, and as `_split_module`.
     """
 
-    def __init__(
-        self,
-        module: nn.Sequential,
-        split_size: int = 1,
-        recorders: Sequence[Recorder] | None = None,
-    ):
+    def __init__(self, module, split_size=1, recorders=None):
         super().__init__()
         if not isinstance(split_size, int) or split_size < 1:
             raise WrongInput(
@@ -57,32 +48,32 @@ class Pipe(nn.Module):
             )
         self.split_size = split_size
         self.partitions, self.devices = _split_module(module)
-        self.recorders = recorders
+        self.recorders = recorders or [Recorder(0, enabled=False)] * len(self.devices)
         self.in_queues, self.out_queues = create_workers(self.devices)
         self.close = weakref.finalize(self, end_workers, self.in_queues)
 
-    def __enter__(self) -> "Pipe":
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_):
         self.close()
 
-    def forward(self, x: Batch) -> Batch:
-        """What the layers give for `x`, one after the other; on the last device.
+    def forward(self, x):
+        """Return what the layers make of `x`, one after the other; on the last device.
 
-        x: [samples, …]; or a tuple of such tensors, for layers that take and give tuples. None in
-        a tuple stays None.
+        x: (samples, …); or a tuple of such tensors, for layers that take and return tuples. None
+        in a tuple stays None.
         """
         if not self.close.alive:
             raise WrongInput("this pipe is closed, its threads have ended: make a new one")
-        if len(_first(x)) == 0:
+        if len(x[0] if isinstance(x, tuple) else x) == 0:
             raise WrongInput("a batch without samples cannot go through a pipeline: give it some")
         batches = split(x, self.split_size)
         for schedule in _clock_cycles(len(batches), len(self.partitions)):
             self.compute(batches, schedule)
         return join(batches)
 
-    def compute(self, batches: list[Batch], schedule: list[tuple[int, int]]) -> None:
+    def compute(self, batches, schedule):
         """Compute what one clock cycle asks for, in the workers; put each result into `batches`.
 
         Returns when all are done. Raises what the first of them has raised.
@@ -97,43 +88,29 @@ class Pipe(nn.Module):
             batches[i] = answer[1]
         # END SOLUTION
 
-    def one(self, j: int, i: int, batch: Batch) -> Batch:
-        """Partition j on micro-batch i, on its device; runs in its worker."""
-        batch = to_device(batch, self.devices[j])
-        recorder = self.recorders[j] if self.recorders else None
-        span = recorder.span("F", stage=j, micro_batch=i) if recorder else nullcontext()
-        with span:
-            return self.partitions[j](batch)
-
-    def trace(self) -> Trace:
-        """What the recorders have, as one trace: a rank for each part."""
-        first, *more = (recorder.trace() for recorder in self.recorders)
-        return first.merged(*more)
+    def one(self, j, i, batch):
+        """Take micro-batch i through partition j, on its device; this runs in its worker."""
+        there = partial(each, lambda tensor: tensor.to(self.devices[j]))
+        with self.recorders[j].span("F", stage=j, micro_batch=i):
+            return self.partitions[j](there(batch))
 
 
-def _first(x: Batch) -> torch.Tensor:
-    return x[0] if isinstance(x, tuple) else x
+def each(change, batch):
+    """Change a tensor, or each tensor of a tuple; None stays None."""
+    if not isinstance(batch, tuple):
+        return change(batch)
+    return tuple(None if part is None else change(part) for part in batch)
 
 
-def split(x: Batch, size: int) -> list[Batch]:
-    """Micro-batches of `size` samples, in order; the last may have fewer."""
-    if not isinstance(x, tuple):
-        return list(x.split(size))
-    count = len(x[0].split(size))
-    columns = [[None] * count if part is None else part.split(size) for part in x]
-    return list(zip(*columns, strict=True))
+def split(x, size):
+    """Return micro-batches of `size` samples, in order; the last may have fewer."""
+    samples = len(x[0] if isinstance(x, tuple) else x)
+    return [each(lambda t, at=at: t[at : at + size], x) for at in range(0, samples, size)]
 
 
-def join(batches: list[Batch]) -> Batch:
-    """The micro-batches as one batch."""
+def join(batches):
+    """Return the micro-batches as one batch."""
     if not isinstance(batches[0], tuple):
         return torch.cat(batches)
     columns = zip(*batches, strict=True)
     return tuple(None if column[0] is None else torch.cat(column) for column in columns)
-
-
-def to_device(batch: Batch, device: torch.device) -> Batch:
-    """The batch there; on a CPU it stays as it is, whatever its mark."""
-    if isinstance(batch, tuple):
-        return tuple(part if part is None else part.to(device) for part in batch)
-    return batch.to(device)

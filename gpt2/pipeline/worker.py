@@ -4,11 +4,9 @@ Threads of one process can compute at the same time: torch lets go of Python whi
 """
 
 import sys
-from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from queue import Queue
 from threading import Thread
-from typing import Any
 
 import torch
 
@@ -20,16 +18,15 @@ class Task:
     its caller stands in torch.no_grad().
     """
 
-    def __init__(self, compute: Callable[[], Any]):
-        self._compute = compute
-        self._grad = torch.is_grad_enabled()
+    def __init__(self, compute):
+        self._compute, self._grad = compute, torch.is_grad_enabled()
 
-    def compute(self) -> Any:
+    def compute(self):
         with torch.set_grad_enabled(self._grad):
             return self._compute()
 
 
-def worker(in_queue: Queue, out_queue: Queue, device: torch.device) -> None:
+def worker(in_queue, out_queue, device):
     """Do tasks until None comes.
 
     Puts (True, (task, result)), or (False, sys.exc_info()) where the task has raised.
@@ -43,25 +40,19 @@ def worker(in_queue: Queue, out_queue: Queue, device: torch.device) -> None:
             del task  # a thread that waits keeps no activations
 
 
-def create_workers(devices: Sequence[torch.device]) -> tuple[list[Queue], list[Queue]]:
-    """A thread for each entry of `devices`; the queues into and out of each.
+def create_workers(devices):
+    """Start a thread for each entry of `devices`; return the queues into and out of each.
 
     The thread of an in-queue is its attribute `thread`; `end_workers` ends them all.
     """
-    in_queues, out_queues = [], []
-    for number, device in enumerate(devices):
-        queues = Queue(), Queue()
-        thread = Thread(
-            target=worker, args=(*queues, device), name=f"pipeline part {number}", daemon=True
-        )
-        queues[0].thread = thread
-        thread.start()
-        in_queues.append(queues[0])
-        out_queues.append(queues[1])
+    in_queues, out_queues = [Queue() for _ in devices], [Queue() for _ in devices]
+    for arguments in zip(in_queues, out_queues, devices, strict=True):
+        arguments[0].thread = Thread(target=worker, args=arguments, daemon=True)
+        arguments[0].thread.start()
     return in_queues, out_queues
 
 
-def end_workers(in_queues: Sequence[Queue]) -> None:
+def end_workers(in_queues):
     """Let each thread finish what it has, and wait until it has ended. Twice does no harm."""
     for queue in in_queues:
         queue.put(None)

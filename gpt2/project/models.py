@@ -4,16 +4,15 @@ from dataclasses import dataclass
 
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
-from wrong_input import WrongInput
 
 
 @dataclass(frozen=True)
 class Size:
     """What a size means. learning_rate: what it learns well with (AdamW, batches of 64).
 
-    vocab: pieces of the tokenizer, at most. rows, positions: of the embeddings; None: what the
-    tokenizer and the sentences need. spread: of the weights at the start, as a standard deviation.
-    GPT-2's 0.02 is for widths of 768 and more; a narrow model learns far faster from larger ones.
+    vocab: pieces of the tokenizer, at most. rows, positions: of the embeddings, at least.
+    spread: of the weights at the start, as a standard deviation. GPT-2's 0.02 is for widths of
+    768 and more; a narrow model learns far faster from larger ones.
     """
 
     layers: int
@@ -21,8 +20,8 @@ class Size:
     width: int
     vocab: int
     learning_rate: float
-    rows: int | None = None
-    positions: int | None = None
+    rows: int = 0
+    positions: int = 0
     spread: float = 0.02
 
 
@@ -32,14 +31,12 @@ SIZES = {
 }
 
 
-def make_config(size: str, vocab_size: int, model_max_length: int) -> GPT2Config:
-    """The shape. Dropout is off: two devices would draw other numbers than one."""
-    if size not in SIZES:
-        raise WrongInput(f"there is no model {size!r}: take one of {', '.join(SIZES)}")
+def make_config(size, vocab_size, model_max_length):
+    """Return the shape. Dropout is off: two devices would draw other numbers than one."""
     shape = SIZES[size]
     return GPT2Config(
-        vocab_size=max(vocab_size, shape.rows or 0),
-        n_positions=max(model_max_length, shape.positions or 0),
+        vocab_size=max(vocab_size, shape.rows),
+        n_positions=max(model_max_length, shape.positions),
         n_layer=shape.layers, n_head=shape.heads, n_embd=shape.width,
         initializer_range=shape.spread,
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
@@ -47,8 +44,8 @@ def make_config(size: str, vocab_size: int, model_max_length: int) -> GPT2Config
     )  # fmt: skip
 
 
-def make_model(config: GPT2Config, seed: int = 0, kind: type = GPT2LMHeadModel) -> GPT2LMHeadModel:
-    """A model with weights drawn by `seed`: the same on every rank and for every kind."""
+def make_model(config, seed=0, kind=GPT2LMHeadModel):
+    """Return a model with weights drawn by `seed`: the same on every rank and for every kind."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return kind(config)

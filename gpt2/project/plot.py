@@ -18,37 +18,34 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from wrong_input import plain_words
 
-from project.results import Result, read_epochs
+from helpers.plain_errors import plain_errors
+from project.results import read_epochs
 from project.run_pipeline import MODES
 
 NAMES = {"training_time": "seconds of an epoch", "tokens_per_sec": "tokens per second"}
-Run = list[list[Result]]  # of each rank its epochs
 
 
-def epochs_of(run: Run, fact: str) -> list[float]:
-    """Return one number an epoch: the mean of the ranks' times, the sum of the ranks' tokens."""
+def epochs_of(run, fact):
+    """Return one number an epoch: the mean of the ranks' times, the sum of the ranks' tokens.
+
+    run: for each rank the results of its epochs.
+    """
     sums = [sum(getattr(result, fact) for result in epoch) for epoch in zip(*run, strict=True)]
     return sums if fact == "tokens_per_sec" else [total / len(run) for total in sums]
 
 
-def figure(runs: dict[str, Run], fact: str, path: Path) -> str:
+def figure(runs, fact, path):
     """Draw two bars into a file, and return the title, which says what was found."""
     epochs = [epochs_of(run, fact) for run in runs.values()]
     heights = [sum(each) / len(each) for each in epochs]
     pairs = list(zip(heights, epochs, strict=True))
-    spread = [
-        [mean - min(each) for mean, each in pairs],
-        [max(each) - mean for mean, each in pairs],
-    ]
+    below, above = [mean - min(e) for mean, e in pairs], [max(e) - mean for mean, e in pairs]
     first, second = runs
     title = f"{second}: {heights[1] / heights[0]:.2f} times the {NAMES[fact]} of {first}"
     figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")
-    bars = axes.bar(list(runs), heights, color=["C0", "C1"], width=0.55, yerr=spread, capsize=5)
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 2}
-    told = [f"{height:,.3g}" if height < 100 else f"{height:,.0f}" for height in heights]
-    axes.bar_label(bars, told, label_type="center", bbox=box)
+    bars = axes.bar(list(runs), heights, color=["C0", "C1"], width=0.55, yerr=[below, above])
+    axes.bar_label(bars, fmt="{:,.4g}", label_type="center", bbox={"facecolor": "white"})
     axes.set_ylabel(NAMES[fact])
     axes.set_title(title, fontsize=9)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,27 +54,21 @@ def figure(runs: dict[str, Run], fact: str, path: Path) -> str:
     return title
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments=None):
     parser = argparse.ArgumentParser(description="Draw the four figures of the homework.")
     parser.add_argument("--workdir", type=Path, default=Path("workdir"))
     parser.add_argument("--figures", type=Path, default=Path("submit_figures"))
     parser.add_argument("--world_size", type=int, default=2, help="ranks of the larger run")
     options = parser.parse_args(arguments)
+    size, work = options.world_size, options.workdir
 
     def ranks(size):
-        folder = options.workdir / f"world_size{size}"
-        return [read_epochs(folder, f"rank{rank}") for rank in range(size)]
+        return [read_epochs(work / f"world_size{size}", f"rank{rank}") for rank in range(size)]
 
-    with plain_words():
-        size = options.world_size
-        pairs = {
-            "data_parallel": {
-                "one device": ranks(1),
-                f"{size} devices, data parallel": ranks(size),
-            },
-            "pipeline": {m.replace("_", " "): [read_epochs(options.workdir, m)] for m in MODES},
-        }
-    for name, runs in pairs.items():
+    with plain_errors():
+        replicas = {"one device": ranks(1), f"{size} devices, data parallel": ranks(size)}
+        stages = {mode.replace("_", " "): [read_epochs(work, mode)] for mode in MODES}
+    for name, runs in {"data_parallel": replicas, "pipeline": stages}.items():
         for fact in NAMES:
             print(figure(runs, fact, options.figures / f"{name}_{fact}.png"))
     return 0

@@ -19,26 +19,26 @@ class Result(NamedTuple):
     training_time: float
     tokens_per_sec: float
 
-    def __str__(self) -> str:
+    def __str__(self):
         return (
             f"loss {self.validation_loss:.3f}, BLEU {self.bleu:.1f}, {self.training_time:.1f} s, "
             f"{self.tokens_per_sec:,.0f} tokens/s"
         )
 
-    def save(self, workdir: str | Path, epoch: int, who: str) -> None:
+    def save(self, workdir, epoch, who):
         """Write WORKDIR/{who}_results_epoch{epoch}.json; who: "rank0", "pipeline_parallel"."""
         path = Path(workdir) / f"{who}_results_epoch{epoch}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(self._asdict(), indent=1) + "\n", encoding="utf-8")
 
 
-def forget(workdir: str | Path, who: str) -> None:
+def forget(workdir, who):
     """Delete the results of an earlier run, which may have had more epochs."""
     for path in Path(workdir).glob(f"{who}_results_epoch*.json"):
         path.unlink()
 
 
-def read_epochs(workdir: str | Path, who: str) -> list[Result]:
+def read_epochs(workdir, who):
     """Return the results of every epoch but the first, which warms up, unless it's the only one."""
     count = len(list(Path(workdir).glob(f"{who}_results_epoch*.json")))
     found = []

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -17,41 +18,31 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from data_parallel.dataset import partition_dataset
-from wrong_input import WrongInput, plain_words
+from wrong_input import WrongInput
 
+from helpers.plain_errors import plain_errors
+from helpers.ranks import ConnectError, Place, connect, disconnect
 from helpers.ranks.environment import free_port
-from helpers.ranks.store import Place, PortTaken, choose_networks, open_store
 from project import flags, results, utils
-from project.across import same_weights
 from project.data import GENERATED, load
 from project.models import SIZES, make_config, make_model
-from project.text import load_tokenizer
 
-WAIT_S = 1800.0  # for rank 0, as torch does
-PORT = 11868  # of who calls `setup` by himself; `main` takes one that is free
+PORT = 11868  # for whoever calls `setup`; `main` takes one that is free
 
 
-def setup(rank: int, world_size: int, backend: str) -> None:
+def setup(rank, world_size, backend):
     """Join the process group, on this machine unless MASTER_ADDR and MASTER_PORT say otherwise."""
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", str(PORT))
     where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-    place = Place(rank, world_size, rank, world_size, *where)
-    os.environ |= choose_networks(place) | os.environ
-    if backend == "nccl":
-        torch.cuda.set_device(rank)
-        backend = "cpu:gloo,cuda:nccl"  # counts and checks travel on the CPU
     try:
-        store = open_store(place, WAIT_S)
-    except PortTaken:
-        raise WrongInput(
-            f"port {os.environ['MASTER_PORT']} is taken, perhaps by another run: wait for it, or "
-            "choose another port: MASTER_PORT=11900 python …"
-        ) from None
-    dist.init_process_group(backend, store=store, rank=rank, world_size=world_size)
+        connect(Place(rank, world_size, rank, world_size, *where), backend, 1800.0, quiet=True)
+    except ConnectError as error:
+        raise WrongInput(str(error)) from None
+    torch.set_num_threads(1)  # else one process would use all cores, and two could not be faster
 
 
-def average_gradients(model: torch.nn.Module) -> None:
+def average_gradients(model):
     """Put the mean over all ranks into every gradient, in place."""
     ranks = dist.get_world_size()
     for p in model.parameters():
@@ -61,69 +52,61 @@ def average_gradients(model: torch.nn.Module) -> None:
 
 
 def run_dp(
-    rank: int,
-    world_size: int,
-    backend: str,
-    dataset_name: str = GENERATED,
-    model_max_length: int = 128,
-    n_epochs: int = 10,
-    batch_size: int = 128,
-    learning_rate: float = 1e-4,
-    *,
-    pytest: bool = False,
-    size: str = "tiny",
-    n_train: int = 4000,
-    n_held_out: int = 200,
-    workdir: str | Path = "workdir",
-    seed: int = 0,
-) -> None:
+    rank, world_size, backend, dataset_name=GENERATED, model_max_length=128, n_epochs=10,
+    batch_size=128, learning_rate=1e-4, *, pytest=False, size="tiny", n_train=4000, n_held_out=200,
+    workdir="workdir", seed=0,
+):  # fmt: skip
     """Train as one rank of `world_size`. Writes workdir/rank{r}_results_epoch{e}.json.
 
     The same files go into workdir/world_size{n}, where another world size does not overwrite them.
     pytest: one step only, and tests/model{r}_gradients.pth. Raises WrongInput, on every rank.
     """
-    torch.set_num_threads(1)  # else one process would use all cores, and two could not be faster
     device = torch.device("cuda", rank) if backend == "nccl" else torch.device("cpu")
     rows = load(dataset_name, n_train, n_held_out, seed)
     setup(rank, world_size, backend)
     if rank == 0:
         utils.get_tokenizer(rows.train, SIZES[size].vocab, "de", "en", workdir)
     dist.barrier()
-    tokenizer = load_tokenizer(workdir)
+    tokenizer = utils.load_tokenizer(workdir)
     model = make_model(make_config(size, len(tokenizer), model_max_length), seed).to(device)
     same_weights(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     collate = utils.german_to_english(tokenizer, model_max_length, device)
     batches = partition_dataset(rank, world_size, rows.train, batch_size, collate)
+    facts = batches, batch_size, collate
     kept = Path(workdir) / f"world_size{world_size}"
     results.forget(kept, f"rank{rank}")
     for epoch in range(n_epochs):
-        begun = time.perf_counter()
-        rate, _ = utils.train(
-            model, optimizer, batches, batch_size, collate, f"epoch {epoch}", rank,
-            average_gradients, most=1 if pytest else None,
-        )  # fmt: skip
+        begun, name, most = time.perf_counter(), f"epoch {epoch}", 1 if pytest else None
+        rate, _ = utils.train(model, optimizer, *facts, name, rank, average_gradients, most)
         took = time.perf_counter() - begun
         if pytest:
             utils.save_grad_weights(model, rank)
             break
-        loss, bleu = utils.judge(
+        judged = utils.judge(
             model, rows, tokenizer, collate, batch_size, rank, world_size, model_max_length
         )
-        result = results.Result(loss, bleu, took, rate)
+        result = results.Result(*judged, took, rate)
         for folder in (workdir, kept):  # the second one: the next world size overwrites the first
             result.save(folder, epoch, f"rank{rank}")
         if rank == 0:
             print(f"epoch {epoch}: {result} on this rank", flush=True)
     dist.barrier()
-    dist.destroy_process_group()
+    disconnect()
 
 
-def one_rank(rank: int, world_size: int, backend: str, options: dict) -> None:
-    run_dp(rank, world_size, backend, **options)
+def same_weights(model):
+    """Put rank 0's weights on every rank, and check that they arrived: RuntimeError if not."""
+    with torch.no_grad():
+        for p in model.parameters():
+            dist.broadcast(p, 0)
+    facts = utils.everyone([p.detach().double().sum().item() for p in model.parameters()])
+    for rank, fact in enumerate(facts):
+        if fact != facts[0]:
+            raise RuntimeError(f"rank {rank} begins with other weights than rank 0")
 
 
-def run_ranks(function, arguments: tuple, ranks: int) -> int:
+def run_ranks(function, arguments, ranks):
     """Run function(rank, *arguments) in a process for each rank; if one fails, end all.
 
     Return 0; or 2 after the sentence of a WrongInput, which a rank raised.
@@ -139,26 +122,24 @@ def run_ranks(function, arguments: tuple, ranks: int) -> int:
     return 0
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = flags.common("GPT-2 learns to translate on several processes.")
-    parser.add_argument("--pytest", type=flags.truth, default=False, help="True: one step only")
-    parser.add_argument("--world_size", type=flags.ranks, default=2, help="processes")
-    told = parser.parse_args(arguments)
-    with plain_words():
-        options = {
-            "dataset_name": told.dataset, "model_max_length": told.model_max_length,
-            "n_epochs": told.n_epochs, "batch_size": told.batch_size, "pytest": told.pytest,
-            "learning_rate": flags.learning_rate(told), "size": told.model, "seed": told.seed,
-            "n_train": told.n_train, "n_held_out": told.n_held_out, "workdir": told.workdir,
-        }  # fmt: skip
-        partition_dataset(0, told.world_size, range(told.n_train), told.batch_size)
-    enough = torch.cuda.device_count() >= told.world_size
-    backend = "nccl" if enough else "gloo"
-    if told.pytest:  # what the test needs to know, to do the same on one device
-        facts = options | {"world_size": told.world_size, "workdir": None}
+def main(arguments=None):
+    def more(parser):
+        parser.add_argument("--pytest", type=flags.truth, default=False, help="True: one step only")
+        ranks = partial(flags.whole, most=64)
+        parser.add_argument("--world_size", type=ranks, default=2, help="processes")
+
+    words = "GPT-2 learns to translate on several processes."
+    options = vars(flags.read_flags(words, more, arguments))
+    world_size = options.pop("world_size")
+    options |= {"dataset_name": options.pop("dataset"), "size": options.pop("model")}
+    with plain_errors():
+        partition_dataset(0, world_size, range(options["n_train"]), options["batch_size"])
+    backend = "nccl" if torch.cuda.device_count() >= world_size else "gloo"
+    if options["pytest"]:  # what the test needs to know, to do the same on one device
+        facts = options | {"world_size": world_size, "workdir": None}
         (utils.TESTS / "settings.json").write_text(json.dumps(facts), encoding="utf-8")
     os.environ.setdefault("MASTER_PORT", str(free_port()))  # two runs do not meet each other
-    return run_ranks(one_rank, (told.world_size, backend, options), told.world_size)
+    return run_ranks(partial(run_dp, **options), (world_size, backend), world_size)
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ for name, seconds in gaps.parts(trace, 0).items():
 # `loss.item()` does. If it enqueues faster than the GPU computes, it's soon far ahead.
 #
 # On an H200 we've recorded the step of a LLaMA with 8 layers in bfloat16, 2 sequences of 1,024
-# tokens and AdamW, at several widths (`DP/ddp/on_gpu.py`). The seconds of a step are the mean of 20
+# tokens and AdamW, at several widths. The seconds of a step are the mean of 20
 # unprofiled ones. When each kernel was launched, began and ended comes from one more, under a
 # profiler, which makes launches slower: that step took 3 to 54 % longer, so we read no step time
 # from it.

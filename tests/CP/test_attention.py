@@ -1,6 +1,7 @@
-"""Ring, Ulysses and gather are one device's attention: float64, forward and backward, any shape."""
+"""Ring, Ulysses and gather are one device's attention, and send the bytes that the formulas say."""
 
 import random
+from functools import partial
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from online import Recomputed
 from ring_attention import Ring, ring_attention
 from zigzag import LAYOUTS
 
+from helpers.cost import ModelConfig, context_parallel_bytes
 from helpers.parallel.context import token_loss, visible
 from helpers.ranks import launch
 from helpers.trace import Recorder
@@ -25,11 +27,8 @@ def draw(seed, ranks):
     """Sizes of one case, and q, k, v, documents and a gradient for the whole sequence."""
     pick, values = random.Random(seed), torch.Generator().manual_seed(seed)
     group, keys = pick.choice((1, 2, 3)), pick.choice((1, 2, ranks))
-    rows, head, length = (
-        pick.choice((1, 2)),
-        pick.choice((2, 5, 8)),
-        2 * ranks * pick.choice((1, 2, 5)),
-    )
+    rows, head = pick.choice((1, 2)), pick.choice((2, 5, 8))
+    length = 2 * ranks * pick.choice((1, 2, 5))
 
     def tensor(heads):
         return 3 * torch.randn(rows, heads, length, head, generator=values, dtype=torch.float64)
@@ -86,14 +85,14 @@ def test_every_way_is_one_device(ranks):
 
 
 def in_half_precision(dtype):
-    """On a rank: of each way and result, the error against one device in float64, and SDPA's; what
-    is told about dropout and a past; and whether the loss of many tokens adds up."""
+    """On a rank: the error of each way against one device in float64, and torch's own; what is
+    told about dropout; and whether the loss of many tokens adds up."""
     rank, ranks, length = dist.get_rank(), dist.get_world_size(), 512
     values = torch.Generator().manual_seed(3)
     drawn = [torch.randn(1, 4, length, 16, generator=values).to(dtype) for _ in range(4)]
     *given, gradient = drawn
-    positions = list(torch.arange(length).chunk(ranks))
-    mine, everything = positions[rank], torch.arange(length)
+    positions, everything = list(torch.arange(length).chunk(ranks)), torch.arange(length)
+    mine, mask = positions[rank], visible(everything, everything)
     right = one_device(*(t.double() for t in given), None, gradient.double())
     ring = Ring(recorder=Recorder(rank, enabled=False))
     ways = {
@@ -110,31 +109,70 @@ def in_half_precision(dtype):
         pairs = zip(results, right, strict=True)
         return [((a - b[:, :, mine]).norm() / b[:, :, mine].norm()).item() for a, b in pairs]
 
-    mask = visible(everything, everything)
     found = {name: errors(mix, mine) for name, mix in ways.items()}
     found["recomputed"] = errors(lambda *qkv: Recomputed.apply(*qkv, lambda: mask), everything)
-    said = []
     for mix in ways.values():
         for asked in ({"dropout": 0.5}, {"causal": False}):
-            try:
-                said.append(f"no error: {mix(*(t[:, :, mine] for t in given), **asked).shape}")
-            except ValueError as error:
-                said.append(str(error))
+            with pytest.raises(ValueError, match="drops nothing and is causal"):
+                mix(*(t[:, :, mine] for t in given), **asked)
     logits = torch.randn(8, 512, 50, generator=values).to(dtype)
     targets = torch.randint(50, (8, 512), generator=values)
     loss = token_loss(logits, targets, targets.numel())
     exact = token_loss(logits.double(), targets, targets.numel())
-    return found, errors(attend, everything), said, (loss / exact - 1).item()
-
-
-def in_both():
-    return [in_half_precision(dtype) for dtype in (torch.bfloat16, torch.float16)]
+    return found, errors(attend, everything), (loss / exact - 1).item()
 
 
 @pytest.mark.slow
 def test_half_precision_is_summed_in_float32_and_dropout_is_refused():
-    for found, torchs, said, loss in sum(launch(in_both, 4, quiet=True), []):
+    ranks = launch(
+        lambda: [in_half_precision(dtype) for dtype in (torch.bfloat16, torch.float16)],
+        4,
+        quiet=True,
+    )
+    for found, torchs, loss in sum(ranks, []):
         for way, errors in found.items():
             assert all(a < 1.5 * b for a, b in zip(errors, torchs, strict=True)), (way, torchs)
-        assert len(said) == 6 and all("drops nothing and is causal" in each for each in said), said
         assert abs(loss) < 1e-5
+
+
+def count_bytes(ways):
+    """On a rank: the bytes that it sends for one attention, forward and backward, of each way."""
+    sent, rank, ranks = [], dist.get_rank(), dist.get_world_size()
+    sizes = {
+        "batch_isend_irecv": lambda ops: sum(op.tensor.nbytes for op in ops[: len(ops) // 2]),
+        "all_to_all_single": lambda out, x: x.nbytes * (ranks - 1) / ranks,
+        "all_gather": lambda parts, x: x.nbytes * (ranks - 1),
+        "reduce_scatter": lambda out, parts: out.nbytes * (ranks - 1),
+    }
+
+    def sending(send, size, *given, **named):
+        sent.append(size(*given))
+        return send(*given, **named)
+
+    for name, size in sizes.items():
+        setattr(dist, name, partial(sending, getattr(dist, name), size))
+    ring = Ring(recorder=Recorder(rank, enabled=False))
+    positions, found = [LAYOUTS["zigzag"](32, ranks, r) for r in range(ranks)], []
+    for way, heads in ways:
+        mix = {
+            "ring": ring_attention(ring, positions),
+            "gather": gathered_attention(None, positions),
+            "ulysses": ulysses_attention(None),
+        }[way]
+        shapes = [(2, h, 32 // ranks, 8) for h in (4, heads, heads)]
+        parts = [torch.randn(shape).requires_grad_() for shape in shapes]
+        sent.clear()
+        out = mix(*parts)
+        ahead = sum(sent)
+        out.sum().backward()
+        found.append((ahead, sum(sent) - ahead))
+    return found
+
+
+def test_the_bytes_are_those_of_the_formula():
+    ways = [(way, heads) for way in ("ring", "gather", "ulysses") for heads in (1, 2, 4)]
+    found = launch(count_bytes, 4, (ways,), quiet=True)[0]
+    for (way, heads), measured in zip(ways, found, strict=True):
+        model = ModelConfig("llama", 32, 1, 4, heads, 8, 64, 100)
+        formula = context_parallel_bytes(model, 2, 32, 4, way)
+        assert measured == tuple(2 * size for size in formula), (way, heads)  # 4 bytes, not 2

@@ -1,10 +1,25 @@
-"""What a step of data parallelism is made of: its plan on a link, and the names of its gaps."""
+"""What a step of data parallelism is made of: buckets on a link by hand, and the names of gaps."""
 
 import gaps as gaps_of_steps
 import pytest
 import sweep
 
+from helpers.network import Link
 from helpers.trace import Event, Trace
+
+MB = 2**20
+GRADIENTS = [(1.0, MB), (2.0, MB), (3.0, MB)]
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "sizes", "seconds"),
+    [(0.5, [1, 1, 1], 4.0), (1, [1, 1, 1], 4.0), (2, [2, 1], 5.0), (9, [3], 6.0)],
+)
+def test_a_bucket_waits_for_its_last_gradient_and_for_the_one_before(megabytes, sizes, seconds):
+    link = Link(8 * MB / 1e6)  # one MiB a second
+    assert [len(bucket) for bucket in sweep.cut(GRADIENTS, megabytes)] == sizes
+    trace = sweep.predicted(GRADIENTS, 3.5, link, ranks=2, megabytes=megabytes)
+    assert trace.duration == pytest.approx(seconds)
 
 
 def test_the_gradients_of_a_plan_are_complete_at_the_end_of_backward():
@@ -14,17 +29,14 @@ def test_the_gradients_of_a_plan_are_complete_at_the_end_of_backward():
     assert [len(sweep.cut(plan.gradients, plan.megabytes(k))) for k in (1, 2, 4)] == [1, 2, 4]
 
 
-def made(rows):
-    return Trace([Event(rank, kind, start, end) for rank, kind, start, end in rows])
-
-
 def test_a_gap_has_the_name_of_what_ends_it():
-    trace = made([
+    rows = [
         (0, "input", 0, 1), (0, "F", 1.25, 2), (0, "B", 2.5, 4), (0, "all-reduce", 4, 7),
         (0, "update", 7, 8),
         (1, "input", 0, 1), (1, "F", 1, 2), (1, "B", 2, 6), (1, "all-reduce", 6, 7),
         (1, "update", 7, 8),
-    ])  # fmt: skip
+    ]  # fmt: skip
+    trace = Trace([Event(*row) for row in rows])
     found = gaps_of_steps.parts(trace, 0, steps=1)
     assert found == dict(model=2.25, input=1, launch=0.75, waiting=2, exposed=1, tail=1)
     late = gaps_of_steps.parts(trace, 1, steps=1)

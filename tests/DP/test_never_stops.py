@@ -5,13 +5,12 @@ Nothing here measures time: each fault waits until the one that it needs has hap
 
 import sys
 
+import neighbor
 import numpy as np
 import pytest
 from crew import Crew
 from lighthouse import Lighthouse
 from never_stops import distance, survive
-from replica import Replica, TooOld
-from rules import State
 from wire import Refused, Server, ask
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
@@ -20,16 +19,11 @@ STEPS = 8
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows can't freeze a process")
 
 
-def prove(outcome, replicas, ended):
-    """Hold a run against one device that took what counted."""
-    assert len(outcome.counted) >= STEPS and sorted(outcome.weights) == ended
+def prove(outcome, replicas=3):
+    """Hold a run against one device that took what counted: no batch is left out or read twice."""
+    assert len(outcome.counted) >= STEPS and sorted(outcome.weights) == list(range(replicas))
     apart, away = distance(outcome, replicas)
     assert apart == 0 and away < 1e-11
-    held_to_the_text(outcome, replicas)
-
-
-def held_to_the_text(outcome, replicas):
-    """Each replica's batches are 0, 1, 2, …: none is left out, and none is read twice."""
     for replica in range(replicas):
         places = [places[replica] for places in outcome.counted if replica in places]
         assert places == list(range(len(places)))
@@ -39,9 +33,8 @@ def held_to_the_text(outcome, replicas):
 def test_a_replica_is_killed_and_heals_and_another_is_frozen_and_catches_up():
     faults = [(2, "kill", 1), (3, "freeze", 2), (5, "start", 1), (5, "back", 1), (7, "thaw", 2)]
     outcome = survive(3, STEPS, [*faults, (7, "back", 2)], silence=2.0, pace=0.1)
-    prove(outcome, 3, [0, 1, 2])
-    assert any(1 not in places for places in outcome.counted)
-    assert any(2 not in places for places in outcome.counted)
+    prove(outcome)
+    assert all(any(replica not in places for places in outcome.counted) for replica in (1, 2))
 
 
 @needs_signals
@@ -49,23 +42,8 @@ def test_a_frozen_replica_whose_missed_steps_are_forgotten_heals(monkeypatch):
     monkeypatch.setattr("lighthouse.KEPT", 2)
     faults = [(2, "freeze", 1), (7, "thaw", 1), (7, "back", 1)]
     outcome = survive(3, STEPS, faults, silence=1.0, pace=0.2)
-    prove(outcome, 3, [0, 1, 2])
+    prove(outcome)
     assert sum(1 not in places for places in outcome.counted) > 2
-
-
-def test_a_state_that_traveled_for_too_long_is_asked_for_again():
-    replica, asked = Replica.__new__(Replica), []
-    replica.hold = ()
-    replica.peers = lambda: [1]
-    replica.fetch = lambda peer: dict(vars(State.new(np.ones(2))))
-
-    def missed(step):
-        asked.append(step)
-        if len(asked) == 1:
-            raise TooOld("step 0")
-
-    replica.missed = missed
-    assert (replica.heal().weights == 1).all() and asked == [0, 0]
 
 
 def test_replicas_are_killed_while_they_heal_while_they_give_their_state_and_all_but_one():
@@ -76,7 +54,7 @@ def test_replicas_are_killed_while_they_heal_while_they_give_their_state_and_all
     healing += [(6, "start", 1), (6, "back", 1)]
     most = [(7, "kill", 0), (7, "kill", 1), (8, "start", 0), (8, "start", 1), (8, "back", 1)]
     faults = [*serving, *healing, *most]
-    prove(survive(3, STEPS, faults, pace=0.1, holds={0: ("serving",)}), 3, [0, 1, 2])
+    prove(survive(3, STEPS, faults, pace=0.1, holds={0: ("serving",)}))
 
 
 def test_without_the_last_one_a_new_replica_is_told_that_the_weights_are_gone():
@@ -85,15 +63,6 @@ def test_without_the_last_one_a_new_replica_is_told_that_the_weights_are_gone():
     assert outcome.weights == {} and len(outcome.counted) < STEPS
     assert "no replica is left that holds the weights of step 3" in outcome.said[0]
     assert "Start again from the last checkpoint" in outcome.said[0]
-
-
-def test_a_rule_that_is_not_written_yet_is_named_at_once(monkeypatch):
-    def stub(sent):
-        raise NotImplementedError("no mean over those present yet")
-
-    monkeypatch.setattr("lighthouse.mean_over_present", stub)
-    with pytest.raises(NotImplementedError, match="no mean over"):
-        survive(2, STEPS, [(3, "kill", 1)])
 
 
 def failing(number):
@@ -108,57 +77,50 @@ def ending(number):
     "program, told", [(failing, "no text for 0"), (ending, "have ended, so step 3 never comes")]
 )
 def test_processes_that_can_not_go_on_are_told_of_at_once(program, told):
-    server = Server(lambda message, file: {})
     with Crew(program) as crew:
         crew.start(0)
         with pytest.raises(RuntimeError, match=told):
-            crew.wait_for(lambda: False, "step 3", server)
-    server.close()
+            crew.wait_for(lambda: False, "step 3")
 
 
-@pytest.fixture
-def lighthouse():
-    found = Lighthouse(replicas=2)
-    yield found
-    found.stop()
-
-
-def beating(lighthouse, replica):
-    """Stand in for a replica that is alive; return its ticket."""
-    lighthouse.present[replica] = {"ticket": replica, "address": None, "heard": np.inf, "at": None}
-    return replica
-
-
-def test_a_mean_is_weighted_by_tokens(lighthouse):
-    a, b = beating(lighthouse, 0), beating(lighthouse, 1)
+def test_a_mean_is_weighted_by_tokens_and_strangers_are_refused():
+    lighthouse = Lighthouse(replicas=2)
+    for replica, at in ((0, 0), (1, None)):
+        me = {"ticket": replica, "address": None, "heard": np.inf, "at": at}
+        lighthouse.present[replica] = me
     lighthouse.open[0] = {"place": 0, "tokens": 1, "loss": 1.0, "gradient": np.array([1.0])}
-    lighthouse.present[a]["at"] = 0
     sent = {"tokens": 3, "loss": 2.0, "gradient": np.array([5.0])}
-    answer = ask(lighthouse.address, verb="mean", replica=1, ticket=b, step=0, **sent)
+    answer = ask(lighthouse.address, verb="mean", replica=1, ticket=1, step=0, **sent)
     assert answer["mean"] == [4.0] and lighthouse.losses == [1.75]
-
-
-def test_a_replica_whose_place_has_been_taken_is_refused(lighthouse):
-    beating(lighthouse, 0)
     with pytest.raises(Refused, match="another process has taken the place of this replica 0"):
         ask(lighthouse.address, verb="mean", replica=0, ticket=7, step=0)
-    with pytest.raises(Refused, match="step 3 is ahead of the lighthouse, which is at 0"):
+    with pytest.raises(Refused, match="step 3 is ahead of the lighthouse, which is at 1"):
         ask(lighthouse.address, verb="mean", replica=0, ticket=0, step=3)
+    lighthouse.stop()
 
 
-def test_an_answer_that_breaks_off_is_no_answer():
+def test_an_answer_that_breaks_off_is_no_answer_and_a_failed_server_says_so():
     def half(message, file):
         file.write(b'[{}, {"weights": ["float64", 4]}]\n' + bytes(16))
+        raise NotImplementedError("no mean over those present yet")
 
     server = Server(half)
     with pytest.raises(ConnectionError, match="in the middle of 'weights'"):
         ask(server.address)
+    with pytest.raises(NotImplementedError, match="no mean over"):
+        server.check()
     server.close()
 
 
-def test_a_state_that_is_given_away_does_not_change_with_the_next_step():
-    state = State.new(np.ones(3))
-    given = dict(vars(state))
-    state.apply(np.ones(3), {"0": 0})
-    assert (given["weights"] == 1).all() and not (state.weights == 1).any()
-    assert state.places == {0: 1} and state.step == 1
+@pytest.mark.parametrize("killed", [(2,), (0, 2)])
+def test_a_rank_that_is_killed_gets_its_part_from_the_next_one(killed):
+    ends, back = neighbor.survive(steps=12, every=3, kill_in=7, killed=killed)
+    assert back == 6 and len(ends) == 4 and neighbor.distance(ends, 12) < 1e-11
+
+
+def test_two_neighbors_are_one_too_many_and_the_sentence_says_so():
+    said, back = neighbor.survive(steps=12, every=3, kill_in=7, killed=(3, 0))
+    assert back is None and said == (
+        "ranks 3 and 0 have ended, and with them both copies of rank 3's part. Start again from "
+        "the last checkpoint on a disk"
+    )

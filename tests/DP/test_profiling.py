@@ -1,15 +1,18 @@
-"""The profiling lab: DDP is one device, the data is shared out, and traces say what happened."""
+"""The profiling lab: DDP is one device, five inputs are one, and traces say what happened."""
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 
+import h5py
 import loading
+import numpy as np
 import profile_ddp as script
 import profile_flags
 import pytest
 import torch
-import transformer
+from devices import choose_device, compiled
 
 from helpers.ranks import Place, find_place, launch
 from helpers.trace import Trace, in_lanes, shares
@@ -17,113 +20,72 @@ from helpers.trace import Trace, in_lanes, shares
 pytestmark = pytest.mark.ranks
 
 FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
-RANKS = 2
+CPU, ALONE = torch.device("cpu"), Place(0, 1, 0, 1)
+TINY = "--src-shape 64 2 16 --tgt-shape 64 5 16 --batch_size 8".split()
+SHAPE = "--src-shape 12 2 8 --tgt-shape 12 3 8".split()
 
 
 def flags(*arguments):
-    return profile_flags.read_flags("", [str(a) for a in ("--epochs", 1, *arguments)])
+    return profile_flags.read_flags("", ["--epochs", "1", *map(str, arguments)])
 
 
-def prepared(*arguments):
-    """What training takes on one device."""
-    return script.prepare(flags(*arguments), Place(0, 1, 0, 1), torch.device("cpu"))
-
-
-TINY = ("--src-shape", 64, 2, 16, "--tgt-shape", 64, 5, 16, "--batch_size", 8)
-
-
-def sgd_step(arguments):
+def sgd_step():
     """On a rank: its items, its weights before and after a step of SGD, and what it dropped."""
-    place = find_place()
-    options = flags(*arguments)
-    training = script.prepare(options, place, torch.device("cpu"))
+    options = flags(*TINY)
+    training = script.prepare(options, find_place(), CPU)
     dropped = torch.rand(3)  # what dropout would draw next
     training.net.eval()
     before = {name: w.clone() for name, w in training.net.state_dict().items()}
     optimizer = torch.optim.SGD(training.model.parameters(), lr=0.5)
-    source, target = next(iter(training.loader))
-    script.train_step(
-        training.model, optimizer, training.scaler, source, target, options.shapes.torch_dtype
-    )
+    batch = next(iter(training.loader))
+    script.train_step(training.model, optimizer, training.scaler, *batch, torch.float32)
     return list(training.loader.sampler), before, training.net.state_dict(), dropped
 
 
-@pytest.fixture(scope="module")
-def ranks():
-    return launch(sgd_step, RANKS, (TINY,), quiet=True)
-
-
-def test_a_step_of_ddp_is_a_step_of_one_device(ranks):
-    training = prepared(*TINY)
+def test_a_step_of_ddp_is_a_step_of_one_device_and_each_rank_drops_others():
+    ranks = launch(sgd_step, 2, quiet=True)
+    training = script.prepare(flags(*TINY), ALONE, CPU)
     net, data = training.net.eval(), training.loader.dataset
-    for name, weight in net.state_dict().items():
-        assert torch.equal(weight, ranks[0][1][name]), name
-    items = [i for part, *_ in ranks for i in part[:8]]
-    source, target = (torch.stack(x) for x in zip(*(data[i] for i in items), strict=True))
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
-    script.train_step(net, optimizer, training.scaler, source, target, torch.float32)
-    moved = 0.0
-    for name, weight in net.state_dict().items():
-        moved = max(moved, (weight - ranks[0][1][name]).abs().max().item())
-        for rank in ranks:
-            assert (weight - rank[2][name]).abs().max() < 1e-6, name
-    assert moved > 1e-3  # so that the lines above say something
-
-
-def test_each_item_is_read_by_one_rank_and_each_rank_drops_others(ranks):
+    assert all(torch.equal(weight, ranks[0][1][name]) for name, weight in net.state_dict().items())
     parts = [part for part, *_ in ranks]
     assert sorted(sum(parts, [])) == list(range(64))
     assert not torch.equal(ranks[0][3], ranks[1][3])
+    items = [data[i] for part in parts for i in part[:8]]
+    batch = [torch.stack(x) for x in zip(*items, strict=True)]
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+    script.train_step(net, optimizer, training.scaler, *batch, torch.float32)
+    moved = [(w - ranks[0][1][name]).abs().max() for name, w in net.state_dict().items()]
+    assert max(moved) > 1e-3  # so that the next lines say something
+    for name, weight in net.state_dict().items():
+        assert all((weight - rank[2][name]).abs().max() < 1e-6 for rank in ranks), name
 
 
 def test_items_that_are_left_over_wait_for_another_epoch():
-    def part(rank, epoch):
-        options = flags("--src-shape", 7, 1, 16, "--batch-size", 2)
-        data = loading.make_data(options, Place(0, 1, 0, 1))
-        place = Place(rank, 3, rank, 3)
-        loader = loading.make_loader(options, place, data, torch.device("cpu"))
-        loader.sampler.set_epoch(epoch)
-        return list(loader.sampler)
-
-    epochs = [[part(rank, epoch) for rank in range(3)] for epoch in range(4)]
-    for parts in epochs:
-        assert [len(p) for p in parts] == [2, 2, 2]
-        assert len(set(sum(parts, []))) == 6
+    options = flags("--src-shape", 7, 1, 16, "--batch-size", 2)
+    data, epochs = loading.make_data(options, ALONE), []
+    for epoch in range(4):
+        loaders = [loading.make_loader(options, Place(r, 3, r, 3), data, CPU) for r in range(3)]
+        for loader in loaders:
+            loader.sampler.set_epoch(epoch)
+        parts = [list(loader.sampler) for loader in loaders]
+        assert [len(p) for p in parts] == [2, 2, 2] and len(set(sum(parts, []))) == 6
+        epochs.append(parts)
     assert {i for parts in epochs for p in parts for i in p} == set(range(7))
-    assert epochs[0] != epochs[1]
-
-
-def test_the_model_has_the_parameters_of_the_closed_form():
-    for size, count in transformer.SIZES.items():
-        with torch.device("meta"):
-            net = transformer.Forecaster(count)
-        found = sum(p.numel() for p in net.parameters())
-        assert found == transformer.count_parameters(count.width, count.layers, count.hidden), size
-    assert found == 44_140_544
-    shapes = flags("--size", "lab").shapes
-    assert (shapes.src, shapes.tgt) == ((2048, 1, 512), (2048, 20, 512))
-
-
-def test_each_epoch_has_its_own_order():
-    training, orders = prepared(*TINY), []
-    options = flags(*TINY, "--epochs", 2)
-    script.train(
-        options,
-        training,
-        torch.device("cpu"),
-        lambda *_: orders.append(list(training.loader.sampler)),
-    )
-    assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
+    with pytest.raises(ValueError, match="7 item.* cannot be shared by 13 ranks: rank 7 has no"):
+        loading.make_loader(options, Place(12, 13, 12, 13), data, CPU)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 def test_each_type_of_numbers_trains_with_weights_that_are_not_half(dtype):
-    options = flags(*TINY, "--dtype", dtype)
-    training = script.prepare(options, Place(0, 1, 0, 1), torch.device("cpu"))
+    options, orders = flags(*TINY, "--dtype", dtype, "--epochs", 2), []
+    training = script.prepare(options, ALONE, CPU)
     before = [p.clone() for p in training.net.parameters()]
-    (loss,) = script.train(options, training, torch.device("cpu"), lambda *_: None)
+    losses = script.train(
+        options, training, CPU, lambda *_: orders.append(list(training.loader.sampler))
+    )
     wide = torch.float64 if dtype == "float64" else torch.float32
-    assert 0 < loss < 3 and {p.dtype for p in training.net.parameters()} == {wide}
+    assert all(0 < loss < 3 for loss in losses) and orders[0] != orders[1]
+    assert {p.dtype for p in training.net.parameters()} == {wide}
     moved = [(p - q).abs().max() for p, q in zip(before, training.net.parameters(), strict=True)]
     assert all(0 < m < 0.1 for m in moved)
 
@@ -131,68 +93,122 @@ def test_each_type_of_numbers_trains_with_weights_that_are_not_half(dtype):
 @pytest.mark.parametrize("rule, factor", [("none", 1), ("sqrt", 2), ("linear", 4)])
 def test_the_learning_rate_follows_the_rule(rule, factor):
     options = flags(*TINY, "--lr-rule", rule, "--lr", 0.01)
-    training = script.prepare(options, Place(1, 4, 1, 4), torch.device("cpu"))
+    training = script.prepare(options, Place(1, 4, 1, 4), CPU)
     assert training.optimizer.param_groups[0]["lr"] == pytest.approx(0.01 * factor)
 
 
-# --- the profiler ---------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def traces(tmp_path_factory):
-    """What the script leaves under torchrun, with data in a file that must first be made."""
-    folder = tmp_path_factory.mktemp("profiled")
+@pytest.mark.slow
+def test_two_ranks_under_torchrun_leave_traces_with_three_lanes_and_tables(tmp_path):
     torchrun = "-m torch.distributed.run --standalone --nproc-per-node 2".split()
     more = "--rank-source env --profile --epochs 2 --hdf5 --data data/x.h5 --workers 1".split()
-    ended = subprocess.run(
-        [sys.executable, *torchrun, FOLDER / "profile_ddp.py", *map(str, TINY), *more],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
+    command = [sys.executable, *torchrun, FOLDER / "profile_ddp.py", *TINY, *more]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=400)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("epoch 0: loss") == 1
-    return folder / "traces"  # where it says, if nobody does
-
-
-@pytest.mark.slow
-def test_each_rank_leaves_a_trace_and_a_table(traces):
+    assert [p.name for p in (tmp_path / "data").iterdir()] == ["x.h5"]
+    traces = tmp_path / "traces"  # where it says, if nobody does
     names = [f"cpu-hdf5-{rank}-of-2.{end}" for rank in range(2) for end in ("json", "txt")]
     assert sorted(path.name for path in traces.iterdir()) == names
-    assert [p.name for p in (traces.parent / "data").iterdir()] == ["x.h5"]
     lines = (traces / names[1]).read_text().splitlines()
-    assert lines[0].startswith("sorted by cpu_time_total")
-    units = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-    column = lines[2].split("  ")
-    column = [c.strip() for c in column if c.strip()].index("CPU total")
-    totals = []
-    for line in lines[4:-3]:
-        cell = [c.strip() for c in line.split("  ") if c.strip()][column]
-        number = cell.rstrip("mus")
-        totals.append(float(number) * units[cell[len(number) :] or "s"])
-    assert len(totals) > 20 and totals == sorted(totals, reverse=True)
-
-
-@pytest.mark.slow
-def test_the_traces_of_two_ranks_are_a_timeline_with_three_lanes(traces):
+    assert lines[0].startswith("sorted by cpu_time_total") and len(lines) > 20
     trace = Trace.load_all(traces)
     steps = [e for e in trace.events if e.kind == "step"]
     assert trace.ranks == [0, 1] and len(steps) == 4  # two of each rank: wait, warm up, keep two
-    for found in shares(trace).values():
-        four = (found.computing, found.communication, found.input, found.idle)
-        assert sum(four) == pytest.approx(1) and min(four) >= 0
-        assert found.computing > 0 and found.input > 0
     lanes = in_lanes(trace)
-    for rank in (0, 1):
+    for rank, found in shares(trace).items():
+        four = (found.computing, found.communication, found.input, found.idle)
+        assert sum(four) == pytest.approx(1) and min(four) >= 0 < min(found.computing, found.input)
         kinds = {lane: {e.kind for e in lanes.events_of(rank, lane)} for lane in trace_lanes(lanes)}
         assert kinds["input"] == {"input"} and kinds["communication"] == {"all-reduce"}
         assert kinds["compute"] == {"F", "B", "update"}
-        marks = [e for e in trace.events_of(rank) if e.kind == "update" and not e.name]
-        drawn = [e for e in lanes.events_of(rank) if e.kind == "update"]
-        assert len(marks) == 2  # drawn in pieces, where a message alone went on under the mark
-        assert {e.name for e in drawn} == {""}  # and "Optimizer.step", inside of it, isn't
 
 
 def trace_lanes(trace):
     return {e.lane for e in trace.events}
+
+
+# --- five inputs -------------------------------------------------------------------------------
+
+FILES = ("hdf5", "pt", "safetensors", "memmap")
+CASES = [(kind, dtype) for kind in FILES for dtype in ("float32", "float64", "float16")]
+CASES += [("pt", "bfloat16"), ("safetensors", "bfloat16")]
+
+
+def data_of(*arguments, place=ALONE):
+    return loading.make_data(flags(*SHAPE, *arguments), place)
+
+
+@pytest.mark.parametrize("kind, dtype", CASES)
+def test_every_file_has_what_memory_has(kind, dtype, tmp_path):
+    memory = data_of("--dtype", dtype)
+    found = data_of("--dtype", dtype, "--input", kind, "--data", tmp_path / "new" / "x")
+    assert len(memory) == len(found) == 12 and found[0][0].dtype == getattr(torch, dtype)
+    assert all(
+        torch.equal(a, b) for i in range(12) for a, b in zip(memory[i], found[i], strict=True)
+    )
+    assert [p.name for p in (tmp_path / "new").iterdir()] == ["x"]  # nothing half written beside it
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_worker_reads_after_its_rank_has_read_and_no_open_file_travels(kind, tmp_path):
+    found, memory = data_of("--input", kind, "--data", tmp_path / "x"), data_of()
+    first = found[0]
+    loader = torch.utils.data.DataLoader(found, 4, num_workers=1)
+    source, _ = (torch.cat(parts) for parts in zip(*loader, strict=True))
+    assert all(torch.equal(source[i], memory[i][0]) for i in range(12)) and found.file is not None
+    arrived = pickle.loads(pickle.dumps(found))  # as to a worker on Windows and macOS
+    assert arrived.file is None and torch.equal(arrived[0][0], first[0])
+
+
+def test_a_file_that_is_there_is_read_and_only_the_first_rank_of_a_machine_makes_one(tmp_path):
+    path = tmp_path / "x"
+    with pytest.raises(FileNotFoundError):
+        data_of("--hdf5", "--data", path, place=Place(1, 2, 1, 2))
+    data_of("--hdf5", "--data", path)
+    before = path.read_bytes()
+    data_of("--hdf5", "--data", path, "--seed", 5)
+    assert before == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "arrays, sentence",
+    [
+        ({"src": (12, 2, 8), "tgt": (12, 9, 8)}, r"is \(9, 8\) float32, and \(3, 8\) float32 was"),
+        ({"src": (12, 2, 8), "labels": (3,)}, "no 12 items of src and tgt .KeyError"),
+        ({"src": (11, 2, 8), "tgt": (12, 3, 8)}, "no 12 items of src and tgt"),
+    ],
+)
+def test_an_hdf5_file_of_something_else(arrays, sentence, tmp_path):
+    with h5py.File(tmp_path / "x", "w") as file:
+        for name, shape in arrays.items():
+            file[name] = np.zeros(shape, "f4")
+    with pytest.raises(ValueError, match=sentence):
+        data_of("--hdf5", "--data", tmp_path / "x")
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_file_that_is_of_no_such_kind_and_half_a_file(kind, tmp_path):
+    path = tmp_path / "x"
+    data_of("--input", kind, "--data", path)
+    half = path.read_bytes()[: path.stat().st_size // 2]
+    for content in (b"", b"no numbers", b"\x89HDF\r\n\x1a\nand then nothing", half):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=f"x is no {kind} file, or is damaged"):
+            data_of("--input", kind, "--data", path)
+
+
+def test_local_rank_beyond_the_gpus():
+    choose = choose_device
+    assert [choose(r, 2, "nccl") for r in (None, 0, "1")] == ["cuda:0", "cuda:0", "cuda:1"]
+    assert [choose(r, 2, "gloo") for r in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
+    assert choose(3, 0, "gloo") == choose(None, 0, "gloo") == "cpu"
+    with pytest.raises(ValueError, match="LOCAL_RANK is 4, and this machine has 4 GPU"):
+        choose(4, 4, "nccl")
+
+
+def test_without_a_compiler_there_is_one_line_and_the_model_as_it_was(monkeypatch, capsys):
+    net = torch.nn.Linear(2, 2)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert compiled(net, CPU) is net and capsys.readouterr().out.count("\n") == 1
+    monkeypatch.setenv("CXX", sys.executable)  # anything that is there
+    assert compiled(net, CPU, pytest.fail) is not net

@@ -1,4 +1,4 @@
-"""How every script of several ranks is started."""
+"""How every script of several ranks is started by hand."""
 
 import os
 import re
@@ -12,16 +12,18 @@ from helpers.check.task import ROOT
 
 pytestmark = pytest.mark.ranks
 
-SMALL = ["--dmodel", "12", "--heads", "2", "--layers", "1", "--seq-l", "16", "--steps", "4"]
-BUILT = (ROOT / ".venv", ROOT / "build")
-SHELLS = [path for path in ROOT.glob("*/**/run.sh") if not set(BUILT) & set(path.parents)]
+SMALL = "--dmodel 12 --heads 2 --layers 1 --seq-l 16 --steps 4".split()
+SHELLS = [
+    path for name in "DP PP DP_PP CP EP TP".split() for path in ROOT.glob(f"{name}/**/run.sh")
+]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="run.sh is for POSIX; run.bat is its twin")
 def test_run_sh_leaves_what_each_rank_printed_and_a_trace(tmp_path):
-    folder = tmp_path / "gradient_aggr"
-    shutil.copytree(ROOT / "DP" / "gradient_aggr", folder)
+    for name in ("jobs", "DP/gradient_aggr"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    folder = tmp_path / "DP/gradient_aggr"
     ended = subprocess.run(
         [folder / "run.sh", *SMALL, "--trace", str(tmp_path / "traces")],
         env=os.environ | {"PYTHON": sys.executable},
@@ -38,15 +40,13 @@ def test_run_sh_leaves_what_each_rank_printed_and_a_trace(tmp_path):
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda path: path.parent.name)
-def test_every_run_sh_and_run_bat_differ_in_the_script_and_its_ranks_alone(shell):
-    def lines(path):
-        return [line for line in path.read_text().splitlines() if not line.startswith("#")]
-
-    *checks, call = lines(shell)
-    assert checks == lines(ROOT / "DP/gradient_aggr/run.sh")[:-1]
-    ranks, script = re.fullmatch(
-        r'exec "\$\{PYTHON:-python\}" -m helpers\.ranks -n (\d) --logs \. (\w+\.py) "\$@"', call
-    ).groups()
-    assert (shell.parent / script).is_file()
-    bat = shell.with_suffix(".bat").read_text()
-    assert f"python -m helpers.ranks -n {ranks} --logs . {script} %*" in bat
+def test_run_sh_and_run_bat_start_the_same_script(shell):
+    call = (
+        r'^cd "\$\(dirname "\$0"\)" && exec ([./]+)jobs/run.sh (-n \d --logs \. (\w+\.py)) "\$@"$'
+    )
+    up, flags, script = re.search(call, shell.read_text(), re.MULTILINE).groups()
+    assert (shell.parent / script).is_file() and (shell.parent / up).resolve() == ROOT
+    up = up.replace("/", "\\")
+    assert shell.with_suffix(".bat").read_text() == (
+        f'@cd /d "%~dp0" && {up}jobs\\run.bat {flags} %*\n'
+    )

@@ -31,18 +31,11 @@ def cases(ranks):
     for ep in [n for n in (1, 2, 4) if ranks % n == 0]:
         for way in ("as drawn", "all to one expert", "capacity", "loss"):
             experts = ep * draw.choice([1, 2, 3])
-            yield {
-                "ep": ep,
-                "way": way,
-                "seed": draw.randrange(1000),
-                "rows": draw.choice([1, 3]),
-                "sizes": Experts(
-                    experts,
-                    draw.randint(1, min(3, experts)),
-                    shared=draw.choice([0, 1]),
-                    capacity=draw.choice([0.4, 1.0]) if way == "capacity" else None,
-                ),
-            }
+            capacity = draw.choice([0.4, 1.0]) if way == "capacity" else None
+            more = {"shared": draw.choice([0, 1]), "capacity": capacity}
+            sizes = Experts(experts, draw.randint(1, min(3, experts)), **more)
+            case = {"ep": ep, "way": way, "seed": draw.randrange(1000), "rows": draw.choice([1, 3])}
+            yield case | {"sizes": sizes}
 
 
 def make(case):
@@ -185,29 +178,24 @@ def test_zero_1_is_one_device():
 
 
 def biases_of_two_forwards():
-    """On a rank: the bias after a step of two forwards, and by all its counts at once."""
-    rank = dist.get_rank()
-    case = {"ep": 1, "way": "as drawn", "seed": 2, "rows": 1, "sizes": Experts(6, 2)}
-    net = make(case)
-    counts = 0
+    """On a rank: the bias after a step of two forwards, and the counts of both, and of the last."""
+    rank, case = dist.get_rank(), {"way": "as drawn", "seed": 2, "rows": 1, "sizes": Experts(6, 2)}
+    net, wanted = make(case), []
     for forward in range(2):
         net(tokens(case, 2 * forward + rank))
-        counts = counts + torch.stack([layer.routing.wanted for layer in moe_layers(net)])
-    last = torch.stack([layer.routing.wanted for layer in moe_layers(net)])
-    for sums in (counts, last):
-        dist.all_reduce(sums)
+        wanted.append(torch.stack([layer.routing.wanted for layer in moe_layers(net)]))
+        dist.all_reduce(wanted[-1])
     intro_EP.balance_after(net, rate=1.0)
     found = torch.stack([layer.router.bias for layer in moe_layers(net)])
-
-    def moves(sums):
-        return torch.sign(sums.double().mean(1, keepdim=True) - sums)
-
-    return found, moves(counts), moves(last), [layer.wanted for layer in moe_layers(net)]
+    return found, sum(wanted), wanted[-1], [layer.wanted for layer in moe_layers(net)]
 
 
 def test_the_bias_follows_all_forwards_of_a_step():
-    for found, right, last, left in launch(biases_of_two_forwards, 2, quiet=True, timeout=400):
-        assert torch.equal(found, right) and not torch.equal(right, last)
+    def moves(sums):
+        return torch.sign(sums.double().mean(1, keepdim=True) - sums)
+
+    for found, of_both, of_last, left in launch(biases_of_two_forwards, 2, quiet=True, timeout=400):
+        assert torch.equal(found, moves(of_both)) and not torch.equal(found, moves(of_last))
         assert left == [0, 0]
 
 
@@ -230,21 +218,18 @@ def send_what_does_not_fit():
 
 @pytest.mark.slow
 def test_the_script_learns_and_refuses_what_cannot_be():
-    flags = ["--dmodel", "16", "--heads", "2", "--seq-l", "32", "--steps", "10", "--ep", "1"]
-    flags += ["--lr", "2e-2"]
-    ways = (["--balance", "loss", "--capacity", "1.25"], ["--balance", "bias"])
-    runs = [[*flags, *way] for way in ways]
+    flags = "--dmodel 16 --heads 2 --seq-l 32 --steps 10 --ep 1 --lr 2e-2 --balance".split()
+    runs = [[*flags, "loss", "--capacity", "1.25"], [*flags, "bias"]]
     ranks = launch(train_and_refuse_the_same_tokens, 2, (runs,), quiet=True, timeout=400)
-    with pytest.raises(RankFailed, match="the parts of a collective have different sizes"):
-        launch(send_what_does_not_fit, 2, quiet=True)
     for losses in zip(*ranks, strict=True):
         assert sum(rank[-1] for rank in losses) < sum(rank[0] for rank in losses) - 0.2
-    check, read = intro_EP.check_ranks, intro_EP.read_flags
-    for flags, ranks, said in (
-        (["--experts", "6"], 4, "6 experts cannot be divided among 4 ranks"),
-        (["--ep", "3"], 4, "--ep 3 does not divide 4 ranks"),
-        (["--top-k", "9"], 4, "a token cannot choose 9 of 8 experts"),
-        (["--capacity", "0"], 4, "capacity = 0.0 is no share of the tokens"),
-    ):
+    with pytest.raises(RankFailed, match="the parts of a collective have different sizes"):
+        launch(send_what_does_not_fit, 2, quiet=True)
+    for flags, said in {
+        "--experts 6": "6 experts cannot be divided among 4 ranks",
+        "--ep 3": "--ep 3 does not divide 4 ranks",
+        "--top-k 9": "a token cannot choose 9 of 8 experts",
+        "--capacity 0": "capacity = 0.0 is no share of the tokens",
+    }.items():
         with pytest.raises(ValueError, match=said):
-            check(read(flags), ranks)
+            intro_EP.check_ranks(intro_EP.read_flags(flags.split()), 4)

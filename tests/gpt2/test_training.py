@@ -1,17 +1,25 @@
-"""Ranks with uneven data and uneven tokens train as one device does."""
+"""Ranks with uneven data and uneven tokens, and blocks in a pipeline, are one device."""
+
+import threading
 
 import pytest
 import torch
 import torch.distributed as dist
 from data_parallel.dataset import partition_dataset
+from pipeline.model_parallel import GPT2LMHeadModelParallel
+from pipeline.partition import WithDevice
+from pipeline.pipe import Pipe
 from project import utils
 from project.models import make_config, make_model
 from project.run_data_parallel import average_gradients
+from torch import nn
 from torch.utils.data import DataLoader
 from transformers import GPT2LMHeadModel
 from wrong_input import WrongInput
 
 from helpers.ranks import launch
+from helpers.schedules import gpipe
+from helpers.trace import Recorder
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
@@ -78,18 +86,6 @@ def small():
     return data, tokenizer, model
 
 
-def test_the_mean_is_taken_of_gradients_that_are_there(monkeypatch):
-    from project import run_data_parallel as script
-
-    monkeypatch.setattr(script.dist, "get_world_size", lambda: 2)
-    monkeypatch.setattr(script.dist, "all_reduce", lambda tensor: tensor.add_(3.0))
-    model = torch.nn.Linear(2, 1)
-    model.weight.grad, before = torch.ones(1, 2), model.weight.detach().clone()
-    script.average_gradients(model)
-    assert model.weight.grad.tolist() == [[2.0, 2.0]] and model.bias.grad is None
-    assert torch.equal(model.weight, before)
-
-
 def test_a_batch_says_what_counts(small):
     data, tokenizer, _ = small
     batch = utils.german_to_english(tokenizer, 64)(data[:3])
@@ -129,16 +125,6 @@ def test_tokens_are_counted_without_padding(small):
     assert counts == [sum(alone[k : k + 4]) for k in (0, 4, 8)] and rate > 0
 
 
-def test_a_rank_with_no_token_that_counts_is_named(small):
-    data, tokenizer, model = small
-    cut = utils.german_to_english(tokenizer, 3)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with pytest.raises(WrongInput, match="no token of this batch counts"):
-        utils.loss_fn(cut(data[:2]), model)
-    with pytest.raises(WrongInput, match="take a larger --model_max_length"):
-        utils.train(model, optimizer, data, 4, cut, "")
-
-
 def test_translations_with_a_cache_are_those_without(small):
     data, tokenizer, model = small
     with_cache = utils.generate(model, data, "de", "en", tokenizer, 64, "cpu", "")
@@ -156,7 +142,71 @@ def test_translations_with_a_cache_are_those_without(small):
 
 def test_bleu_of_the_truth_is_100():
     data = [{"en": "The old man has sought a horse today."}] * 2
-    assert utils.evaluate_bleu(data, [row["en"] for row in data], "en")["bleu"] == pytest.approx(
-        100
-    )
-    assert utils.evaluate_bleu(data, ["No word fits here at all."] * 2, "en")["bleu"] < 10
+    truth, other = [row["en"] for row in data], ["No word fits here at all."] * 2
+    assert utils.evaluate_bleu(data, truth, "en")["bleu"] == pytest.approx(100)
+    assert utils.evaluate_bleu(data, other, "en")["bleu"] < 10
+
+
+@pytest.fixture
+def both():
+    config = make_config("tiny", 120, 32)
+    plain, parallel = make_model(config), make_model(config, kind=GPT2LMHeadModelParallel)
+    parallel.parallelize()
+    yield plain, parallel
+    parallel.deparallelize()
+
+
+@pytest.mark.parametrize("split_size", [None, 1, 3, 8])
+@pytest.mark.parametrize("mask", ["none", "left", "right"])
+def test_logits_and_gradients_of_stages_are_the_plain_models(both, split_size, mask):
+    plain, parallel = both
+    if split_size:
+        parallel._prepare_pipeline_parallel(split_size)
+    pairs = list(zip(plain.named_parameters(), parallel.named_parameters(), strict=True))
+    assert all(one[0] == other[0] and torch.equal(one[1], other[1]) for one, other in pairs)
+    ids = torch.randint(0, 120, (7, 12), generator=torch.Generator().manual_seed(0))
+    left = torch.ones(7, 12, dtype=torch.long)
+    left[1:, :4] = 0
+    attention = {"none": None, "left": left, "right": left.flip(1)}[mask]
+    counts = 1 if attention is None else attention[..., None]
+    for model in both:
+        logits = model(input_ids=ids, attention_mask=attention).logits * counts
+        logits.square().mean().backward()
+        expected = logits if model is plain else expected  # noqa: F821
+        torch.testing.assert_close(logits, expected)
+    for (name, p), (_, q) in pairs:
+        torch.testing.assert_close(q.grad, p.grad, rtol=1e-4, atol=1e-7, msg=name)
+
+
+def test_threads_end_and_the_plain_way_is_back(both):
+    _, parallel = both
+    before, ids = threading.active_count(), torch.tensor([[5, 6, 7]])
+    parallel._prepare_pipeline_parallel(2)
+    parallel._prepare_pipeline_parallel(4)  # a second one replaces the first
+    assert threading.active_count() == before + 2
+    with pytest.raises(WrongInput, match="cannot take a cache"):
+        parallel(input_ids=ids, use_cache=True)
+    parallel._finalize_pipeline_parallel()
+    assert threading.active_count() == before and parallel.transformer.h_pp is None
+    first = parallel(input_ids=ids[:, :2], use_cache=True)
+    second = parallel(input_ids=ids[:, 2:], past_key_values=first.past_key_values, use_cache=True)
+    torch.testing.assert_close(second.logits[:, -1], parallel(input_ids=ids).logits[:, -1])
+
+
+def test_stages_that_cannot_be_made_are_refused(both):
+    fresh = make_model(both[1].config, kind=GPT2LMHeadModelParallel)
+    with pytest.raises(WrongInput, match=r"call parallelize\(\) first"):
+        fresh._prepare_pipeline_parallel(2)
+    with pytest.raises(WrongInput, match="5 devices for 4 blocks"):
+        fresh.parallelize(["cpu:0"] * 5)
+
+
+def test_each_thread_works_in_the_order_of_gpipe():
+    layers = [WithDevice(nn.Linear(4, 4), f"cpu:{part}") for part in range(3)]
+    recorders = [Recorder(part) for part in range(3)]
+    with Pipe(nn.Sequential(*layers), 2, recorders) as pipe:
+        pipe(torch.randn(8, 4))
+    for recorder, actions in zip(recorders, gpipe(3, 4).ranks, strict=True):
+        events = recorder.trace().events
+        order = [(e.kind, e.info["stage"], e.info["micro_batch"]) for e in events]
+        assert order == [tuple(action) for action in actions if action.kind == "F"]

@@ -7,7 +7,7 @@ from helpers.check.task import ROOT, load_task
 from tests.tasks.known import SEEDS
 
 ONE_DEVICE = "tests/test_parity.py::test_a_script_is_one_device"
-ORDERS = "tests/PP/test_schedule_script.py::test_the_orders_of_the_file_are_proven"
+ORDERS = "tests/PP/test_scripts.py::test_the_orders_of_the_file_are_proven"
 
 
 @functools.cache

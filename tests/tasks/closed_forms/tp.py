@@ -3,7 +3,7 @@
 import torch
 
 BY_MPI = "tests/TP/test_mpi_lab.py::test_the_commands_that_students_know"
-ONE_DEVICE = "tests/TP/test_intro_tp.py::test_it_is_one_device"
+ONE_DEVICE = "tests/test_parity.py::test_a_script_is_one_device"
 
 
 def of_all_logits(case):

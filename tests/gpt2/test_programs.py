@@ -1,0 +1,117 @@
+"""The sentences, and the programs as a student calls them: end to end, and what cannot work."""
+
+import importlib
+import json
+
+import pytest
+from project.data import IWSLT, load
+from wrong_input import WrongInput
+
+from helpers.ranks.environment import free_port
+
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
+
+
+def test_one_seed_has_one_list_without_a_sentence_in_common_and_its_articles_agree():
+    rows = load(train=1600, held_out=200)
+    assert [len(split) for split in (rows.train, rows.validation, rows.test)] == [1600, 200, 200]
+    assert rows == load(train=1600, held_out=200) != load(train=1600, held_out=200, seed=1)
+    pairs = [row for split in (rows.train, rows.validation, rows.test) for row in split]
+    assert len({row["de"] for row in pairs}) == 2000 and len({row["en"] for row in pairs}) > 1900
+    for row in pairs:
+        words = row["en"].lower().rstrip(".").split()
+        for article, following in zip(words, words[1:], strict=False):
+            if article in ("a", "an"):
+                assert (article == "an") == (following[0] in "aeiou"), row
+        assert not set(row["de"].lower().replace(",", "").split()) & {"none", "plural"}
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_sentences_from_the_hub(nested):
+    pair = {"de": "Guten Tag.", "en": "Good day.", "more": 1}
+    splits = ("train", "validation", "test")
+    hub = {IWSLT: {split: [{"translation": pair} if nested else pair] * 30 for split in splits}}
+    rows = load(IWSLT, train=20, held_out=5, load_dataset=hub.__getitem__)
+    assert rows.train == [{"de": "Guten Tag.", "en": "Good day."}] * 20
+    assert len(rows.test) == len(rows.validation) == 5
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ({"train": [{"translation": {"de": "a", "fr": "b"}}]}, "has no 'en' in 'train'"),
+        ({"dev": []}, "has no 'train' in 'train'"),
+        (OSError("no route to host\nmore"), r"cannot be loaded \(no route to host\)"),
+    ],
+)
+def test_a_data_set_that_does_not_fit(answer, says):
+    def hub(name):
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    with pytest.raises(WrongInput, match=says):
+        load("some/set", load_dataset=hub)
+
+
+def main(program, flags):
+    return importlib.import_module(f"project.{program}").main(flags.split())
+
+
+@pytest.mark.long
+def test_both_halves_and_the_four_figures(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    small = "--n_train 60 --n_held_out 8 --n_epochs 1 --batch_size 20 --model_max_length 64"
+    for ranks in (1, 2):
+        monkeypatch.setenv("MASTER_PORT", str(free_port()))
+        assert main("run_data_parallel", f"{small} --world_size {ranks}") == 0
+    for mode in ("model_parallel", "pipeline_parallel"):
+        assert main("run_pipeline", f"{small} --model_parallel_mode {mode}") == 0
+    found = [
+        json.loads((tmp_path / f"workdir/{name}_results_epoch0.json").read_text())
+        for name in ("rank0", "rank1", "model_parallel", "pipeline_parallel")
+    ]
+    facts = {"validation_loss", "bleu", "training_time", "tokens_per_sec"}
+    assert all(set(each) == facts for each in found)
+    assert found[0]["validation_loss"] == found[1]["validation_loss"]
+    assert found[2]["validation_loss"] == pytest.approx(found[3]["validation_loss"], rel=1e-4)
+    assert main("plot", "") == 0
+    assert len(list((tmp_path / "submit_figures").glob("*.png"))) == 4
+    assert "2 devices, data parallel:" in capsys.readouterr().out
+
+
+def test_a_figure_compares_the_sum_of_tokens_and_the_mean_of_times():
+    from project.plot import epochs_of
+    from project.results import Result
+
+    run = [[Result(0, 0, 1.0, 10.0), Result(0, 0, 2.0, 20.0)], [Result(0, 0, 3.0, 30.0)] * 2]
+    assert epochs_of(run, "tokens_per_sec") == [40.0, 50.0]
+    assert epochs_of(run, "training_time") == [2.0, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("program", "flags", "says"),
+    [
+        ("run_data_parallel", "--world_size 9 --n_train 8 --batch_size 9", "9 ranks and 8 samples"),
+        ("run_data_parallel", "--learning_rate 0", "give a number above 0"),
+        ("run_data_parallel", "--pytest maybe", "write True or False"),
+        ("run_data_parallel", "--world_size 0", "0 is not a whole number of 1 to 64"),
+        (
+            "run_data_parallel",
+            "--model_max_length 2 --n_train 8 --batch_size 4",
+            "no token of this",
+        ),
+        ("run_pipeline", "--n_chunk 9 --batch_size 8", "a micro-batch would have no sample"),
+        ("plot", "", "run the training that writes it first"),
+    ],
+)
+def test_wrong_input_is_one_sentence(program, flags, says, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MASTER_PORT", str(free_port()))
+    monkeypatch.delenv("LAB_TRACEBACK", raising=False)
+    try:
+        code = main(program, flags)
+    except SystemExit as ended:
+        code = ended.code
+    said = capfd.readouterr().err + (code if isinstance(code, str) else "")
+    assert code and says in said and "Traceback" not in said and said.count("error: ") == 1
