@@ -5,12 +5,12 @@ import time
 import pytest
 import torch.distributed as dist
 
-from helpers.check.task import ROOT, load_module, load_task
+from helpers.check.task import load_module, load_task
 from helpers.hang.monitor import record_messages
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder, idle_by_cause, with_waits
 from tasks import _stages
-from tests.tasks.planted import planted, programs_of
+from tests.tasks.test_tasks import PROGRAMS, planted
 
 pytestmark = pytest.mark.ranks
 
@@ -41,10 +41,8 @@ def paced_step(path, case):
 
 @pytest.mark.parametrize("name", ["the solution", "both in one batch"])
 def test_a_naive_pipeline_waits_for_its_messages(name, tmp_path):
-    work = {program.name: program.work for program in programs_of(TASK)}.get(name, {})
-    solution = (ROOT / TASK.file).read_text(encoding="utf-8")
     path = tmp_path / "work.py"
-    path.write_text(planted(TASK, work, solution), encoding="utf-8")
+    path.write_text(planted(TASK, PROGRAMS["PP-1"].get(name, {})), encoding="utf-8")
     (case,), ranks = _stages.cases(1, [(1, 3, 7)]), _stages.RANKS
     first, *others = launch(paced_step, ranks, (path, case), quiet=True, checked=False)
     step = with_waits(first.merged(*others))
