@@ -1,4 +1,4 @@
-"""Work in place of the solutions of TP: what the check must name, and what it must pass."""
+"""Work in place of solutions: what the check must name, and what it must pass."""
 
 # The roads by which all logits can travel. Each leaves `out`: what every rank has.
 ALL_LOGITS = {
@@ -39,55 +39,20 @@ PROGRAMS = {
              "a rank waits in a collective that another one never calls")},
     "TP-6": {
         "matmul": {"F.linear(Copy.apply(x), self.weight)": "Copy.apply(x) @ self.weight.mT"},
-        "matmul, without Copy":
-            ({"F.linear(Copy.apply(x), self.weight)": "x @ self.weight.mT"},
-             "the gradient of x is this rank's own term alone"),
         "the sum is not used":
             ({"return Sum.apply(F.linear(x, self.weight))":
                   "y = F.linear(x, self.weight)\nSum.apply(y)\nreturn y"},
              "add them up with Sum, and go on with what it returns"),
-        "the copy is not used":
-            ({"return F.linear(Copy.apply(x), self.weight)":
-                  "Copy.apply(x)\n    return F.linear(x, self.weight)"},
-             "with what Copy returns"),
         "no parameter":
             ({"nn.Parameter(": "("}, "must be an nn.Parameter, or no optimizer finds it")},
     "TP-7": {
         **{f"all logits, {road}": (f"{code}\n{ALONE}", "has sent as much as all its logits")
            for road, code in ALL_LOGITS.items()},
-        "all logits to rank 0, which computes for all": ("""
-        out = None
-        if dist.get_rank() == 0:
-            out = [torch.empty_like(logits) for _ in range(dist.get_world_size())]
-        dist.gather(logits.detach(), out)
-        total = logits.new_empty(len(logits))
-        if dist.get_rank() == 0:
-            total = torch.cat(out, 1).logsumexp(-1)
-        dist.broadcast(total, 0)
-        here = (targets >= first) & (targets < first + logits.shape[-1])
-        own = logits.gather(-1, (targets - first).where(here, 0)[:, None])[:, 0].where(here, 0)
-        mean = (total - Sum.apply(own.detach())).mean()
-        surrogate = ((logits.detach() - total[:, None]).exp() * logits).sum(-1) - own
-        return mean + (surrogate - surrogate.detach()).mean()
-        """, "rank 1 has sent as much as all its logits"),
         "two sums in one message":
             {"total = Sum.apply(shifted.exp().sum(-1))": "total = shifted.exp().sum(-1)",
              "target = Sum.apply(torch.where(mine, own, torch.zeros_like(own)))":
                  "own = torch.where(mine, own, torch.zeros_like(own))\n"
                  "total, target = Sum.apply(torch.stack([total, own]))"},
-        "gathers the log-sums of all ranks into one tensor": """
-        mine = logits.detach().logsumexp(-1)
-        every = torch.empty(dist.get_world_size() * len(mine), dtype=mine.dtype)
-        dist.all_gather_into_tensor(every, mine)
-        total = every.view(-1, len(mine)).logsumexp(0)
-        at = targets - first
-        here = (at >= 0) & (at < logits.shape[-1])
-        own = logits.gather(-1, at.clamp(0, logits.shape[-1] - 1)[:, None])[:, 0].where(here, 0)
-        target = own.detach().clone()
-        dist.all_reduce(target)
-        surrogate = ((logits.detach() - total[:, None]).exp() * logits).sum(-1) - own
-        return (surrogate - surrogate.detach() + total - target).mean()
-        """,
         "a few numbers of each rank as objects": """
         largest = logits.detach().amax(-1)
         every = [None] * dist.get_world_size()
@@ -98,4 +63,40 @@ PROGRAMS = {
         own = shifted.gather(-1, (targets - first).where(here, 0)[:, None])[:, 0]
         return (total.log() - Sum.apply(own.where(here, 0))).mean()
         """},
+    "CP-1": {
+        "no Partial": ("return one.o + other.o", "must return a Partial")},
+    "CP-2": {
+        "a message more, for which nobody waits":
+            ({"if step < ring.size - 1:\n        arrived": "if True:\n        arrived"},
+             "messages started: 4 in place of 3")},
+    "CP-3": {
+        "off by one":
+            ({"2 * ranks - 1 - rank": "2 * ranks - rank"},
+             "count from 0, so the last chunk is 2 * ranks - 1"),
+        "chunks of other sizes":
+            ({"equal_chunks(length, 2 * ranks)": "torch.arange(length).tensor_split(2 * ranks)"},
+             "let equal_chunks cut 2 * ranks of them")},
+    "EP-1": {
+        "the same splits backward": ({"ctx.take, ctx.give": "ctx.give, ctx.take"}, "plit"),
+        "over all ranks, by c10d's own function":
+            ({"dist.all_to_all_single(theirs, counts, group=self.group)":
+                  "dist.distributed_c10d.all_to_all_single(theirs, counts)"},
+             "an all-to-all goes to the default group"),
+        "the counts as lists":
+            {"dist.all_to_all_single(theirs, counts, group=self.group)":
+                 "dist.all_to_all(list(theirs.chunk(self.ranks)), list(counts.chunk(self.ranks)), "
+                 "group=self.group)"}},
+    "FB-1": {
+        "the largest by max and min":
+            {"parts.abs().amax((1, 3), keepdim=True)":
+                 "torch.maximum(parts.amax((1, 3), True), -parts.amin((1, 3), True))"},
+        "the exponent by frexp":
+            {"torch.exp2(torch.ceil(torch.log2(scales)))":
+                 "torch.exp2(torch.frexp(scales / (1 + 2**-23)).exponent.float())"}},
+    "FB-4": {
+        "one rank after the other":
+            {"restore(parts).sum(0, keepdim=True)": "sum(restore(parts))[None]"},
+        "a plain all-reduce":
+            ({"parts = swap": "dist.all_reduce(x, group=group)\nreturn x\nparts = swap"},
+             "bytes sent")},
 }  # fmt: skip
