@@ -24,7 +24,6 @@ import torch
 from helpers.check import check, solve
 from helpers.draw import curves
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, vary
-from helpers.lesson.scripts import kept_for_backward, train_script
 from simplellm.losses import causalLLMLoss
 from simplellm.models import NAMES, facts, pretrained
 from simplellm.stories import floor, story
@@ -263,9 +262,13 @@ show_code("primer/intro.py", "train", "for step", "losses.append")
 
 
 # %% tags=["training"]
+def train_alone(flags):
+    """Train on one device, as the script does that is started with these flags."""
+    return intro.train(intro.read_flags(flags), lambda step, loss: None)
+
+
 def trained(rate):
-    flags = ["--size", "story", "--lr", str(rate), "--steps", quick("40", "2")]
-    losses, _, _ = train_script("primer/intro.py", flags)
+    losses, _, _ = train_alone(["--size", "story", "--lr", str(rate), "--steps", quick("40", "2")])
     return losses
 
 
@@ -325,8 +328,16 @@ assert difference < 1e-5 * largest
 # %%
 def kept(rows):
     """Bytes that forward keeps for backward, without the weights."""
-    _, size = kept_for_backward(lambda: causalLLMLoss(net(rows), rows, tokenizer.vocab_size), net)
-    return size
+    sizes = {}
+
+    def keep(tensor):  # autograd calls it with each tensor that it keeps
+        sizes[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        causalLLMLoss(net(rows), rows, tokenizer.vocab_size)
+    weights = {p.untyped_storage().data_ptr() for p in net.parameters()}
+    return sum(size for place, size in sizes.items() if place not in weights)
 
 
 of_three, of_one = kept(batch), kept(batch[:1])
@@ -374,7 +385,7 @@ def by_my_loop(pieces):
 
 my_losses = {"whole batches": by_my_loop(1), "three pieces each": by_my_loop(3)}
 twenty = ["--steps", quick("20", "2")]
-my_losses["primer/intro.py"], _, _ = train_script("primer/intro.py", twenty)
+my_losses["primer/intro.py"], _, _ = train_alone(twenty)
 apart = max(max(each) - min(each) for each in zip(*my_losses.values(), strict=True))
 
 # %% jupyter={"source_hidden": true}
@@ -426,7 +437,7 @@ reveal("one_device-6")
 
 # %% tags=["training"] jupyter={"source_hidden": true}
 flags = ["--size", "story", "--lr-schedule", "decay", "--steps", quick("450", "3")]
-losses, teller, trace = train_script("primer/intro.py", flags)
+losses, teller, trace = train_alone(flags)
 
 # %% tags=["training"]
 title = "The loss falls fast at first, and then has a long way to the floor"

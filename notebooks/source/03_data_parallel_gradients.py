@@ -25,9 +25,8 @@ import torch.distributed as dist
 from helpers.check import check, solve
 from helpers.draw import curves, ring
 from helpers.lesson import claim, predict, reveal, show, show_code, show_diff, vary
-from helpers.lesson.scripts import distances, train_script
 from helpers.network import Link, fit, remember, slow_link
-from helpers.ranks import launch
+from helpers.ranks import find_place, launch
 from helpers.trace import last_steps, with_waits
 from simplellm.losses import causalLLMLoss
 from simplellm.options import make_stories
@@ -35,6 +34,7 @@ from simplellm.options import make_stories
 # %%
 sys.path[:0] = ["../primer", "../DP/gradient_aggr"]
 import intro
+import intro_DP_GA
 
 torch.set_num_threads(1)  # in this lab, one device is one core
 
@@ -194,19 +194,36 @@ show_diff("primer/intro.py", "DP/gradient_aggr/intro_DP_GA.py", context=1)
 # One device and three ranks train from the same weights on the same stories, with SGD. From here
 # on, the ranks use *your* function.
 
-# %% jupyter={"source_hidden": true}
-SCRIPT = "DP/gradient_aggr/intro_DP_GA.py"
+
+# %%
+def train_alone(flags):
+    """Train on one device, as the script does that is started with these flags."""
+    return intro.train(intro.read_flags(flags), lambda step, loss: None)
+
+
+def train_rank(flags):
+    """On a rank: the same by the script of this lesson."""
+    options = intro_DP_GA.read_flags(flags)
+    return intro_DP_GA.train(options, find_place(), "cpu", lambda step, loss: None)
+
+
 steps = ["--steps", quick("40", "2"), "--optimizer", "sgd", "--lr", "0.1"]
 one = [*steps, "--batch-size", "3", "--like-ranks", "3"]
-losses, trained, _ = train_script("primer/intro.py", one)
-ours = train_script(SCRIPT, steps, ranks=3, checked=False)
+losses, trained, _ = train_alone(one)
+ours = launch(train_rank, 3, (steps,), quiet=True, checked=False)
 
 # %% tags=["training"]
 mean_losses = [sum(step) / 3 for step in zip(*(r[0] for r in ours), strict=True)]
 runs = {"one device": losses, "three ranks": mean_losses}
 show(curves(runs))
 
+
 # %%
+def distances(mine, whole):
+    """The largest difference of each tensor."""
+    return {name: (mine[name] - whole[name]).abs().max().item() for name in mine}
+
+
 before, after = net.state_dict(), trained.state_dict()  # net never took a step
 moved = max(distances(after, before).values())
 difference = max(distances(after, ours[0][1].state_dict()).values())
@@ -594,7 +611,7 @@ print(f"1,024 ranks each add a 1, in bfloat16: {total.item():.0f}")
 
 # %%
 flags = ["--steps", quick("10", "4")]
-traces = [trace for _, _, trace in train_script(SCRIPT, flags, ranks=2, checked=False)]
+traces = [trace for _, _, trace in launch(train_rank, 2, (flags,), quiet=True, checked=False)]
 
 # %% tags=["time"] jupyter={"source_hidden": true}
 show(last_steps(with_waits(traces[0].merged(traces[1])), 3))

@@ -29,7 +29,6 @@ import torch.distributed as dist
 from helpers.check import check, solve
 from helpers.hang.monitor import record_messages
 from helpers.lesson import answer, claim, predict, reveal, show, show_diff
-from helpers.lesson.scripts import distances, kept_for_backward, train_script
 from helpers.ranks import find_place, launch
 
 # %%
@@ -183,12 +182,25 @@ check("PP-1")
 # on the same batches for comparison. Both use plain SGD, because there a wrong gradient shows in
 # the weights (Adam would hide a wrong scale, as lesson 03 showed).
 
-# %% jupyter={"source_hidden": true}
-flags = ["--steps", quick("30", "3"), "--optimizer", "sgd", "--lr", "0.3"]
-losses, whole, _ = train_script("primer/intro.py", flags)
-ranks = train_script("PP/naive/intro_PP_naive.py", flags, ranks=3)
 
 # %%
+def train_rank(flags):
+    """On a rank: the same by the script of this lesson."""
+    options = intro_PP_naive.read_flags(flags)
+    return intro_PP_naive.train(options, find_place(), "cpu", lambda step, loss: None)
+
+
+flags = ["--steps", quick("30", "3"), "--optimizer", "sgd", "--lr", "0.3"]
+losses, whole, _ = intro.train(intro.read_flags(flags), lambda step, loss: None)
+ranks = launch(train_rank, 3, (flags,), quiet=True)
+
+
+# %%
+def distances(mine, whole):
+    """The largest difference of each tensor."""
+    return {name: (mine[name] - whole[name]).abs().max().item() for name in mine}
+
+
 for rank, (_, stage, _) in enumerate(ranks):
     mine = whole_weights(stage)
     apart = max(distances(mine, whole.state_dict()).values())
@@ -215,8 +227,16 @@ def run(stage, x, ids):
 
 
 def saved_bytes(stage, x, ids):
-    _, kept = kept_for_backward(lambda: run(stage, x, ids), stage)
-    return kept
+    sizes = {}
+
+    def keep(tensor):  # autograd calls it with each tensor that it keeps
+        sizes[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        run(stage, x, ids)
+    weights = {p.untyped_storage().data_ptr() for p in stage.parameters()}
+    return sum(size for place, size in sizes.items() if place not in weights)
 
 
 # %%

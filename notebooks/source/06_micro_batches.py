@@ -26,17 +26,18 @@ import torch.distributed as dist
 from helpers.check import check, solve
 from helpers.draw import curves, lanes
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
-from helpers.lesson.scripts import distances, train_script
 from helpers.pipeline import Pace, run_paced
-from helpers.ranks import launch
+from helpers.ranks import find_place, launch
 from helpers.schedules import gpipe, in_flight, messages, naive, one_f_one_b, parse
 from helpers.simulate import Costs, simulate
 from simplellm.losses import causalLLMLoss
 from simplellm.slicing import whole_weights
 
 # %%
-sys.path[:0] = ["../primer"]
+sys.path[:0] = ["../primer", "../PP/microbatches", "../PP/1F1B"]
 import intro
+import intro_PP_1F1B
+import intro_PP_microbatches
 
 torch.set_num_threads(1)  # in this lab, one device is one core
 
@@ -171,26 +172,33 @@ check("PP-2")
 # twelve sequences in four micro-batches. One device trains on the same batches for comparison. Both
 # use plain SGD, because Adam would hide a wrong factor, as we saw in lesson 03.
 
-# %% jupyter={"source_hidden": true}
+
+# %%
+def train_rank(script, flags):
+    """On a rank: train as the script does that is started with these flags."""
+    return script.train(script.read_flags(flags), find_place(), "cpu", lambda step, loss: None)
+
+
 common = ["--batch-size", "12", "--optimizer", "sgd", "--lr", "0.3"]
 common += ["--steps", quick("12", "2")]
-alone, whole_model, _ = train_script("primer/intro.py", common)
+alone, whole_model, _ = intro.train(intro.read_flags(common), lambda step, loss: None)
 in_pieces = [*common, "--micro-batches", "4"]
 
 
 # %%
 def compare_with_one_device(ranks):
     weights = whole_weights(stage for _, stage, _ in ranks)
-    far = distances(weights, whole_model.state_dict())
+    whole = whole_model.state_dict()
+    far = {name: (weights[name] - whole[name]).abs().max().item() for name in weights}
     print(f"last loss: one device {alone[-1]:.5f}, pipeline {ranks[-1][0][-1]:.5f}")
-    print(f"{len(far)} of {len(whole_model.state_dict())} weight tensors compared")
+    print(f"{len(far)} of {len(whole)} weight tensors compared")
     worst = max(far.values())
     print(f"largest distance of a weight after {len(alone)} steps: {worst:.1e}")
     assert worst < 1e-4
 
 
 # %%
-by_gpipe = train_script("PP/microbatches/intro_PP_microbatches.py", in_pieces, ranks=3)
+by_gpipe = launch(train_rank, 3, (intro_PP_microbatches, in_pieces), quiet=True)
 compare_with_one_device(by_gpipe)
 
 # %% [markdown]
@@ -364,7 +372,7 @@ check("PP-3")
 # The same training as before, now in your order:
 
 # %%
-by_1f1b = train_script("PP/1F1B/intro_PP_1F1B.py", in_pieces, ranks=3)
+by_1f1b = launch(train_rank, 3, (intro_PP_1F1B, in_pieces), quiet=True)
 compare_with_one_device(by_1f1b)
 
 # %% [markdown]

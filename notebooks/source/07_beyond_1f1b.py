@@ -23,15 +23,16 @@ from helpers.check import check, solve
 from helpers.draw import cells, curves, lanes
 from helpers.draw.style import RANKS
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
-from helpers.lesson.scripts import distances, train_script
 from helpers.pipeline import Pace, run_paced
+from helpers.ranks import find_place, launch
 from helpers.schedules import in_flight, interleaved, one_f_one_b, waves
 from helpers.simulate import Costs, simulate
 from simplellm.slicing import slice_stage, whole_weights
 
 # %%
-sys.path[:0] = ["../primer"]
+sys.path[:0] = ["../primer", "../PP/schedules"]
 import intro
+import intro_PP_schedule
 
 torch.set_num_threads(1)  # in this lab, one device is one core
 
@@ -426,19 +427,27 @@ show(curves(found, title, x=keeps, y=idles))
 # compared with one device. In "interleaved", three processes hold two chunks each, in the order
 # that *you* have written.
 
-# %% jupyter={"source_hidden": true}
+
+# %%
+def train_rank(flags):
+    """On a rank: the same by the script of this lesson."""
+    options = intro_PP_schedule.read_flags(flags)
+    return intro_PP_schedule.train(options, find_place(), "cpu", lambda step, loss: None)
+
+
 flags = ["--optimizer", "sgd", "--lr", "0.3", "--batch-size", "6", "--seq-l", "32"]
 flags += ["--steps", quick("10", "2")]
-_, alone, _ = train_script("primer/intro.py", flags)
+_, alone, _ = intro.train(intro.read_flags(flags), lambda step, loss: None)
 
 
 # %%
 def compare_with_one_device(schedule):
     more = [*flags, "--micro-batches", "6", "--schedule", schedule]
-    ranks = train_script("PP/schedules/intro_PP_schedule.py", more, ranks=3, checked=False)
+    ranks = launch(train_rank, 3, (more,), quiet=True, checked=False)
     weights = whole_weights(stage for _, stages, _ in ranks for stage in stages.values())
-    assert weights.keys() == alone.state_dict().keys()
-    far = max(distances(weights, alone.state_dict()).values())
+    whole = alone.state_dict()
+    assert weights.keys() == whole.keys()
+    far = max((weights[name] - whole[name]).abs().max().item() for name in whole)
     print(f"{schedule}: largest difference in a weight: {far:.1e}")
     assert far < 1e-4
 

@@ -27,8 +27,8 @@ from helpers.draw import cells, lanes
 from helpers.draw.style import CAUSES, RANKS
 from helpers.grid import Grid
 from helpers.lesson import answer, claim, predict, reveal, show, show_code, vary
-from helpers.lesson.scripts import distances, train_script
 from helpers.network import Link
+from helpers.ranks import find_place, launch
 from helpers.schedules import one_f_one_b
 from helpers.simulate import Costs, simulate
 from helpers.trace import Trace, with_waits
@@ -39,6 +39,7 @@ from simplellm.slicing import whole_weights
 sys.path[:0] = ["../primer", "../DP_PP"]
 import clip_and_tie
 import intro
+import intro_DP_PP
 import overlap
 
 torch.set_num_threads(1)  # in this lab, one device is one core
@@ -134,11 +135,31 @@ check("DP-PP-2")
 # would go unnoticed (lesson 03). Then we compare the weights, tensor by tensor, and print the
 # largest difference on each rank.
 
-# %% jupyter={"source_hidden": true}
+
+# %%
+def train_alone(flags, dtype):
+    torch.set_default_dtype(dtype)
+    trained = intro.train(intro.read_flags(flags), lambda step, loss: None)
+    torch.set_default_dtype(torch.float32)
+    return trained
+
+
+def train_rank(flags, dtype):
+    torch.set_default_dtype(dtype)
+    options = intro_DP_PP.read_flags(flags)
+    return intro_DP_PP.train(options, find_place(), "cpu", lambda step, loss: None)
+
+
+def distances(mine, whole):
+    """The largest difference of each tensor."""
+    return {name: (mine[name] - whole[name]).abs().max().item() for name in mine}
+
+
+# %%
 flags = ["--steps", quick("12", "2"), "--optimizer", "sgd", "--lr", "0.3"]
 one = [*flags, "--batch-size", "6", "--like-ranks", "2"]
-alone, whole, _ = train_script("primer/intro.py", one)
-six = train_script("DP_PP/intro_DP_PP.py", flags, ranks=6)
+alone, whole, _ = train_alone(one, torch.float32)
+six = launch(train_rank, 6, (flags, torch.float32), quiet=True)
 
 # %% tags=["training"]
 for rank, (_, stage, _) in enumerate(six):
@@ -165,8 +186,8 @@ predict(
 # is.
 
 # %% jupyter={"source_hidden": true}
-_, whole64, _ = train_script("primer/intro.py", one, dtype=torch.float64)
-six64 = train_script("DP_PP/intro_DP_PP.py", flags, ranks=6, dtype=torch.float64)
+_, whole64, _ = train_alone(one, torch.float64)
+six64 = launch(train_rank, 6, (flags, torch.float64), quiet=True)
 
 
 # %%
@@ -246,7 +267,7 @@ reveal("dp_x_pp-3")
 small = ["--size", "story", "--layers", "3"]
 tokenizer = intro.make_tokenizer(intro.read_flags(small))
 longer = [*small, "--steps", quick("300", "2"), "--lr-schedule", "decay"]
-trained = train_script("DP_PP/intro_DP_PP.py", longer, ranks=6, checked=False)
+trained = launch(train_rank, 6, (longer, torch.float32), quiet=True, checked=False)
 losses = [sum(pair) / 2 for pair in zip(trained[2][0], trained[5][0], strict=True)]
 
 # %% tags=["training"]

@@ -37,7 +37,6 @@ from helpers.cost.rates import H100
 
 # %%
 from helpers.lesson import claim
-from helpers.lesson.scripts import kept_for_backward
 from helpers.ranks import keep_warm
 from helpers.words import bytes_text
 from simplellm.llama import CausalLLama, LLama
@@ -223,11 +222,26 @@ def step(net):
     return time.process_time() - clock
 
 
+# %%
+def kept_for_backward(net, x):
+    """Bytes that forward keeps for backward, without the weights."""
+    sizes = {}
+
+    def keep(tensor):  # autograd calls it with each tensor that it keeps
+        sizes[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        net.run_layers(x)
+    weights = {p.untyped_storage().data_ptr() for p in net.parameters()}
+    return sum(size for place, size in sizes.items() if place not in weights)
+
+
 # %% tags=["time"]
 bodies, kept, computed, best, grads = {p: body(p) for p in POLICIES}, {}, {}, {}, {}
 for policy, net in bodies.items():
     fresh = x.clone().requires_grad_()
-    _, kept[policy] = kept_for_backward(lambda: net.run_layers(fresh), net)  # noqa: B023
+    kept[policy] = kept_for_backward(net, fresh)
     with FlopCounterMode(display=False) as counter:
         step(net)
     computed[policy] = counter.get_total_flops()

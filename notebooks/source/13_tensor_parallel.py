@@ -27,7 +27,6 @@ from helpers.check import check, solve
 # %%
 from helpers.draw import curves
 from helpers.lesson import answer, predict, reveal, show
-from helpers.lesson.scripts import train_script
 from helpers.oracle import between, judge, one_step, snapshot
 from helpers.ranks import find_place, keep_warm, launch
 from helpers.trace import Recorder, last_steps
@@ -248,7 +247,7 @@ check("TP-6")
 
 # %% jupyter={"source_hidden": true}
 flags = ["--steps", quick("10", "2"), "--optimizer", "sgd", "--lr", "0.3", "--layers", "3"]
-alone, whole, _ = train_script("primer/intro.py", flags)
+alone, whole, _ = intro.train(intro.read_flags(flags), lambda step, loss: None)
 
 
 # %%

@@ -25,7 +25,6 @@ from helpers.check import check, solve
 from helpers.cost import ModelConfig, context_parallel_bytes
 from helpers.draw import curves, lanes
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
-from helpers.lesson.scripts import train_script
 from helpers.network import Link
 from helpers.parallel.context import visible
 from helpers.ranks import find_place, keep_warm, launch
@@ -33,6 +32,7 @@ from helpers.trace import Recorder
 
 # %%
 sys.path[:0] = ["../CP/ring", "../CP/ulysses", "../primer"]
+import intro
 import intro_CP_ring
 import online
 import pace
@@ -617,7 +617,7 @@ SGD = ["--optimizer", "sgd", "--lr", "0.3"]
 pair = [*flags, *SGD, "--batch-size", "2", "--like-ranks", "2"]
 
 # %%
-alone, whole, _ = train_script("primer/intro.py", pair)
+alone, whole, _ = intro.train(intro.read_flags(pair), lambda step, loss: None)
 
 
 def train_rank(flags, replicas=None):
