@@ -35,12 +35,12 @@ class Estimate:
         """Of all devices together."""
         return self.layout.batch * self.layout.sequence / self.seconds
 
-    @cached_property
+    @property
     def utilisation(self) -> Utilisation:
         """MFU and HFU. All attention scores count, as in the papers on Megatron."""
-        step = flops(self.model, self.layout.batch, self.layout.sequence)
-        how, peak = self.layout.recompute, self.machine.peak
-        return utilisation(step, self.seconds, self.layout.gpus, peak, how)
+        layout, peak = self.layout, self.machine.peak
+        step = flops(self.model, layout.batch, layout.sequence)
+        return utilisation(step, self.seconds, layout.gpus, peak, layout.recompute)
 
     @property
     def fits(self) -> bool:
@@ -58,7 +58,7 @@ class Estimate:
             f"is {part}; {CURES[part]}"
         )
 
-    @cached_property
+    @property
     def causes(self) -> dict[str, float]:
         """{what for: seconds} on the slowest device; they add up to `seconds`.
 

@@ -5,8 +5,8 @@ Matrix products take operations; everything else reads and writes memory, and it
 by Megatron-LM's kernels. Experts are taken to be equally busy.
 """
 
-from dataclasses import astuple, dataclass
 from math import comb
+from typing import NamedTuple
 
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine, all_gather_seconds
@@ -32,8 +32,7 @@ STARVE = 4  # how sharply the slower of device and host decides: 1 would add the
 DEDUP_SHARE = 0.88
 
 
-@dataclass(frozen=True)
-class Seconds:
+class Seconds(NamedTuple):
     """Of one piece of work on one device.
 
     matmul, memory: of the device. network: collectives in which the device waits.
@@ -56,10 +55,10 @@ class Seconds:
         return (self.device**STARVE + self.host**STARVE) ** (1 / STARVE)
 
     def __add__(self, other: "Seconds") -> "Seconds":
-        return Seconds(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return Seconds(*(a + b for a, b in zip(self, other, strict=True)))
 
     def __mul__(self, times: float) -> "Seconds":
-        return Seconds(*(each * times for each in astuple(self)))
+        return Seconds(*(each * times for each in self))
 
 
 def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[Seconds, Seconds]:

@@ -4,6 +4,7 @@ Layers are taken to be alike: where the first ones have no experts, each has the
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from helpers.cluster.layer import Seconds, layer_seconds, loss_seconds
 from helpers.cluster.layout import Layout
@@ -29,7 +30,7 @@ class Parts:
     update: float
     step: float
 
-    @property
+    @cached_property
     def stage_seconds(self) -> list[float]:
         """What each stage needs for one micro-batch, messages among it."""
         both = zip(self.forward, self.backward, strict=True)

@@ -1,6 +1,7 @@
 """The sizes of a model from a Hugging Face config.json.
 
-The four kinds that the lessons read (LLaMA, GPT-2, Mixtral, DeepSeek-V3) need nothing but the file.
+The four kinds that the lessons read (LLaMA, GPT-2, Mixtral, DeepSeek-V3) need nothing but the file,
+unless they have biases of their own.
 Any other is built by `transformers` on the meta device, where weights take no memory, and counted.
 Where its matrices are those of the formulas here, the formulas hold; where they aren't, it has
 its counts of parameters, and each formula refuses with one sentence that says why.
@@ -52,7 +53,8 @@ def read_config(source: str | Path | Mapping) -> ModelConfig:
     for size, names in NAMES.items():
         if size not in ("experts", "chosen"):  # 0 where there are none
             _number(fields, where, *names, default=1)
-    return _sizes(fields, where) if kind in OURS else _counted(fields, kind, where)
+    plain = kind in OURS and not any(fields.get(f"{part}_bias") for part in ("attention", "mlp"))
+    return _sizes(fields, where) if plain else _counted(fields, kind, where)
 
 
 def _load(path: Path) -> Mapping:
@@ -107,8 +109,6 @@ def _sizes(fields: Mapping, where: str) -> ModelConfig:
         vocabulary=size("vocabulary"),
         positions=size("positions", None if plain else 2048),
         tied=bool(fields.get("tie_word_embeddings", plain)),
-        attention_bias=bool(fields.get("attention_bias", False)),
-        mlp_bias=bool(fields.get("mlp_bias", False)),
     )
     mixed = any(fields.get(name) for name in NAMES["experts"])
     if mixed or fields["model_type"] in OURS[2:]:
@@ -118,7 +118,7 @@ def _sizes(fields: Mapping, where: str) -> ModelConfig:
         widths = (_number(fields, where, name) for name in names)
         rank = _number(fields, where, "q_lora_rank", default=0) if fields.get("q_lora_rank") else 0
         latent = Latent(rank, *widths)
-        model = replace(model, latent=latent, kv_heads=heads, attention_bias=False)
+        model = replace(model, latent=latent, kv_heads=heads)
     return model
 
 

@@ -75,7 +75,6 @@ class ModelConfig:
     hidden: width of the residual stream. kv_heads: heads of keys and values; fewer than `heads`
         share them. intermediate: width inside the MLP. positions: longest sequence.
     tied: whether the last matrix is the word embedding again.
-    attention_bias, mlp_bias: biases of a LLaMA; a GPT-2 always has them.
 
     What `read_config` finds in other models: rotary: a "gpt2" without a table of positions.
     counted: its parameters, in all and on a token. note: why it has no formulas, if it has none.
@@ -91,8 +90,6 @@ class ModelConfig:
     vocabulary: int
     positions: int = 2048
     tied: bool = False
-    attention_bias: bool = False
-    mlp_bias: bool = False
     moe: MoE | None = None
     latent: Latent | None = None
     rotary: bool = False
@@ -303,10 +300,9 @@ def parameters(model: ModelConfig) -> Parameters:
     norm = 2 * h if plain else h  # RMSNorm has no shift
     if model.latent:
         attention += model.latent.q_rank + model.latent.kv_rank  # two norms
-    elif plain or model.attention_bias:
+    elif plain:  # with biases
         attention += q + 2 * kv + h
-    if plain or model.mlp_bias:
-        mlp += (2 * i if model.gated else i) + h
+        mlp += i + h
     expert = experts = used = 0
     if moe:
         expert = sum(m.size for m in model.mlp() if m.name == "experts")

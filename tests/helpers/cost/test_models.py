@@ -169,7 +169,7 @@ def test_each_field_that_is_missing_is_named(fields, tmp_path):
 
 def test_without_transformers(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    assert read_config(fields_of("llama")).hidden == 64
+    assert read_config(fields_of("mixtral")).hidden == 64
     with pytest.raises(ValueError, match="isn't installed: pip install transformers"):
         read_config(fields_of("qwen3"))
 
