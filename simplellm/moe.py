@@ -20,7 +20,7 @@ from simplellm.blocks import SwiGLU, draw
 from simplellm.config import Config
 
 
-@dataclass
+@dataclass(frozen=True)
 class Experts:
     """The sizes of a mixture of experts.
 
