@@ -20,7 +20,7 @@ from simplellm.blocks import SwiGLU, draw
 from simplellm.config import Config
 
 
-@dataclass
+@dataclass(frozen=True)
 class Experts:
     """The sizes of a mixture of experts.
 
@@ -83,9 +83,8 @@ class Routing:
         """How many rows each expert computes, (E,)."""
         return self.chosen[self.kept].bincount(minlength=self.probabilities.shape[1])
 
-    @property
     def order(self) -> torch.Tensor:
-        """The kept choices, as numbers in the flat (N * k), those of expert 0 first."""
+        """Return the kept choices, as numbers in the flat (N * k), those of expert 0 first."""
         expert = self.chosen.where(self.kept, self.probabilities.shape[1]).flatten()
         return expert.argsort(stable=True)[: int(self.kept.sum())]
 
@@ -178,7 +177,7 @@ class MoE(nn.Module):
         routing = self.routing = self.router(tokens)
         if self.training:
             self.wanted = self.wanted + routing.wanted
-        order = routing.order
+        order = routing.order()
         of = order // routing.chosen.shape[1]  # the token of each choice
         done = self.run(self.experts, tokens[of], routing.counts)
         done = done * routing.weights.flatten()[order, None].to(done.dtype)

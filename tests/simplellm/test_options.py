@@ -47,3 +47,5 @@ def test_what_does_not_fit_together():
         parser.parse_args(["--layers", "2"])
     with pytest.raises(ValueError, match="8 layers of width 10,000,000 .* need more than"):
         prepare(parser.parse_args("--dmodel 10000000 --layers 8".split()), "cpu")
+    with pytest.raises(ValueError, match="500,000,000 windows of 128 tokens at one time need more"):
+        prepare(parser.parse_args(["--batch-size", "1000000000"]), "cpu")
