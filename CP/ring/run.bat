@@ -1,1 +1,1 @@
-@cd /d "%~dp0" && ..\..\jobs\run.bat -n 4 --logs . intro_CP_ring.py %*
+@cd /d "%~dp0" && ..\..\helpers\ranks\run.bat -n 4 --logs . intro_CP_ring.py %*

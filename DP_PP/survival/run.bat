@@ -1,1 +1,1 @@
-@cd /d "%~dp0" && ..\..\jobs\run.bat -n 6 --logs . intro_survival.py %*
+@cd /d "%~dp0" && ..\..\helpers\ranks\run.bat -n 6 --logs . intro_survival.py %*

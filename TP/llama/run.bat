@@ -1,1 +1,1 @@
-@cd /d "%~dp0" && ..\..\jobs\run.bat -n 2 --logs . intro_TP.py %*
+@cd /d "%~dp0" && ..\..\helpers\ranks\run.bat -n 2 --logs . intro_TP.py %*

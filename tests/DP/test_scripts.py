@@ -21,9 +21,9 @@ SHELLS = [
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="run.sh is for POSIX; run.bat is its twin")
 def test_run_sh_leaves_what_each_rank_printed_and_a_trace(tmp_path):
-    for name in ("jobs", "DP/gradient_aggr"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    folder = tmp_path / "DP/gradient_aggr"
+    folder = shutil.copytree(ROOT / "DP/gradient_aggr", tmp_path / "DP/gradient_aggr")
+    (tmp_path / "helpers/ranks").mkdir(parents=True)
+    shutil.copy(ROOT / "helpers/ranks/run.sh", tmp_path / "helpers/ranks")
     ended = subprocess.run(
         [folder / "run.sh", *SMALL, "--trace", str(tmp_path / "traces")],
         env=os.environ | {"PYTHON": sys.executable},
@@ -41,12 +41,10 @@ def test_run_sh_leaves_what_each_rank_printed_and_a_trace(tmp_path):
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda path: path.parent.name)
 def test_run_sh_and_run_bat_start_the_same_script(shell):
-    call = (
-        r'^cd "\$\(dirname "\$0"\)" && exec ([./]+)jobs/run.sh (-n \d --logs \. (\w+\.py)) "\$@"$'
-    )
+    call = r'^cd .* && exec ([./]+)helpers/ranks/run.sh (-n \d --logs \. (\w+\.py)) "\$@"$'
     up, flags, script = re.search(call, shell.read_text(), re.MULTILINE).groups()
     assert (shell.parent / script).is_file() and (shell.parent / up).resolve() == ROOT
     up = up.replace("/", "\\")
     assert shell.with_suffix(".bat").read_text() == (
-        f'@cd /d "%~dp0" && {up}jobs\\run.bat {flags} %*\n'
+        f'@cd /d "%~dp0" && {up}helpers\\ranks\\run.bat {flags} %*\n'
     )

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from project.data import IWSLT, load
+from project.results import Result
 from wrong_input import WrongInput
 
 from helpers.ranks.environment import free_port
@@ -59,7 +60,7 @@ def main(program, flags):
 
 
 @pytest.mark.long
-def test_both_halves_and_the_four_figures(tmp_path, monkeypatch, capsys):
+def test_both_halves_and_their_figures(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = "--n_train 60 --n_held_out 8 --n_epochs 1 --batch_size 20 --model_max_length 64"
     for ranks in (1, 2):
@@ -76,17 +77,27 @@ def test_both_halves_and_the_four_figures(tmp_path, monkeypatch, capsys):
     assert found[0]["validation_loss"] == found[1]["validation_loss"]
     assert found[2]["validation_loss"] == pytest.approx(found[3]["validation_loss"], rel=1e-4)
     assert main("plot", "") == 0
+
+
+def test_figures_compare_the_sum_of_tokens_and_the_mean_of_times_after_the_first_epoch(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    runs = {"world_size1/rank0": 1.0, "world_size2/rank0": 1.0, "world_size2/rank1": 3.0}
+    runs |= {"./model_parallel": 2.0, "./pipeline_parallel": 1.0}
+    for name, seconds in runs.items():
+        folder, who = name.split("/")
+        for epoch in range(3):
+            took = seconds if epoch else 99.0
+            Result(0, 0, took, 10 * seconds).save(f"workdir/{folder}", epoch, who)
+    assert main("plot", "") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "2 devices, data parallel: 2.00 times the seconds of an epoch of one device",
+        "2 devices, data parallel: 4.00 times the tokens per second of one device",
+        "pipeline parallel: 0.50 times the seconds of an epoch of model parallel",
+        "pipeline parallel: 0.50 times the tokens per second of model parallel",
+    ]
     assert len(list((tmp_path / "submit_figures").glob("*.png"))) == 4
-    assert "2 devices, data parallel:" in capsys.readouterr().out
-
-
-def test_a_figure_compares_the_sum_of_tokens_and_the_mean_of_times():
-    from project.plot import epochs_of
-    from project.results import Result
-
-    run = [[Result(0, 0, 1.0, 10.0), Result(0, 0, 2.0, 20.0)], [Result(0, 0, 3.0, 30.0)] * 2]
-    assert epochs_of(run, "tokens_per_sec") == [40.0, 50.0]
-    assert epochs_of(run, "training_time") == [2.0, 2.5]
 
 
 @pytest.mark.parametrize(
