@@ -10,8 +10,8 @@ from html import escape
 from pathlib import Path
 
 from helpers.draw.findings import TraceSummary, compared, found_in, in_words
+from helpers.draw.rows import arrow_ends, kind_of, labels, laid_out, pairs, shades, summarized
 from helpers.draw.style import LOOKS, ink_on, look, painted
-from helpers.timeline.rows import arrow_ends, kind_of, labels, laid_out, pairs, shades, summarized
 from helpers.trace import Event, Trace
 from helpers.words import bytes_text, capital, time_unit
 
