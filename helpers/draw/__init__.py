@@ -9,7 +9,7 @@ any other, ``ax.axvline(24)``, and save it as ``ax.save("step.svg")``.
     style        a color for each cause, the same everywhere
     picture      the Axes that shows itself; boxes, texts, arrows and a legend on it
     findings     what traces show, in words
-    timelines    one trace, or several on one axis
+    rows         what stands where in a timeline; timelines: one trace, or several on one axis
     plots        curves and bars
     diagrams     tables of cells, the ring, who waits for whom
     themed       whether a kernel runs; waits: what a notebook does with a report of ranks

@@ -26,6 +26,16 @@ from helpers.draw.picture import (
     wrapped,
     write,
 )
+from helpers.draw.rows import (
+    Row,
+    arrow_ends,
+    kind_of,
+    labels,
+    laid_out,
+    pairs,
+    shades,
+    summarized,
+)
 from helpers.draw.style import (
     BAND,
     BLUE,
@@ -38,16 +48,6 @@ from helpers.draw.style import (
     WAIT,
     ink_on,
     look,
-)
-from helpers.timeline.rows import (
-    Row,
-    arrow_ends,
-    kind_of,
-    labels,
-    laid_out,
-    pairs,
-    shades,
-    summarized,
 )
 from helpers.trace import COLLECTIVES, Event, Trace, has_finished
 from helpers.words import time_unit

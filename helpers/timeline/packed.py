@@ -10,13 +10,14 @@ from html import escape
 from pathlib import Path
 
 from helpers.draw.findings import TraceSummary, compared, found_in, in_words
+from helpers.draw.rows import arrow_ends, kind_of, labels, laid_out, pairs, shades, summarized
 from helpers.draw.style import LOOKS, ink_on, look, painted
-from helpers.timeline.rows import arrow_ends, kind_of, labels, laid_out, pairs, shades, summarized
 from helpers.trace import Event, Trace
 from helpers.words import bytes_text, capital, time_unit
 
 HERE = Path(__file__).parent
 MOST_EVENTS = 20_000
+COLUMNS = ("row", "kind", "start", "end", "shade", "labels", "words")
 FACTS = ("stage", "micro_batch", "layer", "peer", "tag", "bytes", "tokens", "error")
 
 
@@ -34,8 +35,7 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
     size, unit = time_unit(longest or 1.0) if unit == "s" else (1.0, unit)
     used = {kind_of(e) for part in parts for e in part.trace.events}
     kinds = [kind for kind in LOOKS if kind in used] + sorted(used - LOOKS.keys())
-    columns = {name: [] for name in ("row", "kind", "start", "end", "shade", "labels", "words")}
-    rows, heads, arrows, frames = [], [], [], []
+    rows, events, heads, arrows, frames = [], [], [], [], []
     for part, mine in zip(parts, laid_out(parts), strict=True):
         heads += [(row.top + 10, row.left) for row in mine if not row.lane]
         arrows += arrow_ends(part.trace, mine)
@@ -43,11 +43,8 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
         for row in (row for row in mine if row.lane):
             for e in (e for e in row.events if e.duration):
                 shade = shade_of[e.rank].get(e.info.get("stage"), 1.0) if e.kind in "FBIW" else 1.0
-                values = (len(rows), kinds.index(kind_of(e)), e.start, e.end, shade, labels(e))
-                for column, value in zip(
-                    columns.values(), (*values, sentence(e, part)), strict=True
-                ):
-                    column.append(value)
+                place = len(rows), kinds.index(kind_of(e)), e.start, e.end
+                events.append((*place, shade, labels(e), sentence(e, part)))
             frames += [(len(rows), *span) for span in pairs(row)]
             names = ("rank", "top", "high", "left", "right", "steps")
             rows.append({name: getattr(row, name) for name in names})
@@ -62,7 +59,7 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
         "duration": longest or size,
         "high": rows[-1]["top"] + rows[-1]["high"] + 8,
         "rows": rows,
-        "events": columns,
+        "events": {name: [e[n] for e in events] for n, name in enumerate(COLUMNS)},
         "arrows": arrows,
         "frames": frames,
     }

@@ -29,15 +29,12 @@ def picture():
     return ax
 
 
-def test_svg_is_xml_that_speaks_for_itself_and_keeps_its_labels():
+def test_svg_is_xml_that_speaks_for_itself_and_refers_to_nothing_outside():
     root = ElementTree.fromstring(picture().svg())
     assert root.get("role") == "img" and root.find(f"{SVG}title").text == ALT
     assert (root.get("width"), root.get("height")) == ("128", "88")
     assert [t.text.strip() for t in root.iter(f"{SVG}text")] == ["5 < 6 & 2.428 #D9DDE2"]
     assert f"fill: light-dark({INK.lower()}" in root.get("style"), "of what a student adds in black"
-
-
-def test_svg_refers_to_nothing_outside_and_is_always_the_same():
     text = lanes(pipeline()).svg()
     assert text == lanes(pipeline()).svg()
     addresses = set(re.findall(r"https?://[^\s\"']+", text))

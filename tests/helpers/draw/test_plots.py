@@ -23,7 +23,6 @@ EXAMPLES = {
     "points": {f"point {i}": {2**i: 3.0} for i in range(8)},
     "nothing": {"a": [], "b": [NAN]},
     "broken": {"a": LOSSES, "b": [*LOSSES[:5], INF, *LOSSES[6:]]},
-    "constant": {"a": [0.0] * 5},
     "tiny": {"a": [1e-9, 2e-9, 3e-9]},
     "long names": {"a name that is much too long for the margin of a picture " * 2: LOSSES},
 }

@@ -26,7 +26,6 @@ EXAMPLES = {  # and what the picture says
     "data parallel": (data_parallel(), "data parallel, 3 ranks, 106 ms: busy 72 %, waiting 13 %"),
     "deep pipeline": (pipeline(stages=16, micro_batches=4), "16 stages"),
     "none": (Trace([], {"title": "GPipe"}), "GPipe: no events"),
-    "one": (Trace([Event(0, "F", 5.0, 5.12)]), "1 rank, 120 ms: busy all the time"),
     "a moment": (Trace([Event(0, "F", 5.0, 5.0)]), "1 rank: 1 event at one moment"),
     "odd kinds": (Trace(ODD), "rank 12345"),
     "130 ranks": (many(ranks=130, events=1300), "130 ranks"),

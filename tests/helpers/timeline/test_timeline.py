@@ -6,12 +6,12 @@ import re
 
 import pytest
 
+from helpers.draw.rows import MOST_RANKS
 from helpers.schedules import SCHEDULES, one_f_one_b
 from helpers.simulate import CAUSES, Costs, simulate
 from helpers.timeline import explore, timeline
 from helpers.timeline.__main__ import main
 from helpers.timeline.packed import MOST_EVENTS, packed
-from helpers.timeline.rows import MOST_RANKS
 from helpers.trace import Counter, Event, Trace
 from helpers.trace.examples import data_parallel, pipeline
 
