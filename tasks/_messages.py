@@ -41,8 +41,9 @@ def noted(alone=False):
         note(operation)
 
     def waiting_too(operation, *since):
+        known = any(other is operation for _, other in begun)  # else it's only being handed over
         for other, call in messages:
-            call["awaited"] = call["awaited"] or other is operation
+            call["awaited"] = call["awaited"] or (known and other is operation)
         return waiting(operation, *since)
 
     def remember_too(work, operation):

@@ -118,7 +118,7 @@ def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
         if memory < target:
             below = f"{100 * (1 - memory / target):.0f} % below the target"
             words = f"a star: {memory:,.0f} elements, {below}"
-        return Score(words, round(memory), "elements", best="lowest")
+        return Score(words, round(memory))
 
     task = Task(title, file, function, "training_puzzles", minutes, hints, seconds, page=page)
     parts = {"TASK": task, "cases": cases, "name": name, "observe": observe, "explain": explain}

@@ -113,7 +113,7 @@ def passed(cases, seen):
     losses = losses_of(cases[-1], seen[-1]["weights"])
     below = LOCAL_SGD[cases[-1]["seed"]] - sum(losses) / len(losses)
     said = f"score: {below:.3f} nats below local_sgd, with {words(seen[-1])}"
-    return Score(said, round(below, 3), "nats below local_sgd")
+    return Score(said, round(below, 3))
 
 
 def words(seen):

@@ -49,7 +49,7 @@ def explain(case, seen):
 
 def passed(cases, seen):
     score, words = score_of(cases[0], seen[0])
-    return Score(words, round(100 * score, 1), "% of the search's speed")
+    return Score(words, round(100 * score, 1))
 
 
 def score_of(case, seen):

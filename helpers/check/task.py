@@ -50,8 +50,6 @@ class Task:
     page: str = ""
     id: str = ""
     side: ModuleType | None = field(default=None, repr=False, compare=False)
-    kind: str = ""  # tasks may still have these two, which mean nothing
-    done_by: tuple[str, ...] = ()
 
     @property
     def points(self) -> int:

@@ -17,15 +17,10 @@ COLORS = {"PASS": CURVES[0], "FAIL": CURVES[1], "TO DO": "#555555"}  # the word 
 
 @dataclass(frozen=True)
 class Score:
-    """How good a pass is.
-
-    words: what the student reads. number: for the table of a class. best: "highest" or "lowest".
-    """
+    """How good a pass is: in words, for the student, and as a number for the table of a class."""
 
     words: str
     number: float
-    unit: str = ""
-    best: str = "highest"
 
 
 @dataclass(frozen=True, repr=False)

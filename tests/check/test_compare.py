@@ -1,14 +1,12 @@
 """Two observations compared, and what is said of the difference: no process, plain data."""
 
 import math
-from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from helpers.check.compare import common_factor, differences, same
-from helpers.check.judge import reason_of
 
 NAN, T = float("nan"), torch.tensor
 
@@ -67,56 +65,3 @@ def test_common_factor():
         {"a": T([NAN, NAN]), "b": [NAN, 0]}, {"a": T([0.0, 0.0]), "b": [0, 0]},
     ):  # fmt: skip
         assert common_factor(right, other) is None
-
-
-class Mutants:
-    """What each mistake leads to in each case; `asked` says which ran on how many."""
-
-    def __init__(self, **leads_to):
-        self.leads_to, self.asked = leads_to, []
-
-    def __call__(self, count, sentences=()):
-        self.asked.append((count, *(sentences or ())))
-        return {each: self.leads_to[each][:count] for each in sentences or self.leads_to}
-
-
-def said(seen, right=None, mutants=None, ranks=0, cases=None, **parts):
-    side = ModuleType("small_task")
-    vars(side).update(parts)
-    task = SimpleNamespace(side=side, ranks=ranks)
-    cases = list(range(len(seen))) if cases is None else cases
-    return reason_of(task, cases, seen, right, mutants or Mutants())
-
-
-def test_it_says_nothing_names_the_mistake_or_says_where():
-    right = [{"sum": 5}, {"sum": 8}]
-    sums = Mutants(forgotten=[{"sum": 3}, {"sum": 3}], taken_away=[{"sum": 1}, {"sum": -2}])
-    assert said(right, right, sums) is None and sums.asked == []
-    assert said([{"sum": 3}] * 2, right, sums).startswith("forgotten (sum: 3 in place of 5")
-    assert said([{"sum": 5}, {"sum": -2}], right, sums).startswith("taken_away (")
-    assert said([{"sum": 7}, {"sum": 8}], right, sums).startswith("sum: 7 in place of 5")
-    assert "every number is 2 times what it should be" in said([{"sum": 10}], right[:1], sums)
-
-
-def test_of_two_mistakes_that_explain_the_first_case_the_one_that_explains_more_is_named():
-    mutants = Mutants(a=[9, 3, 3], b=[9, 3, 1], c=[9, 4, 1])
-    assert said([9, 3, 1], [9, 9, 9], mutants).startswith("b (")
-    # On no more cases than the first wrong one, and the right ones before it.
-    assert mutants.asked == [(2,), (3, "a", "b")]
-    assert said([7, 9, 9], [9, 9, 9], mutants) == "7 in place of 9"  # one number has no factor
-
-
-def test_the_words_of_the_task_come_in():
-    words = {
-        "name": lambda case: case and f"{case} hosts",
-        "explain": lambda case, seen: "nobody answered" if seen is None else None,
-    }
-    assert said([None], [[3, 3]], cases=[3], **words) == "3 hosts: nobody answered"
-    told = said([[3, 4]], [[3, 3]], cases=[3], ranks=2, **words)
-    assert told == "3 hosts: rank 1: 4 in place of 3"
-    assert said([None], [1], cases=[0], **words) == "nobody answered"
-    assert said([1.05], [1.0], TOLERANCE=0.1) is None
-    # Where many answers are right, there is no reference.
-    many = {"explain": lambda case, seen: None if sorted(seen) == case else "one is missing"}
-    assert said([[2, 1]], cases=[[1, 2]], **many) is None
-    assert said([[1], [2]], cases=[[1], [1, 2]], **many) == "one is missing"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.check.marks import TaskError, body_of, mutated, regions, replaced
+from helpers.check.marks import TaskError, body_of, regions, replaced
 
 MARK = "SOLUTION"  # this file isn't one with solutions
 TEXT = f"""\
@@ -47,16 +47,3 @@ def test_solutions_are_found_and_replaced_and_all_else_stays():
 def test_a_wrong_mark_is_an_error_that_names_its_line(text, line):
     with pytest.raises(TaskError, match=f"^line {line}, .*a mark without its partner"):
         regions(text)
-
-
-def test_a_mutant_is_the_solution_with_a_mistake():
-    def body(change):
-        return mutated(TEXT, "DP-1", change).split("# a comment")[0].splitlines()[1:-1]
-
-    assert body(("a += 1", "a += 2\nb()"))[1:3] == ["        a += 2", "        b()"]
-    assert body((("a += 1", "pass"), ("return a", "return b")))[-1] == "    return b"
-    assert body("pass") == ["    pass"]
-    assert "second = 2" in mutated(TEXT, "DP-1", "pass") and MARK not in mutated(TEXT, "A-1", "x")
-    for piece, count in (("none", 0), ("a", 3)):
-        with pytest.raises(TaskError, match=f"DP-1: '{piece}' stands {count} times"):
-            mutated(TEXT, "DP-1", (piece, "b"))

@@ -12,7 +12,7 @@ import pytest
 
 from helpers.check import student
 from helpers.check.marks import regions
-from helpers.check.student import PACKED, ROOT, main, unread, write
+from helpers.check.student import PACKED, ROOT, main, write
 from helpers.check.task import load_task, task_ids
 
 MOST = 4  # lines in a row that two pieces of code may not share
@@ -67,15 +67,6 @@ def test_no_line_of_a_solution_stands_anywhere(written):
         assert {task.file for task in stubs.values()} <= set(packed.namelist())
 
 
-@pytest.mark.parametrize("name", ["notes.md", "notebooks/99_x.ipynb", "DP/x.py"])
-def test_a_line_of_a_solution_would_be_found(copy, name):
-    (region,) = regions((ROOT / load_task("DP-1").file).read_text("utf-8"))
-    cell = {"cell_type": "markdown", "source": [], "metadata": {"kept": region["body"]}}
-    text = json.dumps({"cells": [cell]}) if name.endswith("ipynb") else region["body"]
-    (copy.root / name).write_text(text)
-    assert set(leaks(copy.root, pieces("DP-1", region["body"]))) == {f"{name}: DP-1"}
-
-
 def test_it_holds_what_a_student_needs_and_nothing_else(written):
     top = {path.name for path in written.iterdir()}
     assert {"notebooks", "helpers", "simplellm", "README.md", "Makefile", *student.LABS} <= top
@@ -89,15 +80,6 @@ def test_it_holds_what_a_student_needs_and_nothing_else(written):
     assert links and all((written / link).exists() for link in links)
     assert len([name for name in names if name.count("/") < 2 and "docs" in name]) == 3
     assert os.access(written / "DP/gradient_aggr/run.sh", os.X_OK)
-
-
-def test_a_notebook_comes_as_nobody_has_run_it():
-    cells = [{"cell_type": "code", "source": ["1"], "outputs": [2], "execution_count": 3}]
-    words = "a [word](../docs/glossary.md), [more](../docs/rooflines.md#x)\n", "b"
-    cells.append({"cell_type": "markdown", "source": [*words]})
-    code, text = json.loads(unread(json.dumps({"cells": cells})))["cells"]
-    assert code["outputs"] == [] and code["execution_count"] is None
-    assert text["source"] == ["a [word](../docs/glossary.md), more\n", "b"]
 
 
 def test_what_is_there_stays_and_three_lines_say_what_to_do(tmp_path, monkeypatch, capsys):

@@ -2,7 +2,6 @@
 
     python tests/frozen/run_programs.py              every task
     python tests/frozen/run_programs.py DP-1 PZ      a task, or a lab
-    python tests/frozen/run_programs.py --record DP-1
     python tests/frozen/run_programs.py --accept DP-1
 
 programs/LAB.json holds them: `bodies` is the text in each place of the task's solution, `reason`
@@ -10,8 +9,7 @@ what the student read, `mistake` the part of it that names the mistake. A progra
 sentence (up to measured numbers), or the mistake, or differs. Two that were told by different
 sentences must keep different ones: those that no longer do are merged.
 
---accept writes down that the new sentences, once read, name the same mistakes. --record writes
-everything anew, from the tasks' own mutants and tests/tasks/programs.
+--accept writes down that the new sentences, once read, name the same mistakes.
 """
 
 import argparse
@@ -138,58 +136,6 @@ def save(task_id: str, facts: dict) -> None:
     path_of(task_id).write_text(f"{text}\n", encoding="utf-8")
 
 
-def record(task_id: str) -> dict:
-    """All mutants and programs of a task, and what is said of each today."""
-    from helpers.grade.reference import mutants_of, mutated
-    from helpers.grade.task import load_task, load_whole
-
-    from tests.tasks.planted import Program, planted, programs_of
-
-    found = load_task(task_id)
-    task, side = found.task, load_whole(found)
-    text = (ROOT / task.file).read_text(encoding="utf-8")
-    fenced, indents = fence(text, task_id)
-    programs = [("program", Program("the solution", {}), planted(task, {}, fenced))]
-    if hasattr(side, "MUTANTS"):
-        for sentence, change in mutants_of(side).items():
-            mutant = Program(sentence, change, sentence)
-            programs.append(("mutant", mutant, mutated(task, change, fenced)))
-    for program in programs_of(task):
-        programs.append(("program", program, planted(task, program.work, fenced)))
-    bodies = [unfenced(each, indents) for _, _, each in programs]
-    seen = []
-    for (kind, program, _), work, (passed, reason) in zip(
-        programs, bodies, checked(task_id, task.file, bodies), strict=True
-    ):
-        mistake = program.says if program.says and program.says in reason else ""
-        one = {"name": program.name, "of": kind, "passed": passed, "reason": reason}
-        if not passed:
-            one["mistake"] = mistake or core(reason)
-            if passed == bool(program.says) or program.says not in reason:
-                print(f"  {task_id} {program.name[:60]!r} is told as {reason!r}", flush=True)
-        elif program.says:
-            print(f"  {task_id} {program.name[:60]!r} passes", flush=True)
-        seen.append(one | {"bodies": work})
-    return {"file": task.file, "programs": seen}
-
-
-def fence(text: str, task_id: str) -> tuple[str, list[str]]:
-    """The text with a line before and behind each place of the solution; the places' indents."""
-    lines, places = text.split("\n"), regions(text, task_id)
-    for first, behind, indent in reversed(places):
-        lines[behind + 1 : behind + 1] = [f"{indent}# FENCE"]
-        lines[first - 1 : first - 1] = [f"{indent}# FENCE"]
-    return "\n".join(lines), [indent for _, _, indent in places]
-
-
-def unfenced(text: str, indents: list[str]) -> list[str]:
-    parts = re.split(r"\n *# FENCE\n", text)[1::2]
-    return [
-        "\n".join(line.removeprefix(indent) for line in part.split("\n"))
-        for part, indent in zip(parts, indents, strict=True)
-    ]
-
-
 def replayed(task_id: str, facts: dict, accept: bool) -> dict[str, int]:
     """How many keep their sentence, how many the mistake; what differs is printed."""
     programs, said = facts["programs"], []
@@ -222,16 +168,10 @@ def replayed(task_id: str, facts: dict, accept: bool) -> dict[str, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="tasks (DP-1) or labs (PZ); all unless given")
-    parser.add_argument("--record", action="store_true", help="write down what is said today")
     parser.add_argument("--accept", action="store_true", help="the new sentences are as good")
     asked = parser.parse_args()
-    if asked.record:
-        from helpers.grade.task import task_ids
-
-        ids = task_ids()
-    else:
-        paths = sorted(PROGRAMS.glob("*.json"))
-        ids = [task_id for p in paths for task_id in json.loads(p.read_text(encoding="utf-8"))]
+    paths = sorted(PROGRAMS.glob("*.json"))
+    ids = [task_id for p in paths for task_id in json.loads(p.read_text(encoding="utf-8"))]
     names = {name.upper() for name in asked.names}
     ids = [i for i in ids if not names or {i, i.rpartition("-")[0]} & names]
     from helpers.check.task import task_ids
@@ -241,15 +181,10 @@ def main() -> None:
         if task_id not in task_ids():
             print(f"{task_id}: there is no such task any more")
             continue
-        if asked.record:
-            facts = record(task_id)
+        facts = load(task_id)[task_id]
+        counts = replayed(task_id, facts, asked.accept)
+        if asked.accept:
             save(task_id, facts)
-            counts = {"recorded": len(facts["programs"])}
-        else:
-            facts = load(task_id)[task_id]
-            counts = replayed(task_id, facts, asked.accept)
-            if asked.accept:
-                save(task_id, facts)
         print(f"{task_id}: {', '.join(f'{n} {what}' for what, n in counts.items())}", flush=True)
         total = {what: total.get(what, 0) + n for what, n in counts.items()}
     print(f"all: {', '.join(f'{n} {what}' for what, n in total.items())}")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tasks import _averaging, ck_1, dp_3, dp_6, rc_1, rc_2
+from tasks import _averaging, dp_3, dp_6, rc_1
 
 PAIRS = [[0, 2], [1, 3], [0, 2], [1, 3]]
 
@@ -135,83 +135,4 @@ def test_ring(world, wrong, words):
     tensors = [torch.full((1,), 10.0**rank).double() for rank in range(world)]
     case = {"world": world, "what": rc_1.POWERS, "tensors": tensors}
     said = rc_1.explain(case, [RIGHT | {"tensor": sum(tensors)} | wrong] * world)
-    assert said == words if words is None else words in said
-
-
-def call(name, peer, batch=False, awaited=True):
-    there = {"to": peer} if "send" in name else {"from": peer}
-    return {"call": name, **there, "batch": batch, "awaited": awaited}
-
-
-IN_ORDER, WITHOUT_WAITING, IN_A_BATCH = rc_2.WAYS
-BOTH = [call("isend", 1, True), call("irecv", 3, True)]
-PLAIN = [call("send", 1), call("recv", 3)]
-
-
-@pytest.mark.parametrize(
-    ("way", "calls", "wrong", "words"),
-    [
-        (IN_ORDER, [call("recv", None), call("send", 1)], {}, None),
-        (WITHOUT_WAITING, [call("isend", 1), call("recv", 3)], {}, None),
-        (WITHOUT_WAITING, [call("irecv", 3), call("send", 1)], {}, None),
-        (IN_A_BATCH, BOTH, {}, None),
-        (IN_ORDER, [call("isend", 1), call("recv", 3)], {}, "uses isend: this way has dist.send"),
-        (IN_ORDER, BOTH, {}, "uses batch_isend_irecv: this way has dist.send and dist.recv only"),
-        (IN_ORDER, [{"call": "all_gather"}], {}, "calls dist.all_gather: neighbors exchange"),
-        (WITHOUT_WAITING, PLAIN, {}, "send and recv, which both wait"),
-        (WITHOUT_WAITING, BOTH, {}, "uses batch_isend_irecv: this way starts the send with"),
-        (WITHOUT_WAITING, [call("isend", 1, awaited=False)], {}, "isend and never calls wait()"),
-        (IN_A_BATCH, [BOTH[0], call("recv", 3)], {}, "calls recv outside of a batch"),
-        (IN_ORDER, [], {}, "sends nothing and receives nothing"),
-        (IN_ORDER, [call("send", 3), call("recv", 1)], {}, "sends to the left and receives from"),
-        (IN_ORDER, [call("send", 1)] * 2, {}, "sends to the ranks [1, 1] and receives from"),
-        (IN_ORDER, PLAIN, {"returned": None}, "gives None, and must return the tensor"),
-        (IN_ORDER, PLAIN, {"mine": torch.ones(2)}, "has changed `mine`"),
-        (IN_ORDER, PLAIN, {"returned": torch.zeros(2)}, "gives back its own tensor"),
-        (IN_ORDER, PLAIN, {"returned": torch.ones(1, 2)}, "gives another shape or type"),
-        (IN_ORDER, PLAIN, {"returned": torch.ones(2)}, "gives other numbers than the left neigh"),
-    ],
-)
-def test_exchange(way, calls, wrong, words):
-    """What is said of rank 0, which stands in a ring of four."""
-    tensors = [torch.full((2,), float(rank)) for rank in range(4)]
-    seen = {"returned": tensors[3], "mine": tensors[0], "calls": calls} | wrong
-    said = rc_2.explain({"world": 4, "function": way, "tensors": tensors}, [seen])
-    assert said == words if words is None else words in said
-
-
-def save(rank, *events):
-    """What a rank lists in one save: ("mkdir", …), with a "note" for each collective it meets."""
-    listed, met = [], 0
-    for what, *facts in events:
-        listed.append({"what": what, "met": met, "there": False, "of": what} | dict(facts))
-        met += what == "note"
-    return {"events": listed, "part": "fsync", "folder": "folder"}
-
-
-NOTE, NAMED = ("note",), ("rename", ("named", True), ("of", "fsync"))
-NAMES = ("fsync", ("of", "folder"), ("there", True))
-WRITE = ("save",), ("fsync",)
-OTHERS = (NOTE, *WRITE, NOTE, NOTE)
-
-
-@pytest.mark.parametrize(
-    ("first", "others", "words"),
-    [
-        ((("mkdir",), NOTE, *WRITE, NOTE, NAMED, NAMES, NOTE), OTHERS, None),
-        ((("mkdir",), *WRITE, NOTE, NAMED, NAMES, NOTE), OTHERS[1:], "wants a folder that is not"),
-        ((("mkdir",), NOTE, *WRITE, NAMED, NAMES, NOTE), OTHERS[:4], "while rank 1 still writes"),
-        ((("mkdir",), NOTE, *WRITE, NOTE, NAMED, NAMES), OTHERS[:4], "and step-7 is not there yet"),
-        ((("mkdir",), NOTE, ("save", ("there", True)), NOTE), OTHERS, "before rank 0 has written"),
-        ((("mkdir",), NOTE, *WRITE, NOTE, NAMED, NOTE), OTHERS, "call names_to_disk(folder) after"),
-    ],
-)
-def test_a_checkpoint_whose_ranks_meet(first, others, words):
-    case = {"step": 7, "states": [{"rank": rank} for rank in range(3)]}
-    parts = [f"rank{rank}.pt" for rank in range(3)]
-    seen = [
-        {"saves": [save(rank, *(others if rank else first))], "parts": parts, "loaded": state}
-        for rank, state in enumerate(case["states"])
-    ]
-    said = ck_1.explain(case, seen)
     assert said == words if words is None else words in said

@@ -109,15 +109,6 @@ PROGRAMS = {
         for _ in range(800):
             group.all_reduce([weights[-1:] for weights in group.weights()])
         """, "of the clock"),
-        "trains without the clock": ("""
-        for step in range(700):
-            for optimizer in group.optimizers:
-                optimizer.param_groups[0]["lr"] = 6e-3 * (1 - step / 700)
-            for net, ids in zip(group.nets, next(group.stories).split(1)):
-                net.zero_grad()
-                group._loss(net, ids).backward()
-            group.update()
-        """, "what a replica learns must come through group.compute()"),
         "copies one replica's mean to all":
             {"zip(group.weights(), short, strict=True)":
                  "((w, short[0]) for w in group.weights())"}},
@@ -183,24 +174,6 @@ return self.file
              "rank, item 0: 'None, and no open file, of 1 opened' in place of "
              "'file 1 of 1 opened'")},
     "PF-4": {
-        "autocast only where it is needed, and squares by hand": """
-half = dtype in HALF
-with record_function("forward"):
-    if half:
-        with torch.autocast(source.device.type, dtype):
-            found = model(source, target)
-        found, target = found.float(), target.float()
-    else:
-        found = model(source, target)
-    loss = ((found - target) ** 2).mean()
-with record_function("backward"):
-    scaled = scaler.scale(loss)
-    scaled.backward()
-with record_function("update"):
-    scaler.step(optimizer)
-    scaler.update()
-return loss.detach()
-""",
         "weights in half":
             ({'with record_function("forward")': f'{TO_HALF}with record_function("forward")'},
              "they must stay torch.float32")},
