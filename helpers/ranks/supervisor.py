@@ -136,7 +136,6 @@ class Run:
             self.output.add(number, b"", final=True)
 
     def _give_out(self) -> None:
-        """Hand each rank its place and the job."""
         count, port = len(self.ranks), self.ranks[0].port
         for number, rank in enumerate(self.ranks):
             place = Place(number, count, number, count, HERE, port, "helpers.ranks")

@@ -10,9 +10,10 @@ import torch
 import torch.distributed as dist
 
 from helpers.draw import who_waits
-from helpers.hang import threads
+from helpers.hang import places
+from helpers.hang.calls import METHODS
 from helpers.hang.cases import whom
-from helpers.hang.monitor import METHODS, NoSuchRank, the_monitor
+from helpers.hang.monitor import NoSuchRank, the_monitor
 from helpers.hang.operation import Operation
 from helpers.ranks import launch, supervisor
 from tests.frozen import hangs
@@ -161,9 +162,9 @@ def asks_once(work):
 def test_only_a_loop_that_does_nothing_else_waits(asked, stands, only, tmp_path, monkeypatch):
     file = str(tmp_path / "polls.py")
     Path(file).write_text(POLLS)
-    monkeypatch.setattr(threads, "is_library", lambda name: "/lib/" in name)
+    monkeypatch.setattr(places, "is_library", lambda name: "/lib/" in name)
     frames = [frame if len(frame) == 3 else (file, *frame) for frame in stands]
-    assert threads.only_polls(frames, (file, *asked)) is only
+    assert places.only_polls(frames, (file, *asked)) is only
 
 
 def begins_before_the_other_comes():

@@ -21,7 +21,7 @@ from helpers.ranks import (
     find_place,
     gpu_of,
 )
-from helpers.ranks.environment import first_host, free_port
+from helpers.ranks.store import free_port
 from helpers.ranks.supervisor import rank_variables
 
 pytestmark = pytest.mark.ranks
@@ -154,7 +154,7 @@ def test_slurm_counts_each_machine(tasks, node, local):
     [("gpu1,node[3-4]", "gpu1"), ("rack[1-2]n[04,06]", "rack1n04"), ("a[5]-ib", "a5-ib")],
 )
 def test_the_first_host_of_a_list(names, first):
-    assert first_host(names) == first
+    assert discover(environ=SLURM | {"SLURM_STEP_NODELIST": names}).address == first
 
 
 def test_pbs_names_the_machines_in_a_file_and_one_machine_needs_no_name(tmp_path):
