@@ -1,18 +1,13 @@
 """What a rank under somebody else's launcher says when a message doesn't come."""
 
-import contextlib
-import functools
 import os
 import re
 import subprocess
 import sys
 import textwrap
-import threading
-import time
 
 import pytest
 
-from helpers.network import TwoHosts, why_not
 from helpers.ranks.environment import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
@@ -62,16 +57,6 @@ PROGRAM = textwrap.dedent("""
             os._exit(3)
         dist.recv(x, src=1)  # dead
 
-    def no_sentence(rank, other, x):
-        dist.all_gather([x], x)  # wrong
-
-    def cable(rank, other, x):
-        for step in range(40):
-            dist.all_reduce(x)  # cut
-            if step == 3:
-                open(f"{__file__}.goes", "w")
-            time.sleep(0.1)
-
     def main():
         parser = argparse.ArgumentParser()
         add_rank_flags(parser, ranks=2)
@@ -101,21 +86,15 @@ def started(tmp_path):
     path = tmp_path / "two.py"
     path.write_text(PROGRAM)
 
-    def start(
-        program: str, timeout: float = 60, hosts: TwoHosts | None = None, **variables: str
-    ) -> list[tuple[int, str]]:
-        if hosts:
-            variables["MASTER_ADDR"] = hosts.addresses[0]
+    def start(program: str, timeout: float = 60, **variables: str) -> list[tuple[int, str]]:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
         processes = []
         for rank in range(2):
-            local, each = (0, "1(x2)") if hosts else (rank, 2)
-            step = {"PROCID": rank, "STEP_NUM_TASKS": 2, "LOCALID": local, "STEP_ID": 0}
-            step |= {"STEP_TASKS_PER_NODE": each, "JOB_ID": os.getpid()}
-            popen = functools.partial(hosts.start, rank) if hosts else subprocess.Popen
+            step = {"PROCID": rank, "STEP_NUM_TASKS": 2, "LOCALID": rank, "STEP_ID": 0}
+            step |= {"STEP_TASKS_PER_NODE": 2, "JOB_ID": os.getpid()}
             slurm = {f"SLURM_{name}": str(value) for name, value in step.items()}
             processes.append(
-                popen(
+                subprocess.Popen(
                     [sys.executable, path, "--program", program, "--timeout", str(timeout)],
                     env=clean | slurm | {"MASTER_PORT": port} | variables,
                     stdout=subprocess.PIPE,
@@ -181,42 +160,6 @@ def test_a_deadlock_ends_in_a_sentence(started, checked):
         assert word == told or word.startswith(other)
 
 
-def test_a_deadlock_of_two_nodes_is_named(started):
-    """Of two hosts with addresses of their own; where the system has none, on this one."""
-    with contextlib.nullcontext() if why_not() else TwoHosts() as hosts:
-        (_, err), (_, other) = started("deadlock", 9, hosts, LAB_CHECKED="1")
-    assert "[ranks] deadlock: ranks 0 and 1 both receive first" in err
-    assert "  Cure: let one of them send first\n" in err and "[ranks] deadlock" not in other
-
-
-@pytest.mark.long_for("heals")
-@pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can")
-@pytest.mark.parametrize(
-    ("seconds", "checked"),
-    [(3, "0"), (3, "1"), (0, "1")],
-    ids=["heals", "heals, 1", "stays cut, 1"],
-)
-def test_a_cable_that_is_cut(started, tmp_path, seconds, checked):
-    with TwoHosts() as hosts:
-
-        def cut():
-            while not (tmp_path / "two.py.goes").exists():
-                time.sleep(0.05)
-            for state in ("down", "up")[: 1 + bool(seconds)]:
-                hosts.run(1, ["ip", "link", "set", hosts.interface, state])
-                time.sleep(seconds)
-
-        threading.Thread(target=cut).start()
-        ends = started("cable", 40 if seconds else 9, hosts, LAB_CHECKED=checked)
-    for rank, (code, err) in enumerate(ends):
-        told = waits_told(err)
-        assert code == (0 if seconds else 1), err
-        assert told[0].startswith(f"rank {1 - rank}: it calls all_reduce of 4 float32 (SUM) "), err
-        assert "deadlock:" not in err and "frame #" not in err
-        last = f"error: .*rank {rank} (calls|waited 9 s in) all_reduce.* {at('cut', 'cable')}.*"
-        assert seconds or re.fullmatch(last, err.splitlines()[-1]), err
-
-
 @pytest.mark.long_for("0")
 @pytest.mark.parametrize("checked", ["0", "1"])
 def test_a_rank_whose_partner_has_died(started, checked):
@@ -227,10 +170,3 @@ def test_a_rank_whose_partner_has_died(started, checked):
         f"{at('dead', 'dies')}. That rank has ended, or the network between them is down: "
         "read what it said last\n"
     )
-
-
-def test_another_error_of_torch_keeps_its_traceback(started):
-    for rank, (code, err) in enumerate(started("no_sentence")):
-        assert code == 1
-        assert f"[rank{rank}]: Traceback (most recent call last):\n" in err
-        assert "[ranks]" not in err
