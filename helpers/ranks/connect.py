@@ -5,7 +5,7 @@ was started twice, or has another world size. `connect` first checks that the ra
 same small key-value store that torch uses for its own rendezvous.
 
 It also chooses the backend and with it what a rank computes on: NCCL moves messages between GPUs,
-gloo between processors. (Gloo can add up and broadcast a GPU's tensors, but not send them.)
+gloo between processors (it can't send a GPU's tensors).
 """
 
 import os
@@ -220,9 +220,8 @@ def gpu_of(place: Place, gpus: int) -> int:
     """Return which of its machine's `gpus` GPUs a rank takes: the one with its local rank."""
     if place.local_rank < gpus:
         return place.local_rank
-    there = "there is one GPU, number 0" if gpus == 1 else f"the GPUs are 0 to {gpus - 1}"
-    if gpus == 0:
-        there = "there is no GPU"
+    some = "there is one GPU, number 0" if gpus == 1 else f"the GPUs are 0 to {gpus - 1}"
+    there = some if gpus else "there is no GPU"
     raise BackendError(
         f"rank {place.rank} has LOCAL_RANK {place.local_rank} on its machine, and {there} here: "
         "start at most one rank for each GPU of a machine; if each rank is shown one GPU of its "

@@ -3,8 +3,7 @@
 def read_flags(arguments=None):
     return add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=3).parse_args(arguments)
 
-def train(options, place, device, say=print):
-    ...                                        # the lesson
+def train(options, place, device, say=print):  # the lesson
     return losses, model, recorder.trace()
 
 if __name__ == "__main__":

@@ -58,10 +58,8 @@ def launch(
     """
     if on_error not in ("raise", "report"):
         raise ValueError(f"on_error must be 'raise' or 'report', not {on_error!r}")
-    write = None if quiet else write_now
-    report = run_call(
-        function, args, ranks, write, backend=backend, timeout=timeout, quiet=quiet, checked=checked
-    )
+    how = {"backend": backend, "timeout": timeout, "quiet": quiet, "checked": checked}
+    report = run_call(function, args, ranks, None if quiet else write_now, **how)
     if on_error == "report":
         return report
     raise_failure(report.failure)

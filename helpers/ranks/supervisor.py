@@ -72,7 +72,7 @@ def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:
 
 
 class Run:
-    """One job on its ranks. Everything happens in one thread: `_listen` waits for any news."""
+    """One job on its ranks, in one thread: `_listen` waits for any news."""
 
     def __init__(self, job: Job, ranks: list[pool.RankProcess], write):
         self.job, self.ranks, self.write = job, ranks, write

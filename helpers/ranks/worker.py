@@ -164,7 +164,7 @@ def _print_to(text) -> None:
 
 
 def end_everything() -> None:
-    """Kill this process and the processes that it started."""
+    """Kill this process and those that it started."""
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)

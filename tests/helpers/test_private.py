@@ -1,7 +1,6 @@
-"""What isn't public: nothing but helpers/private.py uses it, and all of that is needed.
+"""What isn't public of torch, Python and IPython, and what helpers/private.py expects of it.
 
-That a function still does what it should, the tests of those show who use it: hangs that are told,
-the end of a rank, the backward pass in two halves. Here stands what they wouldn't notice.
+More of it the tests of those show who use it: hangs that are told, the backward pass in two halves.
 """
 
 import inspect
@@ -21,11 +20,6 @@ from helpers.ranks import launch
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
 ROOT = Path(__file__).resolve().parents[2]
-# What begins with "_" and is documented all the same, or is somebody's protocol.
-# What can't use helpers/private.py, or isn't ours to change: what it uses, and why it is there.
-
-
-# --- it does what it should ----------------------------------------------------------------------
 
 
 def flat():

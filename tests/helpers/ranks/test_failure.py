@@ -4,6 +4,8 @@ import linecache
 
 import pytest
 
+from helpers.hang.cases import waits_long
+from helpers.hang.operation import Operation
 from helpers.hang.places import CELLS
 from helpers.ranks.failure import RankState, first_failure, only_echoes
 from helpers.ranks.job import Error
@@ -64,3 +66,16 @@ def test_an_echo_waits_for_its_cause():
     assert not only_echoes([echo, RankState(1, result=b"")])  # a rank that has returned is one too
     assert not only_echoes([echo, RankState(1, error=ECHO)])  # nobody is left to tell
     assert not only_echoes([echo, RankState(1, error=REFUSED), RankState(2)])
+
+
+@pytest.mark.parametrize(
+    ("name", "peer", "words"),
+    [
+        ("recv", 2, "rank 2"),
+        ("recv", None, "one of ranks 1 and 2"),
+        ("broadcast", 2, "one of ranks 1 and 2"),
+    ],
+)
+def test_whom_a_long_wait_is_for(name, peer, words):
+    said = waits_long(0, 12, Operation(name, 0, peer, members=(0, 1, 2)), " at line 4")
+    assert said.startswith(f"rank 0 has waited 12 s for {words}: it ") and said.endswith(" line 4")
