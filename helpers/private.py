@@ -1,7 +1,7 @@
 """Everything that the project uses of torch, Python and IPython although it isn't public.
 
 Each function says why there is no public way, and who uses it. What stands here can change with any
-release: the tests of those who use it try it, and tests/helpers/test_private.py what they wouldn't.
+release: tests/helpers/test_private.py then fails, or the tests of those who use it.
 """
 
 import atexit
@@ -14,6 +14,11 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
+
+# In the names of FSDP1's parameters, which have lost their own (helpers.oracle.record): whether it
+# flattens them can't be asked.
+FLAT = "_flat_param"
+
 
 # --- torch.distributed ---------------------------------------------------------------------------
 
@@ -32,8 +37,8 @@ def groups_made() -> int:
 def members_of_groups() -> dict[str, tuple[int, ...]]:
     """Return the ranks of each group that this process belongs to, by torch's name of the group.
 
-    For collectives that start in C++ (helpers.hang.flight): the recorder knows a group by its name,
-    and get_process_group_ranks wants the group itself.
+    The recorder (helpers.hang.flight) knows a group by its name alone, and
+    get_process_group_ranks wants the group itself.
     """
     from torch.distributed import distributed_c10d as c10d
 
@@ -78,26 +83,20 @@ def watch_named_ranks(check: Callable[[Any, int | None, int | None], None]) -> N
 def files_that_wait() -> tuple[str, ...]:
     """Return the files of torch from which C++ waits for collectives that it has started.
 
-    The backward pass, DDP, and functional collectives (helpers.hang.threads). Elsewhere, torch may
+    The backward pass, DDP, and functional collectives (helpers.hang.places). Elsewhere, torch may
     write a file or call a service, which ends whatever the other ranks do. What C++ does can't be
     asked; only the line of Python above it is known.
     """
     import torch
 
-    home = os.path.dirname(torch.__file__)
     parts = (
-        ("autograd", "__init__.py"),
-        ("autograd", "graph.py"),
-        ("nn", "parallel", "distributed.py"),
-        ("distributed", "utils.py"),
-        ("distributed", "_functional_collectives.py"),
+        "autograd/__init__.py",
+        "autograd/graph.py",
+        "nn/parallel/distributed.py",
+        "distributed/utils.py",
+        "distributed/_functional_collectives.py",
     )
-    return tuple(os.path.join(home, *part) for part in parts)
-
-
-# In the names of FSDP1's parameters, which have lost their own (helpers.oracle.record): whether it
-# flattens them can't be asked.
-FLAT = "_flat_param"
+    return tuple(os.path.join(os.path.dirname(torch.__file__), *each.split("/")) for each in parts)
 
 
 # --- torch: autograd -----------------------------------------------------------------------------
@@ -127,10 +126,8 @@ def replace_saved(node: Any, pack: Callable, unpack: Callable) -> None:
     """
     for name in _saved(type(node)):
         for each in _several(getattr(node, _RAW + name)):
-            try:
+            with suppress(RuntimeError):  # nothing is saved there, or a hook keeps it elsewhere
                 each.register_hooks(pack, unpack)
-            except RuntimeError:
-                pass  # nothing is saved there, or a hook of the stage keeps it elsewhere
 
 
 @functools.cache
@@ -162,28 +159,24 @@ def after_each_operation(note: Callable[[list], None]) -> Any:
     return After()
 
 
-# --- Python --------------------------------------------------------------------------------------
+# --- Python: the end of a rank (helpers.ranks.worker), and of what it was forked from ------------
 
 
 def wait_for_threads() -> None:
-    """Wait for every thread that isn't a daemon, as at exit; executors join theirs in it too.
+    """Wait for every thread that isn't a daemon, as Python itself does only when it ends.
 
-    For the end of a rank (helpers.ranks.worker), which must still answer where it stands meanwhile.
-    Python does it only when the interpreter ends.
+    Executors join theirs in it too; and a rank must still answer meanwhile where it stands.
     """
     threading._shutdown()
 
 
 def run_exit_handlers() -> None:
-    """Run what was registered with atexit; the handlers are gone afterward (helpers.ranks.worker).
-
-    They may still send a message, and Python runs them only when the interpreter ends.
-    """
+    """Run what was registered with atexit, which may still send a message."""
     atexit._run_exitfuncs()
 
 
 def forget_exit_handlers() -> None:
-    """Forget what was registered with atexit, and as weakref.finalize (helpers.ranks.worker).
+    """Forget what was registered with atexit, and as weakref.finalize.
 
     A rank is a fork, and what the fork server has registered isn't its own. Public is only to
     unregister a function that one knows; and finalize registers with atexit only once.
@@ -200,10 +193,8 @@ def stop_fork_server() -> None:
     It has no public end but that of the process that has started it, and takes memory until then.
     """
     forkserver = sys.modules.get("multiprocessing.forkserver")
-    if forkserver is None:  # it was never started
-        return
-    server = forkserver._forkserver
-    if server._forkserver_pid is not None:
+    server = forkserver and forkserver._forkserver
+    if server and server._forkserver_pid is not None:
         os.kill(server._forkserver_pid, signal.SIGKILL)  # it would wait for what a rank has left
         with suppress(FileNotFoundError):  # at the end of Python its socket has gone already
             server._stop()

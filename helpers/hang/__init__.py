@@ -7,14 +7,12 @@
 
 Files, from the ground up:
 
-    places, operation     a line of code, one call: plain facts
+    places, operation     a line of code and what threads do there; one call: plain facts
     cases                 every sentence: what went wrong, and the cure
-    flight, threads       what C++ has started; what a thread is doing
+    calls, flight         what a call says of itself; what C++ has started
     monitor               wraps torch.distributed and answers where the rank stands
     checked               whoever comes second to an operation compares
     verdict               who waits for whom, which wait can never end; the whole answer
-
-Only what works inside a rank imports torch.
 
 A verdict needs proof. While another thread, a callback, a remote call or a wait's own time limit
 could still act there is none, and a launch says after ten seconds where each rank stands. The

@@ -1,7 +1,7 @@
 """Every sentence on hangs, misfits and failures, and the cures.
 
-To add a deadlock, write its function and name it in `CASES`: from the `Snapshot` and the `Deadlock`
-in it, it returns what happened and the cure, or None; the first that answers wins.
+To add a deadlock, write its function and name it in `CASES`: from the `Snapshot` of a deadlock it
+returns what happened and the cure, or None; the first that answers wins.
 """
 
 import signal
@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from helpers.hang.operation import LOCAL, NATIVE, NEW_GROUP, RECEIVES, SENDS, Operation
-from helpers.waits import Deadlock
-from helpers.words import capital, names, say_seconds
+from helpers.words import capital, many, names, say_seconds
 
 if TYPE_CHECKING:
     from helpers.hang.verdict import Snapshot
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
 Told = tuple[str, str] | None  # what happened, and the cure
 
 
-def crossed_tags(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
+def crossed_tags(found: "Snapshot") -> Told:
     """One rank sends with a tag, and the other receives with a different one."""
-    for _, mine in snapshot.core(deadlock):
-        if theirs := snapshot.crossing(mine):
+    for _, mine in found.core:
+        if theirs := found.crossing(mine):
             send, receive = (mine, theirs) if mine.sends else (theirs, mine)
             return (
                 f"rank {send.rank} sends to rank {receive.rank} with tag {send.tag}{send.at}, and "
@@ -31,17 +30,19 @@ def crossed_tags(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
     return None
 
 
-def messages_in_a_circle(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
+def messages_in_a_circle(found: "Snapshot") -> Told:
     """Every rank of the cycle sends, and its receiver sends too; or all of them receive."""
-    mine = snapshot.cycle(deadlock)
-    ranks, two = names(sorted(op.rank for op in mine) or [0]), len(mine) == 2
-    if mine and all(op.receives for op in mine):
+    mine = found.cycle
+    if not mine:
+        return None
+    ranks, two = names(sorted(op.rank for op in mine)), len(mine) == 2
+    if all(op.receives for op in mine):
         return (
             f"deadlock: {ranks} {'both' if two else 'all'} receive first, and what each waits for "
             "is sent by a rank that receives too",
             "let one of them send first",
         )
-    if not mine or not all(op.sends for op in mine):
+    if not all(op.sends for op in mine):
         return None
     if two:
         return (
@@ -58,9 +59,9 @@ def messages_in_a_circle(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
     )
 
 
-def group_not_made(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
+def group_not_made(found: "Snapshot") -> Told:
     """Every rank must call new_group, and some haven't."""
-    for wait, operation in snapshot.core(deadlock):
+    for wait, operation in found.core:
         if operation.name == NEW_GROUP:
             return (
                 f"rank {wait.who} is in dist.new_group ({operation.detail}){operation.at}, but "
@@ -70,27 +71,27 @@ def group_not_made(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
     return None
 
 
-def step_ahead(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
+def step_ahead(found: "Snapshot") -> Told:
     """One rank has reached the same line more often than another."""
-    for wait, operation in snapshot.core(deadlock):
+    for wait, operation in found.core:
         key = (operation.place, operation.name)
-        mine = snapshot.known[wait.who].calls.get(key, 0)
-        for other in (snapshot.waiting[rank] for rank in wait.needs if rank in snapshot.waiting):
-            theirs = snapshot.known[other.rank].calls.get(key, 0)
+        mine = found.known[wait.who].calls.get(key, 0)
+        for other in (found.waiting[rank] for rank in wait.needs if rank in found.waiting):
+            theirs = found.known[other.rank].calls.get(key, 0)
             if operation.collective and 0 < theirs < mine:
                 return (
                     f"rank {wait.who} is ahead of rank {other.rank}: it {operation.doing}"
-                    f"{operation.at}, where rank {other.rank} has been {theirs} "
-                    f"time{'s' * (theirs != 1)} only; {other.sentence}",
+                    f"{operation.at}, where rank {other.rank} has been {many(theirs, 'time')} "
+                    f"only; {other.sentence}",
                     "let all ranks do the same number of steps: look for a continue, a break or "
                     "a condition that only some ranks meet",
                 )
     return None
 
 
-def groups_in_another_order(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
+def groups_in_another_order(found: "Snapshot") -> Told:
     """Collectives of several groups, called in different orders."""
-    mine = snapshot.cycle(deadlock)
+    mine = found.cycle
     if not all(op.collective for op in mine) or len({op.group for op in mine}) < 2:
         return None
     text = ", ".join(
@@ -102,56 +103,56 @@ def groups_in_another_order(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
     )
 
 
-def left_early(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
+def left_early(found: "Snapshot") -> Told:
     """A rank has finished, and others wait for it."""
-    if not deadlock.ended:
+    if not found.deadlock.ended:
         return None
-    wait, operation = snapshot.core(deadlock)[0]
-    gone = [rank for rank in wait.needs if rank in deadlock.ended]
-    it, has, their = ("it", "has", "its") if len(gone) == 1 else ("they", "have", "their")
+    wait, operation = found.core[0]
+    ended = [rank for rank in wait.needs if rank in found.deadlock.ended]
+    gone = names(ended)
+    it, has, their = ("it", "has", "its") if len(ended) == 1 else ("they", "have", "their")
     if operation.receives:
         return (
-            f"{operation.sentence}, and {names(gone)} {has} finished without sending it",
-            f"let {names(gone)} send it (look at {their} branches and at the number of steps), or "
-            "do not receive it",
+            f"{operation.sentence}, and {gone} {has} finished without sending it",
+            f"let {gone} send it (look at {their} branches and at the number of steps), or do not "
+            "receive it",
         )
     if operation.sends:
         return (
-            f"{operation.sentence}, and {names(gone)} {has} finished without receiving it",
-            f"let {names(gone)} receive it, or do not send it",
+            f"{operation.sentence}, and {gone} {has} finished without receiving it",
+            f"let {gone} receive it, or do not send it",
         )
     where = operation.at
     if operation.name.startswith(NATIVE):
         where = f", started inside C++{f' by {wait.where}' * bool(wait.where)}"
     return (
-        f"{names(gone)} left early: {it} {has} finished already, while rank {wait.who} "
-        f"{operation.doing}{where}",
+        f"{gone} left early: {it} {has} finished already, while rank {wait.who} {operation.doing}"
+        f"{where}",
         "every rank of the group must call it as often as the others: do all ranks have the same "
         "number of steps, and does none of them return, break or skip (continue) early?",
     )
 
 
-def message_against_collective(snapshot: "Snapshot", deadlock: Deadlock) -> Told:
+def message_against_collective(found: "Snapshot") -> Told:
     """Some ranks of the cycle are in a collective, others in a message."""
-    mine = snapshot.cycle(deadlock)
-    if len({op.collective for op in mine}) < 2:
+    if len({op.collective for op in found.cycle}) < 2:
         return None
     return (
-        f"deadlock: {', while '.join(op.sentence for op in mine)}: each waits for what the other "
-        "would do next",
+        f"deadlock: {', while '.join(op.sentence for op in found.cycle)}: each waits for what the "
+        "other would do next",
         "send and receive before all of them call the collective, or after it, on both sides alike",
     )
 
 
-def nobody_answers(snapshot: "Snapshot", deadlock: Deadlock) -> tuple[str, str]:
+def nobody_answers(found: "Snapshot") -> tuple[str, str]:
     """The last case: the other ranks do something else."""
-    waits = snapshot.core(deadlock) or [(w, snapshot.waiting[w.who]) for w in deadlock.waits]
-    # A collective that Python has started says more than one that began inside C++.
-    collectives = [pair for pair in waits if pair[1].collective]
-    collectives.sort(key=lambda pair: pair[1].name.startswith(NATIVE))
-    wait, operation = (collectives or waits)[0]
+    # A collective says more than a message, and most if Python has started it, and not C++.
+    wait, operation = min(
+        found.core or [(wait, found.waiting[wait.who]) for wait in found.deadlock.waits],
+        key=lambda pair: (not pair[1].collective, pair[1].name.startswith(NATIVE)),
+    )
     missing = names(wait.needs)
-    others = [snapshot.waiting[rank].sentence for rank in wait.needs if rank in snapshot.waiting]
+    others = [found.waiting[rank].sentence for rank in wait.needs if rank in found.waiting]
     if operation.collective:
         return (
             f"{operation.sentence}, but {missing} never called it"
@@ -167,7 +168,7 @@ def nobody_answers(snapshot: "Snapshot", deadlock: Deadlock) -> tuple[str, str]:
     )
 
 
-CASES: tuple[Callable[["Snapshot", Deadlock], Told], ...] = (
+CASES: tuple[Callable[["Snapshot"], Told], ...] = (
     crossed_tags,
     messages_in_a_circle,
     group_not_made,
@@ -190,16 +191,9 @@ def still_at_work(waiting: Sequence[int], busy: Sequence[int]) -> tuple[str, str
     )
 
 
-NEW_GROUP_CURE = (
-    "every rank must call dist.new_group, with the same ranks and in the same order, also the "
-    "ranks that do not belong to the group"
-)
-LOCAL_GROUP_CURE = (
-    "with use_local_synchronization every member must call dist.new_group, with the same ranks and "
-    "after equally many groups, as torch finds the members by both; or leave it out, and let all "
-    "ranks call it"
-)
-MISFITS = {  # operations that meet and don't fit, by what differs
+# --- operations that meet and don't fit, by what differs -----------------------------------------
+
+MISFITS = {
     "message dtype": (
         "dtype mismatch",
         "gloo would silently reinterpret the bytes: give both tensors the same dtype",
@@ -240,39 +234,42 @@ MISFITS = {  # operations that meet and don't fit, by what differs
 }
 
 
-def explain_misfit(kind: str, alike: Sequence[Sequence[Operation]]) -> tuple[str, str]:
-    """Return what doesn't fit, and the cure. alike: the operations, those that agree together."""
-    what, cure = MISFITS[kind]
-    text = "; ".join(
+def explain_misfit(alike: Sequence[Sequence[Operation]]) -> str:
+    """Return who calls what. alike: the operations, those that agree together."""
+    return "; ".join(
         f"{'each of ' if len(same) > 1 else ''}{names([op.rank for op in same])} "
         f"{same[0].doing}{same[0].at}"
         for same in alike
     )
-    making = [op for same in alike for op in same if op.name == NEW_GROUP]
-    return f"{what}: {text}", capital(group_cure(making[0])) if making else cure
 
 
-def explain_message(kind: str, send: Operation, receive: Operation) -> tuple[str, str]:
-    """Return why a receive can't take what is sent, and the cure."""
-    what, cure = MISFITS[kind]
+def explain_message(send: Operation, receive: Operation) -> str:
+    """Return why a receive can't take what is sent."""
     return (
-        f"{what}: rank {send.rank} sends {send.tensor} to rank {receive.rank}{send.at}, and rank "
+        f"rank {send.rank} sends {send.tensor} to rank {receive.rank}{send.at}, and rank "
         f"{receive.rank} receives {receive.tensor}{receive.at}"
-    ), cure
+    )
 
 
-def explain_parts(giver: Operation, taker: Operation, given: int, taken: int) -> tuple[str, str]:
+def explain_part(giver: Operation, taker: Operation, given: int, taken: int) -> str:
     """Return which part of a collective isn't as large as the rank that takes it expects."""
-    what, cure = MISFITS["part"]
     whom = f"rank {taker.rank}, which takes {taken}{taker.at}"
     whom = f"itself and room for {taken}" if giver is taker else whom
-    many = f"{given} number{'s' * (given != 1)}"
-    return f"{what}: {giver.sentence}, with {many} for {whom}", cure
+    return f"{giver.sentence}, with {many(given, 'number')} for {whom}"
 
 
 def group_cure(operation: Operation) -> str:
     """Return the cure for a group that the ranks don't create alike."""
-    return LOCAL_GROUP_CURE if operation.group.startswith(LOCAL) else NEW_GROUP_CURE
+    if operation.group.startswith(LOCAL):
+        return (
+            "with use_local_synchronization every member must call dist.new_group, with the same "
+            "ranks and after equally many groups, as torch finds the members by both; or leave it "
+            "out, and let all ranks call it"
+        )
+    return (
+        "every rank must call dist.new_group, with the same ranks and in the same order, also the "
+        "ranks that do not belong to the group"
+    )
 
 
 # --- a rank that isn't there ---------------------------------------------------------------------
@@ -297,10 +294,8 @@ def no_such_rank(
         does = f"rank {rank} {'sends to' if name in SENDS else 'receives from'}"
     size, last = len(members), members[-1]
     if itself:
-        return (
-            f"{does} itself, which torch.distributed can't do: copy the tensor, or name another "
-            "rank"
-        )
+        cure = "copy the tensor, or name another rank"
+        return f"{does} itself, which torch.distributed can't do: {cure}"
     if inside is not None:
         return (
             f"{does} group rank {inside}, but the group's own ranks are 0 to {size - 1}: they "
@@ -340,20 +335,12 @@ def waits_long(rank: int, seconds: float, operation: Operation | None, where: st
     return f"rank {rank} has waited {seconds:.0f} s for {whom(operation)}{what}{where}"
 
 
-def store_is_gone(operation: Operation, where: str, seconds: float) -> str:
-    """Return the sentence on a rank of checked mode that gets no answer any more."""
-    return (
-        f"rank {operation.rank} {operation.doing}{where}, and rank 0, which keeps the notes of all "
-        f"ranks, has not answered for {seconds:.0f} s: it has ended, or the network between them "
-        "is down"
-    )
-
-
 def message_missed(
     rank: int, operation: Operation | None, where: str, seconds: float | None
 ) -> str:
-    """Return the sentence on a message that didn't come. seconds: it waited so long; None: gloo has
-    lost the connection.
+    """Return the sentence on a message that didn't come.
+
+    seconds: it was waited for so long; None: gloo has lost the connection.
     """
     doing = f"rank {rank} {operation.doing}" if operation else f"rank {rank} waits inside torch"
     who = whom(operation)

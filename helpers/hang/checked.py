@@ -15,11 +15,13 @@ import json
 import operator
 import time
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from itertools import product
+from typing import NamedTuple
 
-from helpers.hang.cases import explain_message, explain_misfit, explain_parts
-from helpers.hang.operation import Operation
+from helpers.hang.cases import MISFITS, explain_message, explain_misfit, explain_part, group_cure
+from helpers.hang.operation import NEW_GROUP, Operation
+from helpers.words import capital
 
 AFTER_S = 2.0  # how long a rank whose parts torch refuses waits for what the others call
 _JSON = json.JSONEncoder(default=operator.index)  # integers of NumPy and torch too
@@ -31,8 +33,7 @@ FACTS = {  # what all ranks of a collective must agree on; the first disagreemen
 }
 
 
-@dataclass(frozen=True)
-class Misfit:
+class Misfit(NamedTuple):
     """Operations that meet and don't fit: what differs (a key of `cases.MISFITS`), in words."""
 
     kind: str
@@ -54,34 +55,40 @@ class Mismatch(RuntimeError):
 def misfit(operations: Sequence[Operation]) -> Misfit | None:
     """Return why operations that meet don't fit, or None if they do."""
     operations = sorted(operations, key=lambda op: (op.receives, op.rank))
+    if (found := _difference(operations)) is None:
+        return None
+    (what, cure), text = MISFITS[found[0]], found[1]
+    for making in [op for op in operations if op.name == NEW_GROUP][:1]:
+        cure = capital(group_cure(making))
+    return Misfit(found[0], f"{what}: {text}", cure)
+
+
+def _difference(operations: Sequence[Operation]) -> tuple[str, str] | None:
+    """Return what differs, a key of MISFITS, and who does what."""
     if not operations[0].collective:
-        return _message_misfit(*operations)
+        send, receive = operations
+        if not (send.dtype and receive.dtype):
+            return None  # objects: torch sends their size along
+        if send.dtype != receive.dtype:
+            return "message dtype", explain_message(send, receive)
+        if send.count != receive.count:
+            way = "long" if send.count > receive.count else "short"
+            return f"message too {way}", explain_message(send, receive)
+        return None
     for kind, fact in FACTS.items():
         alike: dict[object, list[Operation]] = {}
         for operation in operations:
             if (value := fact(operation)) is not None:  # else this rank doesn't say
                 alike.setdefault(value, []).append(operation)
         if len(alike) > 1:
-            return Misfit(kind, *explain_misfit(kind, [*alike.values()]))
+            return kind, explain_misfit([*alike.values()])
     for giver, taker in product(operations, repeat=2):
         if giver.gives and taker.takes:
             given = giver.gives[giver.members.index(taker.rank)]
             taken = taker.takes[taker.members.index(giver.rank)]
             if given != taken:
-                return Misfit("part", *explain_parts(giver, taker, given, taken))
+                return "part", explain_part(giver, taker, given, taken)
     return None
-
-
-def _message_misfit(send: Operation, receive: Operation) -> Misfit | None:
-    if not (send.dtype and receive.dtype):
-        return None  # objects: torch sends their size along
-    if send.dtype != receive.dtype:
-        kind = "message dtype"
-    elif send.count != receive.count:
-        kind = f"message too {'long' if send.count > receive.count else 'short'}"
-    else:
-        return None
-    return Misfit(kind, *explain_message(kind, send, receive))
 
 
 class Check:
@@ -102,7 +109,7 @@ class Check:
         key, notes, note = _key(operation), "", _JSON.encode(astuple(operation)) + "\n"
         while (there := self._store.compare_set(key, notes, notes + note).decode()) != notes + note:
             notes = there
-        *met, mine = [_unpacked(line) for line in there.splitlines()]
+        *met, mine = _unpacked(there)
         if any(misfit([mine, other]) for other in met):
             raise Mismatch(misfit([*met, mine]))
         if operation.collective and misfit([mine]):  # what the others call says more
@@ -114,7 +121,7 @@ class Check:
         """Raise Mismatch if this can't be right, by itself or with what the others call."""
         key, end, met = _key(operation), time.monotonic() + AFTER_S, []
         while len(met) < len(operation.members) and self._store.check([key]):
-            met = [_unpacked(line) for line in self._store.get(key).decode().splitlines()]
+            met = _unpacked(self._store.get(key).decode())
             if time.monotonic() > end:
                 break
             time.sleep(0.02)
@@ -129,6 +136,7 @@ def _key(operation: Operation) -> str:
     return f"{operation.group}/{operation.tag}/{pair}/{operation.index}"
 
 
-def _unpacked(note: str) -> Operation:
+def _unpacked(notes: str) -> list[Operation]:
     """JSON makes lists of the tuples of an operation."""
-    return Operation(*(tuple(v) if isinstance(v, list) else v for v in json.loads(note)))
+    each = [json.loads(note) for note in notes.splitlines()]
+    return [Operation(*(tuple(v) if isinstance(v, list) else v for v in facts)) for facts in each]

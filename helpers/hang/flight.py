@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 
 from helpers import private
 
+_DTYPES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16"}
+_DTYPES |= {"Long": "int64", "Int": "int32", "Byte": "uint8", "Bool": "bool"}
+
 
 @dataclass(frozen=True)
 class Flight:
     """What the recorder knows. Groups are named as in `Operation.group`.
 
-    started: group -> how many collectives this rank has started.
-    open: group -> (number, from 1; name, "all_reduce"; shape; dtype) of the oldest one that has
-        not ended.
-    members: group -> its ranks.
+    started: group -> how many collectives this rank has started. open: group -> (number, from 1;
+    name, "all_reduce"; shape; dtype) of the oldest that has not ended. members: group -> its ranks.
     """
 
     started: dict[str, int] = field(default_factory=dict)
@@ -42,19 +43,6 @@ def read() -> Flight | None:
         flight.started[group] = number
         if not entry["retired"] and group not in flight.open:
             name = entry["profiling_name"].split(":")[-1]
-            shape = tuple(entry["input_sizes"][0]) if entry["input_sizes"] else ()
-            dtype = _DTYPES.get(entry["input_dtypes"][0], "") if entry["input_dtypes"] else ""
-            flight.open[group] = (number, name, shape, dtype)
+            shape, dtype = (*entry["input_sizes"], ())[0], (*entry["input_dtypes"], "")[0]
+            flight.open[group] = (number, name, tuple(shape), _DTYPES.get(dtype, ""))
     return flight
-
-
-_DTYPES = {
-    "Float": "float32",
-    "Double": "float64",
-    "Half": "float16",
-    "BFloat16": "bfloat16",
-    "Long": "int64",
-    "Int": "int32",
-    "Byte": "uint8",
-    "Bool": "bool",
-}

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from helpers.hang.places import locate
+from helpers.hang.places import NOWHERE, Frame, locate
 
 SENDS = ("send", "isend", "send_object_list")
 RECEIVES = ("recv", "irecv", "recv_object_list")
@@ -16,18 +16,13 @@ NATIVE = "C++ "  # how the name of a collective begins that has started inside C
 class Operation:
     """What one rank asked for.
 
-    name: what the student called: "send", "irecv", "all_reduce" … kind: of a collective, what all
-        ranks call it, whatever name they know it by.
-    rank: who asked. peer: the other rank of a message; None for a collective, and for a receive
-        from any rank.
-    group: the name of the process group; members: its ranks.
-    index: how many of its kind came before it on this rank: collectives of the group, or messages
-        of the same direction, peer, group and tag. The two sides of a message have the same index.
+    name: what the student called: "irecv", "all_reduce" … kind: what all ranks call a collective.
+    peer: the other rank of a message; None for a collective, and for a receive from any rank.
+    group: the name of the process group; members: its ranks; world: whether it holds all.
+    index: how many came before it on its channel; the two sides of a message have the same.
     shape, dtype: of the tensor, as (4, 3) and "float32"; dtype "" where there is no tensor.
     detail: what else all ranks must agree on: "SUM", "from rank 0".
-    place: file, line and function of the student's call; times: how often this rank has called
-        this operation there, with this call.
-    world: whether the group holds all ranks.
+    place: file, line and function of the student's call; times: how often it was called there.
     gives, takes: how many numbers of a collective's tensors go to each member, and come from each;
         () where this rank gives or takes none.
     """
@@ -42,7 +37,7 @@ class Operation:
     shape: tuple[int, ...] = ()
     dtype: str = ""
     detail: str = ""
-    place: tuple[str, int, str] = ("", 0, "")
+    place: Frame = NOWHERE
     times: int = 1
     world: bool = True
     gives: tuple[int, ...] = ()
@@ -58,16 +53,11 @@ class Operation:
         return self.name in RECEIVES
 
     @property
-    def from_any(self) -> bool:
-        return self.receives and self.peer is None
-
-    @property
     def collective(self) -> bool:
         return not (self.sends or self.receives)
 
     @property
     def count(self) -> int:
-        """Return how many numbers the tensor has."""
         return math.prod(self.shape)
 
     @property
@@ -79,26 +69,23 @@ class Operation:
 
     @property
     def tensor(self) -> str:
-        """ "4x3 float32", or "" where there is no tensor."""
-        if not self.dtype:
-            return ""
-        return f"{'x'.join(map(str, self.shape)) or '1'} {self.dtype}"
+        """ "4x3 float32"."""
+        return f"{'x'.join(map(str, self.shape)) or '1'} {self.dtype}" if self.dtype else "objects"
 
     @property
     def doing(self) -> str:
         """The words after "rank 0": "sends 4x3 float32 to rank 1"."""
-        what = self.tensor or "objects"
-        tag = f" with tag {self.tag}" if self.tag else ""
-        call = f" ({self.name})" if self.name not in ("send", "recv") else ""
-        if self.sends:
-            return f"sends {what} to rank {self.peer}{tag}{call}"
-        if self.receives:
-            source = "any rank" if self.peer is None else f"rank {self.peer}"
-            return f"receives {what} from {source}{tag}{call}"
-        obvious = self.world or self.name == NEW_GROUP  # which group it is
-        group = "" if obvious else f" in the group of ranks {', '.join(map(str, self.members))}"
-        times = f" for the {_nth(self.times)} time" if self.times > 1 else ""
-        return f"calls {self.call}{group}{times}"
+        if not self.collective:
+            way = f"sends {self.tensor} to" if self.sends else f"receives {self.tensor} from"
+            whom = "any rank" if self.peer is None else f"rank {self.peer}"
+            tag = f" with tag {self.tag}" if self.tag else ""
+            call = f" ({self.name})" if self.name not in ("send", "recv") else ""
+            return f"{way} {whom}{tag}{call}"
+        call = self.name + f" of {self.tensor}" * bool(self.dtype)
+        call += f" ({self.detail})" if self.detail else ""
+        if not self.world and self.name != NEW_GROUP:
+            call += f" in the group of ranks {', '.join(map(str, self.members))}"
+        return f"calls {call}" + (f" for the {_nth(self.times)} time" if self.times > 1 else "")
 
     @property
     def at(self) -> str:
@@ -109,12 +96,6 @@ class Operation:
     def sentence(self) -> str:
         """Return who asks for what, and where: "rank 0 sends 4 float32 to rank 1 at line 3 …"."""
         return f"rank {self.rank} {self.doing}{self.at}"
-
-    @property
-    def call(self) -> str:
-        """Return a collective with its facts: "all_reduce of 4 float32 (SUM)"."""
-        of = f" of {self.tensor}" if self.dtype else ""
-        return f"{self.name}{of}" + (f" ({self.detail})" if self.detail else "")
 
 
 def _nth(number: int) -> str:

@@ -1,22 +1,27 @@
-"""Where code is: the innermost line that the student wrote, and its text."""
+"""Where code is, the innermost line that the student wrote; and what the threads of a rank do."""
 
 import linecache
+import re
+import signal
 import sys
 import sysconfig
+import threading
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import FrameType
+from typing import NamedTuple
+
+from helpers import private
 
 Frame = tuple[str, int, str]  # file, line, function
-Frames = Sequence[Frame]
 NOWHERE: Frame = ("", 0, "")
 CELLS: dict[str, str] = {}  # file name -> what to call it, "cell [7]", for cells of a notebook
+OURS = "lab "  # how the names of our own threads begin
 
 
-@dataclass(frozen=True)
-class Where:
+class Where(NamedTuple):
     """A place in the student's code: " at line 4 of cell [7], in train", and the line itself."""
 
     phrase: str = ""
@@ -24,12 +29,8 @@ class Where:
     frame: Frame = NOWHERE
 
 
-def locate(frames: Frames) -> Where:
-    """Return the innermost frame in the student's own code, or else the innermost of any.
-
-    frames: the outermost first.
-    """
-    frames = [f for f in frames if f[0] and not f[0].startswith("<frozen")]
+def locate(frames: Sequence[Frame]) -> Where:
+    """Return the innermost frame in the student's own code. frames: the outermost first."""
     mine = [f for f in frames if f[0] in CELLS or not is_library(f[0])]
     if not mine:
         return Where()
@@ -37,19 +38,26 @@ def locate(frames: Frames) -> Where:
     inside = f", in {function}" if function not in ("", "<module>") else ""
     source = linecache.getline(name, number).rstrip()
     line = f"  {number:>4} | {source}" if source.strip() else ""
-    phrase = f" at line {number} of {CELLS.get(name, Path(name).name)}{inside}"
-    return Where(phrase, line, mine[-1])
+    return Where(f" at line {number} of {CELLS.get(name, Path(name).name)}{inside}", line, mine[-1])
+
+
+def stack(frame: FrameType | None) -> list[Frame]:
+    """Return file, line and function of every frame of a thread, the outermost first."""
+    frames = []
+    while frame is not None:  # traceback.extract_stack also reads the files, which is slow
+        frames.append((frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name))
+        frame = frame.f_back
+    return frames[::-1]
 
 
 def caller(frame: FrameType | None) -> Frame:
     """Return the student's innermost frame, from `frame` outward, or else the outermost."""
-    found = ("", 0, "")
+    found = NOWHERE
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith("<frozen"):
-            found = (name, frame.f_lineno, frame.f_code.co_name)
-            if not is_library(name):
-                return found
+        found = (name, frame.f_lineno, frame.f_code.co_name)
+        if not is_library(name):
+            break
         frame = frame.f_back
     return found
 
@@ -57,16 +65,88 @@ def caller(frame: FrameType | None) -> Frame:
 @cache
 def is_library(name: str) -> bool:
     """Return whether a file belongs to Python, an installed package, or this project."""
-    if name.startswith("<"):
+    if not name or name.startswith("<"):
         return not name.startswith("<cell")  # a cell that runs on ranks
     return any(str(Path(name)).startswith(prefix) for prefix in _libraries())
 
 
 @cache
 def _libraries() -> tuple[str, ...]:
-    home = Path(__file__).resolve().parents[2]
-    paths = sysconfig.get_paths()
+    home, paths = Path(__file__).resolve().parents[2], sysconfig.get_paths()
     library = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     library += [str(home / name) for name in ("helpers", "simplellm", "tasks")]
-    library.append(sys.base_prefix + "/lib/python")
-    return tuple(library)
+    return (*library, sys.base_prefix + "/lib/python")
+
+
+# --- threads -------------------------------------------------------------------------------------
+
+
+def threads_of_program() -> dict[int, FrameType]:
+    """Return the innermost frame of each thread of the program, by the thread's number.
+
+    Threads that were started in C++ are included while they run Python, as callbacks do. Left out
+    are our own, and that of a progress bar.
+    """
+    others = {threading.get_ident()}
+    for thread in threading.enumerate():
+        if thread.name.startswith(OURS) or type(thread).__module__.partition(".")[0] == "tqdm":
+            others.add(thread.ident)
+    return {ident: frame for ident, frame in sys._current_frames().items() if ident not in others}
+
+
+def name_of(ident: int) -> str:
+    """Return the name of a thread."""
+    named = {thread.ident: thread.name for thread in threading.enumerate()}
+    return named.get(ident, "a thread of C++")
+
+
+def handles_signals() -> bool:
+    """Return whether a signal would run code of the program: in the main thread, between lines."""
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    return any(callable(own) and own is not signal.default_int_handler for own in handlers)
+
+
+def serves_calls() -> bool:
+    """Return whether other ranks may run code in this process, by torch.distributed.rpc."""
+    rpc = sys.modules.get("torch.distributed.rpc")
+    try:
+        return bool(rpc and rpc.is_available() and rpc.get_worker_info())
+    except RuntimeError:  # it was never begun, or has been shut down
+        return False
+
+
+def inside_torch(frames: list[Frame]) -> bool:
+    """Return whether a thread is in C++ where it does nothing but compute or wait for others."""
+    return bool(frames) and frames[-1][0] in private.files_that_wait()
+
+
+def time_used(ident: int) -> int:
+    """Return the processor time of a thread in ms: it grows while the thread computes."""
+    try:
+        return int(1e3 * time.clock_gettime(time.pthread_getcpuclockid(ident)))
+    except (AttributeError, OSError):  # not on every system
+        return 0
+
+
+# while not work.is_completed(), or not all(work.is_completed() for work in works), and a body that
+# passes the time, in the same line or alone in the next
+POLLS = re.compile(
+    r"( *)while not ([\w.\[\]-]+\.is_completed\(\)"
+    r"|all\(\[?\(?(\w+)\.is_completed\(\) for \3 in [\w.\[\]-]+\)?\]?\)):\s+"
+    r"(pass|continue|(\w+\.)?sleep\([\w.]+\)) *(\n(?!\1 )|\Z)"
+)
+
+
+def only_polls(frames: Sequence[Frame], asked: Frame) -> bool:
+    """Return whether a thread, at `frames`, is in a loop that only polls, as it did at `asked`.
+
+        while not work.is_completed():
+            time.sleep(0.1)
+
+    Such a loop waits just as work.wait() does. A loop that does anything else, such as count its
+    rounds, may end in another way, so nothing can be concluded from it.
+    """
+    mine = [f for f in frames if f[0] == asked[0] or not is_library(f[0])]
+    if not mine or (mine[-1][0], mine[-1][1] - asked[1]) not in ((asked[0], 0), (asked[0], 1)):
+        return False
+    return bool(POLLS.match("".join(linecache.getlines(asked[0])[asked[1] - 1 : asked[1] + 2])))

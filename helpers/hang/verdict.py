@@ -4,7 +4,7 @@ A verdict is certain only if nothing can still act: each rank stands in a blocki
 ended, and none of the waits can end before another one has.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from helpers.hang.checked import Misfit, misfit
 from helpers.hang.monitor import Standing
 from helpers.hang.operation import NATIVE, Operation
 from helpers.hang.places import Where, locate
-from helpers.waits import Deadlock, Wait, WaitGraph, find_deadlock
+from helpers.waits import Wait, WaitGraph, find_deadlock
 from helpers.words import capital
 
 
@@ -74,7 +74,7 @@ class Snapshot:
         if self.misfit:
             return self.misfit.what, self.misfit.cure
         if self.deadlock:
-            return next(told for case in CASES if (told := case(self, self.deadlock)))
+            return next(told for case in CASES if (told := case(self)))
         return still_at_work([wait.who for wait in self.waits], self.busy)
 
     @property
@@ -100,54 +100,56 @@ class Snapshot:
         """Which ranks each waiting rank waits for."""
         found = []
         for rank, operation in self.waiting.items():
-            if needs := self.needs(operation):
+            if needs := self._needs(operation):
                 place = locate([self.known[rank].since])
-                where, any_of = place.phrase.removeprefix(" at "), operation.from_any
+                any_of = operation.receives and operation.peer is None
+                where = place.phrase.removeprefix(" at ")
                 found.append(Wait(rank, needs, operation.doing, where, place.line, any_of))
         return found
 
-    def core(self, deadlock: Deadlock) -> list[tuple[Wait, Operation]]:
-        """Return the waits that explain the others, each with what its rank waits for."""
-        return [(wait, self.waiting[wait.who]) for wait in deadlock.core]
+    @property
+    def core(self) -> list[tuple[Wait, Operation]]:
+        """The waits that explain the others, each with what its rank waits for."""
+        return [(wait, self.waiting[wait.who]) for wait in self.deadlock.core]
 
-    def cycle(self, deadlock: Deadlock) -> list[Operation]:
-        return [self.waiting[wait.who] for wait in deadlock.cycle]
+    @property
+    def cycle(self) -> list[Operation]:
+        """What the ranks of the cycle wait for."""
+        return [self.waiting[wait.who] for wait in self.deadlock.cycle]
 
-    def needs(self, operation: Operation) -> tuple[int, ...]:
+    def _needs(self, operation: Operation) -> tuple[int, ...]:
         """Return the ranks that haven't done their part of an operation yet."""
         others = tuple(rank for rank in operation.members if rank != operation.rank)
-        group, tag, rank = operation.group, operation.tag, operation.rank
+        peer, group, tag, rank = operation.peer, operation.group, operation.tag, operation.rank
         if operation.collective:
             return tuple(other for other in others if not self._has_called(other, operation))
-        if operation.peer is None:
+        if peer is None:
             open_to_all = 0  # messages that the receives by name have left to those from any rank
             for other in others:
                 sent = self._posted(other, ("send", rank, group, tag))
                 open_to_all += max(0, sent - self._posted(rank, ("recv", other, group, tag)))
             return () if open_to_all > operation.index else others
-        count = self._posted(
-            operation.peer, ("recv" if operation.sends else "send", rank, group, tag)
-        )
+        count = self._posted(peer, ("recv" if operation.sends else "send", rank, group, tag))
         if operation.sends:
-            count += self._posted(operation.peer, ("recv", None, group, tag))
-        return () if count > operation.index else (operation.peer,)
+            count += self._posted(peer, ("recv", None, group, tag))
+        return () if count > operation.index else (peer,)
 
     def crossing(self, operation: Operation) -> Operation | None:
         """Return what the other rank of a message asked for under another tag, if that's why.
 
         That is so if both sides have posted equally many messages, but not with the same tags.
         """
-        peer, mine = self.known.get(operation.peer), self.known[operation.rank]
+        peer = self.known.get(operation.peer)
         if peer is None or operation.collective:
             return None
-        direction = "recv" if operation.sends else "send"
-        theirs = _by_tag(peer.posted, direction, operation.rank, operation.group)
-        own = _by_tag(mine.posted, operation.channel[0], operation.peer, operation.group)
+        side = ("recv" if operation.sends else "send", operation.rank, operation.group)
+        own = _by_tag(self.known[operation.rank], operation.channel[:3])
+        theirs = _by_tag(peer, side)
         if sum(theirs.values()) != sum(own.values()):
             return None
         for tag, count in sorted(theirs.items()):
             if count > own.get(tag, 0) and tag != operation.tag:
-                return peer.latest.get((direction, operation.rank, operation.group, tag))
+                return peer.latest.get((*side, tag))
         return None
 
     def _posted(self, rank: int, channel: tuple) -> int:
@@ -171,11 +173,9 @@ class Snapshot:
         for rank in sorted({*self.known, *self.ended, *self.silent}):
             standing = self.known.get(rank)
             lines.append(f"  rank {rank} {self._does(rank)}")
-            if standing is None:
-                continue
-            if rank not in self.ended:
+            if standing and rank not in self.ended:
                 lines.append(_place(standing).line)
-            for name, waiting, frames in standing.others:
+            for name, waiting, frames in standing.others if standing else ():
                 place = locate(frames)
                 if waiting or place.line:
                     doing = waiting.doing if waiting else "is at work"
@@ -190,19 +190,17 @@ class Snapshot:
             return "did not answer"
         standing = self.known[rank]
         doing = standing.waiting.doing if standing.waiting else "is at work"
-        place = _place(standing)
         also = f", and {standing.unsure}" if standing.unsure else ""
-        return f"{doing}{place.phrase or ' outside of your code'}{also}"
+        return f"{doing}{_place(standing).phrase or ' outside of your code'}{also}"
 
 
 def _place(standing: Standing) -> Where:
     return locate([standing.since] if standing.waiting else standing.frames)
 
 
-def _by_tag(posted: Mapping[tuple, int], direction: str, peer: int, group: str) -> dict[int, int]:
+def _by_tag(standing: Standing, channel: tuple) -> dict[int, int]:
     """Return how many messages of one direction between two ranks were posted, by tag."""
-    of_these = (direction, peer, group)
-    return {channel[3]: count for channel, count in posted.items() if channel[:3] == of_these}
+    return {each[3]: count for each, count in standing.posted.items() if each[:3] == channel}
 
 
 def _judged(standing: Standing) -> Standing:
@@ -211,14 +209,14 @@ def _judged(standing: Standing) -> Standing:
     It is the oldest collective that hasn't ended there; if there are several groups, it isn't known
     which of them it waits for.
     """
-    if standing.waiting or not (standing.blocked and standing.native and standing.native.open):
+    native = standing.native
+    if standing.waiting or not (standing.blocked and native and native.open):
         return standing
-    group, (number, name, shape, dtype) = next(iter(standing.native.open.items()))
-    frames = [frame for frame in standing.frames if frame[0]]
-    place = locate(frames).frame
+    group, (number, name, shape, dtype) = next(iter(native.open.items()))
+    place = locate(standing.frames).frame
     operation = Operation(
-        NATIVE + name, standing.rank, group=group, members=standing.native.members.get(group, ()),
+        NATIVE + name, standing.rank, group=group, members=native.members.get(group, ()),
         index=number - 1, shape=shape, dtype=dtype, place=place,
     )  # fmt: skip
-    unsure = standing.unsure or "waits in several groups" * (len(standing.native.open) > 1)
+    unsure = standing.unsure or "waits in several groups" * (len(native.open) > 1)
     return replace(standing, waiting=operation, since=place, unsure=unsure)

@@ -5,18 +5,11 @@
     run_script(path, ranks=3)      a script          (python -m helpers.ranks -n 3 SCRIPT)
     find_place(), connect()        inside a script: who am I, and where are the others
 
-Files, from the ground up:
-
-    store                    one process among all; the store in which all ranks meet
-    connect                  from separate processes to one process group
-    environment              who am I: what the launcher left, and where rank 0 listens
-    watch                    under other launchers: for whom a rank waits, and deadlocks
-    script                   flags, connection and trace of a script, around its lesson
-    job, failure             what is sent to a rank; how a launch went
-    worker                   the program inside a rank
-    pool                     processes that have imported torch and wait for a job
-    output, supervisor       follow one job on its ranks to the end, and leave nothing behind
-    start, magic             the calls of a notebook
+Files, from the ground up: store (one process among all, and where all meet), connect (from
+processes to a group), environment (what the launcher left), watch (waits and deadlocks under other
+launchers), script (flags and frame of a script); job and failure (what travels to a rank and
+back), worker (the program inside a rank), pool (processes that wait for a job), output and
+supervisor (follow one job to its end), start and magic (the calls of a notebook).
 """
 
 from importlib import import_module
@@ -33,31 +26,15 @@ from helpers.ranks.store import ConnectError, Place
 
 # What a launcher needs and a rank doesn't: each name is imported when it is asked for. No file has
 # the name of one of them: importing the file would put it in the function's place.
-_MODULES = {
-    "CannotSend": "start",
-    "Failure": "failure",
-    "LaunchReport": "failure",
-    "PlaceError": "environment",
-    "RankFailed": "failure",
-    "SOURCES": "environment",
-    "discover": "environment",
-    "find_place": "environment",
-    "keep_warm": "pool",
-    "launch": "start",
-    "run_script": "start",
+_LATER = {
+    "environment": ("PlaceError", "SOURCES", "discover", "find_place"),
+    "failure": ("Failure", "LaunchReport", "RankFailed"),
+    "pool": ("keep_warm",),
+    "start": ("CannotSend", "launch", "run_script"),
 }
-
-__all__ = [
-    "BACKENDS",
-    "BackendError",
-    "ConnectError",
-    "Place",
-    "connect",
-    "disconnect",
-    "gpu_of",
-    "usable_cores",
-    *_MODULES,
-]
+_MODULES = {name: module for module, names in _LATER.items() for name in names}
+_NOW = ("BACKENDS", "BackendError", "ConnectError", "Place", "connect", "disconnect", "gpu_of")
+__all__ = [*_NOW, "usable_cores", *_MODULES]
 
 
 def __getattr__(name: str):

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from helpers.ranks.failure import LaunchReport
+from helpers.files import write_whole
 from helpers.ranks.start import run_script
 
 
@@ -33,8 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
             options.timeout,
             checked=options.checked,
         )
-        if logs:
-            write_logs(report, logs)
+        for rank, text in enumerate(report.texts if logs else ()):
+            write_whole(logs / f"out{rank}.txt", text)
     except KeyboardInterrupt as stopped:
         print(stopped, file=sys.stderr)
         return 130
@@ -45,14 +45,6 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"\n{report.failure}", file=sys.stderr)
         return 1
     return 0
-
-
-def write_logs(report: LaunchReport, folder: Path) -> None:
-    """Write what each rank printed to its own file."""
-    from helpers.files import write_whole
-
-    for rank, text in enumerate(report.texts):
-        write_whole(folder / f"out{rank}.txt", text)
 
 
 if __name__ == "__main__":

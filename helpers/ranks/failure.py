@@ -69,22 +69,20 @@ class LaunchReport:
         return self.failure is None
 
     def __str__(self) -> str:
-        if self.failure:
-            return str(self.failure)
-        return f"{len(self.results)} ranks finished in {self.seconds:.1f} s"
+        return str(self.failure or f"{len(self.results)} ranks finished in {self.seconds:.1f} s")
 
     __repr__ = __str__
 
 
 @dataclass
 class RankState:
-    """What is known about one rank while a job runs."""
+    """What is known about one rank while a job runs. status: of its exit, once it has ended."""
 
     rank: int
     running: bool = False  # whether the job itself has begun
     result: bytes | None = None
     error: Error | None = None
-    status: int | None = None  # exit status, once the process has ended
+    status: int | None = None
 
     @property
     def finished(self) -> bool:

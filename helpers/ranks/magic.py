@@ -1,10 +1,5 @@
 """`%%ranks 3`: run a cell of the notebook on three ranks.
 
-    %%ranks 3
-    x = torch.tensor([float(rank)])
-    dist.all_reduce(x)
-    x.item()
-
 The cell knows `rank`, `world_size`, `device`, `torch` and `dist`, and the names of the notebook
 that it uses.  The value of its last line, on each rank, is shown; `--out name` keeps the list.
 """
@@ -47,7 +42,8 @@ def ranks_cell(line: str, text: str, shell: Any) -> None:
     except SyntaxError as error:
         error.filename = shell.compile.cache(text, number)
         raise CellSyntaxError(error, shell) from None
-    names = {n: shell.user_ns[n] for n in sorted(_used_names(tree)) if n in shell.user_ns}
+    used = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
+    names = {name: shell.user_ns[name] for name in used if name in shell.user_ns}
     report = run_call(
         run_text,
         (text, file, names),
@@ -85,9 +81,7 @@ def run_text(text: str, file: str, names: dict[str, Any]) -> Any:
     tree = ast.parse(text, file)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, file, "exec"), space)
-    if last is None:
-        return None
-    return eval(compile(ast.Expression(last.value), file, "eval"), space)
+    return last and eval(compile(ast.Expression(last.value), file, "eval"), space)
 
 
 def _options(line: str) -> argparse.Namespace:
@@ -102,7 +96,3 @@ def _options(line: str) -> argparse.Namespace:
     parser.add_argument("--unchecked", action="store_true")
     parser.add_argument("--out")
     return parser.parse_args(shlex.split(line))
-
-
-def _used_names(tree: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}

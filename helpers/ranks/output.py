@@ -17,18 +17,12 @@ class Output:
     """
 
     def __init__(self, ranks: int, write: Callable[[str], object] | None):
+        self.texts = [""] * ranks  # what each rank printed, without marks; of a long text the ends
         self._write = write
-        self._kept: list[list[str]] = [[] for _ in range(ranks)]  # joined when read, or too long
-        self._length, self._left_out = [0] * ranks, [0] * ranks
-        self._shown, self._open = [0] * ranks, [""] * ranks
+        self._left_out, self._shown, self._open = [0] * ranks, [0] * ranks, [""] * ranks
         self._bar: tuple[int, int] | None = None  # the rank whose bar is on the screen, its width
         decoder = codecs.getincrementaldecoder("utf-8")
         self._decoders = [decoder(errors="backslashreplace") for _ in range(ranks)]
-
-    @property
-    def texts(self) -> list[str]:
-        """What each rank printed, without marks; of a long text only the beginning and the end."""
-        return ["".join(kept) for kept in self._kept]
 
     def add(self, rank: int, data: bytes, final: bool = False) -> None:
         """Take what one rank printed; `final` ends a line that it left open."""
@@ -55,7 +49,7 @@ class Output:
 
     def _line(self, rank: int, line: str) -> str:
         """Return a line with its mark; none for a single rank, or if the line names its rank."""
-        alone = len(self._kept) == 1 or line.startswith(f"rank {rank} ")
+        alone = len(self.texts) == 1 or line.startswith(f"rank {rank} ")
         owner, width = self._bar or (rank, 0)
         text, end = line[:-1], line[-1]
         if end == "\r" and (not text.strip() or owner < rank):
@@ -65,14 +59,10 @@ class Output:
         return text.ljust(width) + end
 
     def _keep(self, rank: int, text: str) -> None:
-        self._kept[rank].append(text)
-        self._length[rank] += len(text)
-        if self._length[rank] > 2 * MOST_KEPT:
-            begin, *rest = self._kept[rank] if self._left_out[rank] else ["", *self._kept[rank]]
-            whole, half = "".join(rest[bool(self._left_out[rank]) :]), MOST_KEPT // 2
-            if not self._left_out[rank]:
-                begin, whole = whole[:half], whole[half:]
-            self._left_out[rank] += len(whole) - half
-            note = f"\n[{self._left_out[rank]:,} characters left out]\n"
-            self._kept[rank] = [begin, note, whole[-half:]]
-            self._length[rank] = MOST_KEPT
+        kept = self.texts[rank] + text
+        if len(kept) > 2 * MOST_KEPT:
+            note, half = "\n[{:,} characters left out]\n", MOST_KEPT // 2
+            before = note.format(self._left_out[rank]) if self._left_out[rank] else ""
+            self._left_out[rank] += len(kept) - len(before) - 2 * half
+            kept = f"{kept[:half]}{note.format(self._left_out[rank])}{kept[-half:]}"
+        self.texts[rank] = kept

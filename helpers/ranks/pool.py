@@ -7,10 +7,11 @@ watches a pipe from there.
 """
 
 import atexit
-import multiprocessing
+import multiprocessing.util
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,13 +24,14 @@ from helpers.ranks.store import listen, loopback_variables
 
 MOST_WARM = 8  # a waiting process that was not forked takes about 200 MB
 REST_S = 60.0  # how long what was kept ready waits for the next launch
+LONGEST = 60  # characters of a folder for sockets: their addresses may have some 100
 ROOT = Path(__file__).resolve().parents[2]  # the folder that contains `helpers`
-PRELOAD = ("torch.distributed", "torch._dynamo", "helpers.ranks.worker", "helpers.hang.checked")
+# The last one freezes what is there, so that it stays shared.
+PRELOAD = ("torch.distributed", "torch._dynamo", "helpers.hang.checked", "helpers.ranks.worker")
 _lock = threading.RLock()  # two launches may run at once, in two threads
 _waiting: list["RankProcess"] = []
-_open: set["RankProcess"] = set()  # what a fork of this process inherits and must close
+_running: set["RankProcess"] = set()
 _imports: set[str] = set()  # modules that were asked for besides
-_forks_here = False
 _timer: threading.Timer | None = None
 
 
@@ -46,7 +48,7 @@ class RankProcess:
         self.port = listening.getsockname()[1]
         # No daemon: a daemon may not have children, as a DataLoader's workers are.
         self.process = context.Process(target=worker_main, args=(control, text, listening))
-        _open.add(self)
+        _running.add(self)
         with _surroundings():
             self.process.start()
         for channel in (control, text, listening):
@@ -76,11 +78,7 @@ class RankProcess:
         self.kill()
         self.process.join()
         self.process.close()
-        self.let_go()
-        _open.discard(self)
-
-    def let_go(self) -> None:
-        """Close the channels."""
+        _running.discard(self)
         self.control.close()
         self.text.close()
 
@@ -115,24 +113,12 @@ def keep_warm(count: int, imports: Iterable[str] = ()) -> None:
             from multiprocessing import forkserver
 
             with _surroundings():
-                _context().set_forkserver_preload([*PRELOAD, *_imports, "helpers.ranks.frozen"])
+                _context().set_forkserver_preload([*_imports, *PRELOAD])
                 forkserver.ensure_running()
-        elif not _forks_here:
+        else:
             while len(_waiting) < min(count, MOST_WARM):
                 _waiting.append(RankProcess())
         rest_later()
-
-
-def fork_from_here() -> None:
-    """Fork ranks from this process from now on: it has imported what they need, and no thread."""
-    global _forks_here
-    _forks_here = sys.platform == "linux"
-
-
-def forget_others() -> None:
-    """In a rank that was forked from its launcher: close what belongs to the other ranks."""
-    while _open:
-        _open.pop().let_go()
 
 
 def _rest() -> None:
@@ -140,7 +126,7 @@ def _rest() -> None:
     with _lock:
         while _waiting:
             _waiting.pop().close()
-        if not _open:
+        if not _running:  # it tells how they end
             private.stop_fork_server()
 
 
@@ -160,9 +146,8 @@ def _stay_awake() -> None:
 
 
 def _context() -> Any:
-    if sys.platform != "linux" or os.environ.get("LAB_FORK") == "0":
-        return multiprocessing.get_context("spawn")
-    return multiprocessing.get_context("fork" if _forks_here else "forkserver")
+    forks = sys.platform == "linux" and os.environ.get("LAB_FORK") != "0"
+    return multiprocessing.get_context("forkserver" if forks else "spawn")
 
 
 @contextmanager
@@ -177,6 +162,10 @@ def _surroundings() -> Iterator[None]:
     own = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}  # not what lies in the working folder
     os.environ.update(rank_defaults() | os.environ | own | {"PYTHONUNBUFFERED": ""})
     sys.modules["__main__"] = ModuleType("__main__")
+    if len(folder := tempfile.gettempdir()) > LONGEST:
+        tempfile.tempdir = "/tmp"
+        multiprocessing.util.get_temp_dir()  # for good
+        tempfile.tempdir = folder
     try:
         yield
     finally:

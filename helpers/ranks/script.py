@@ -3,8 +3,7 @@
 def read_flags(arguments=None):
     return add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=3).parse_args(arguments)
 
-def train(options, place, device, say=print):
-    ...                                        # the lesson
+def train(options, place, device, say=print):  # the lesson
     return losses, model, recorder.trace()
 
 if __name__ == "__main__":
@@ -91,21 +90,14 @@ def add_rank_flags(parser: argparse.ArgumentParser, ranks: int) -> None:
     add("--world-size", type=int, help=f"how many ranks there are ({ranks})")
     add("--rank-source", choices=SOURCES, default="auto", help="where to read the rank (auto)")
     add("--backend", choices=BACKENDS, default="auto", help="what carries the messages (auto)")
-    add(
-        "--timeout",
-        type=timeout_seconds,
-        default=300.0,
-        help="seconds to wait for another rank (300)",
-    )
+    waits = "seconds to wait for another rank (300)"
+    add("--timeout", type=timeout_seconds, default=300.0, help=waits)
     parser.set_defaults(default_world_size=ranks)
 
 
 def timeout_seconds(text: str) -> float:
     """Parse how many seconds a rank waits for another one; ranks need about one to connect."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
+    number = text.replace(".", "", 1).isdecimal() and float(text)
     if not 1 <= number <= MOST_SECONDS:
         raise argparse.ArgumentTypeError(
             f"must be a number of seconds from 1 to {MOST_SECONDS:,}, not {text!r}"
@@ -115,9 +107,5 @@ def timeout_seconds(text: str) -> float:
 
 def place_from(options: argparse.Namespace) -> Place:
     """Return the place of this process, from its flags and its environment."""
-    return find_place(
-        options.rank,
-        options.world_size,
-        default_world_size=options.default_world_size,
-        source=options.rank_source,
-    )
+    how = {"default_world_size": options.default_world_size, "source": options.rank_source}
+    return find_place(options.rank, options.world_size, **how)

@@ -1,10 +1,7 @@
-"""Run a job on several ranks: real processes that really send messages.
+"""Run a function or a script on several ranks: fresh processes that really send messages.
 
-    launch(train, ranks=3)                   a function of the notebook, one result per rank
-    run_script("intro_DP_GA.py", ranks=3)    a script
-
-Every launch starts fresh processes.  Values go in as arguments and come back as results, and
-nothing else survives, so that running a cell twice returns the same result.
+Values go in as arguments and come back as results, and nothing else survives, so that running a
+cell twice returns the same result.
 """
 
 import inspect
@@ -61,10 +58,8 @@ def launch(
     """
     if on_error not in ("raise", "report"):
         raise ValueError(f"on_error must be 'raise' or 'report', not {on_error!r}")
-    write = None if quiet else write_now
-    report = run_call(
-        function, args, ranks, write, backend=backend, timeout=timeout, quiet=quiet, checked=checked
-    )
+    how = {"backend": backend, "timeout": timeout, "quiet": quiet, "checked": checked}
+    report = run_call(function, args, ranks, None if quiet else write_now, **how)
     if on_error == "report":
         return report
     raise_failure(report.failure)
@@ -155,8 +150,8 @@ def pack_call(function: Callable, arguments: tuple) -> bytes:
     """Pickle a call; raise CannotSend with the name of the variable or argument that can't."""
     if not callable(function):
         raise CannotSend(
-            f"launch() needs a function, not a {_kind(function)}: write launch(train), without "
-            "calling it"
+            f"launch() needs a function, not a {type(function).__name__}: write launch(train), "
+            "without calling it"
         )
     try:
         return pack((function, arguments))
@@ -171,22 +166,18 @@ def pack_call(function: Callable, arguments: tuple) -> bytes:
             try:
                 pack(value)
             except Exception:
-                sentence = f"{what} cannot be sent to the ranks{why}: {_cure(value)}"
+                kind, cure = (
+                    f"it is a {type(value).__name__}",
+                    "make it inside the function instead",
+                )
+                if hasattr(value, "acquire") and hasattr(value, "release"):
+                    kind += ", which means nothing in another process"
+                elif hasattr(value, "fileno") and hasattr(value, "read"):
+                    kind = f"it is an open file ({value.name!r})"
+                    cure = "open the file inside the function instead"
+                sentence = f"{what} cannot be sent to the ranks{why}: {kind}; {cure}"
                 raise CannotSend(sentence) from None
         raise CannotSend(f"{name}() cannot be sent to the ranks: {error}") from None
-
-
-def _cure(value: Any) -> str:
-    kind, cure = f"a {_kind(value)}", "make it inside the function instead"
-    if hasattr(value, "fileno") and hasattr(value, "read"):
-        return f"it is an open file ({value.name!r}); open the file inside the function instead"
-    if hasattr(value, "acquire") and hasattr(value, "release"):
-        kind += ", which means nothing in another process"
-    return f"it is {kind}; {cure}"
-
-
-def _kind(value: Any) -> str:
-    return type(value).__name__
 
 
 def notebook_cells() -> dict[str, str]:

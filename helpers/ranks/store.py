@@ -9,10 +9,11 @@ import contextlib
 import ipaddress
 import os
 import platform
+import random
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -23,6 +24,9 @@ HERE = "127.0.0.1"
 BY_HAND = "by hand"
 DEFAULT_ADDRESS = "localhost"
 DEFAULT_PORT = 29500
+# Below the ephemeral ports (Linux from 32768, others from 49152), so that another program hardly
+# ever takes one before rank 0 listens.
+PORTS = range(20000, 32768)
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ class ConnectError(RuntimeError):
 
 class PortTaken(ConnectError):
     """Somebody else listens where rank 0 should."""
+
+
+def free_port(host: str = HERE) -> int:
+    """Return an unused port, chosen at random. host: where it must be free; "": everywhere."""
+    chance = random.SystemRandom()  # leaves the state of the caller's generator alone
+    for port in (*chance.sample(PORTS, 100), 0):  # 0: any that the system has left
+        with contextlib.suppress(OSError), socket.create_server((host, port)) as probe:
+            return probe.getsockname()[1]
+    raise OSError("no port is free")
 
 
 def is_here(address: str) -> bool:
@@ -76,14 +89,13 @@ def serve_store(address: str, port: int = 0, listening: socket.socket | None = N
     """
     from torch.distributed import TCPStore
 
-    if sys.platform == "win32":
-        if listening:
-            port = listening.getsockname()[1]
-            listening.close()
-    elif listening or is_here(address):
+    if listening or (is_here(address) and sys.platform != "win32"):
         listening = listening or listen(port)
         port = listening.getsockname()[1]
-        options["master_listen_fd"] = listening.detach()
+        if sys.platform == "win32":
+            listening.close()
+        else:
+            options["master_listen_fd"] = listening.detach()
     return TCPStore(address, port, is_master=True, wait_for_workers=False, **options)
 
 
@@ -123,7 +135,7 @@ def open_store(place: Place, timeout: float):
     Raises:
         ConnectError: if the address is unknown or the port taken, or rank 0 doesn't come.
     """
-    import torch.distributed as dist
+    from torch.distributed import DistError
 
     try:
         found = socket.getaddrinfo(place.address, None)
@@ -142,7 +154,7 @@ def open_store(place: Place, timeout: float):
         )
     try:
         return serve_store(place.address, place.port, timeout=timedelta(seconds=timeout))
-    except (dist.DistError, OSError) as error:
+    except (DistError, OSError) as error:
         if "in use" in str(error).lower() or "eaddrinuse" in str(error).lower():
             raise PortTaken(
                 f"port {place.port} is in use by another program (or by ranks of an earlier run): "
@@ -165,8 +177,7 @@ def _call_rank_0(place: Place, timeout: float, where: Callable[[], tuple[str, in
     """Open the store that rank 0 serves, once it does. where: returns its address and port."""
     from torch.distributed import DistError, TCPStore
 
-    begun, said = time.monotonic(), False
-    while True:
+    for waited, late in waiting():
         address, port = where()
         try:
             socket.create_connection((address, port), timeout=5).close()
@@ -175,15 +186,23 @@ def _call_rank_0(place: Place, timeout: float, where: Callable[[], tuple[str, in
             why = "but nothing listens there: start rank 0 too"
             if not isinstance(error, ConnectionRefusedError):
                 why = f"which cannot be reached: {text_of(error)[:200]}"
-        waited = time.monotonic() - begun
-        if waited > SAY_AFTER_S and not said:
-            said = True
+        if late:
             print(f"[ranks] rank {place.rank} waits for rank 0 at {address}:{port}", flush=True)
         if waited > timeout:
             raise ConnectError(
                 f"rank {place.rank} waited {timeout:.0f} s for rank 0 at {address}:{port}, {why}"
             )
-        time.sleep(0.05)
+
+
+def waiting() -> Iterator[tuple[float, bool]]:
+    """Yield how many seconds have passed, and once whether it's time to say what is waited for."""
+    begun, said = time.monotonic(), False
+    while True:
+        waited = time.monotonic() - begun
+        late = waited > SAY_AFTER_S and not said
+        said = said or late
+        yield waited, late
+        time.sleep(0.02)
 
 
 # --- networks ------------------------------------------------------------------------------------
@@ -227,9 +246,7 @@ def interface_to(address: str) -> str | None:
 
 def address_towards(address: str) -> str | None:
     """Return this machine's address in the network of another one; None if it has none."""
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((address, 9))  # sends nothing: it only selects a route
-            return probe.getsockname()[0]
-    except OSError:
-        return None
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((address, 9))  # sends nothing: it only selects a route
+        return probe.getsockname()[0]
+    return None

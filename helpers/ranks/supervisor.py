@@ -72,7 +72,7 @@ def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:
 
 
 class Run:
-    """One job on its ranks. Everything happens in one thread: `_listen` waits for any news."""
+    """One job on its ranks, in one thread: `_listen` waits for any news."""
 
     def __init__(self, job: Job, ranks: list[pool.RankProcess], write):
         self.job, self.ranks, self.write = job, ranks, write
@@ -136,7 +136,6 @@ class Run:
             self.output.add(number, b"", final=True)
 
     def _give_out(self) -> None:
-        """Hand each rank its place and the job."""
         count, port = len(self.ranks), self.ranks[0].port
         for number, rank in enumerate(self.ranks):
             place = Place(number, count, number, count, HERE, port, "helpers.ranks")

@@ -13,32 +13,27 @@ A note is Python's own notation of plain facts, never a pickle (docs/security.md
 import ast
 import atexit
 import functools
-import os
 import re
 import sys
 import threading
 import time
 import traceback
 from collections import deque
-from dataclasses import astuple, replace
 from typing import Any
 
 from helpers.hang import checked
-from helpers.hang.cases import message_missed, store_is_gone, waits_long
+from helpers.hang.cases import message_missed, waits_long
+from helpers.hang.flight import Flight
 from helpers.hang.monitor import Standing, the_monitor
 from helpers.hang.operation import Operation
-from helpers.hang.places import locate
-from helpers.hang.threads import OURS
+from helpers.hang.places import OURS, locate
 from helpers.plain_errors import TELLERS
-from helpers.ranks.store import Place
 
 SAY_AFTER_S = 10.0  # after this long a rank says for whom it waits
 LOOK_S = 1.0  # how often the thread looks
 END_S = 5.0  # how long a rank that ends waits for the thread, which may be asking the store
 READINGS = 4  # the last is compared with the first: a slow machine may leave no note in between
-GLOO = re.compile(
-    r"\[\S+\.cc:\d+\] "
-)  # its own file and line, with which each of its errors begins
+GLOO = re.compile(r"\[\S+\.cc:\d+\] ")  # its file and line, with which each of its errors begins
 LATE = re.compile(r"(?:Timed out waiting|wait timeout after) (\d+)ms")
 # What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
 ECHOES = (
@@ -64,18 +59,17 @@ class Watch:
     def __init__(self) -> None:
         self._end, self._thread = threading.Event(), None
 
-    def begin(self, place: Place, native: bool, store: Any, timeout: float) -> None:
+    def begin(self, rank: int, ranks: int, native: bool, store: Any) -> None:
         """Watch from now on; `end` ends it.
 
         Args:
             native: whether waits of torch's own C++, as in DDP's backward pass, are seen too: a
                 thread that waits for a GPU would look the same.
             store: where all ranks leave their notes.
-            timeout: seconds after which torch ends a wait by itself.
         """
-        tell_broken_messages(place.rank)
+        tell_broken_messages(rank)
         self._end = threading.Event()
-        facts = (self._end, place, native, store, timeout + SAY_AFTER_S)
+        facts = (self._end, rank, ranks, native, store)
         self._thread = threading.Thread(target=_look, args=facts, daemon=True, name=f"{OURS}watch")
         self._thread.start()
         atexit.register(self.end)  # for a program that doesn't disconnect
@@ -91,7 +85,7 @@ class Watch:
             self._thread.join(END_S)
 
 
-def _look(end: threading.Event, place: Place, native: bool, store: Any, limit: float) -> None:
+def _look(end: threading.Event, rank: int, ranks: int, native: bool, store: Any) -> None:
     """Look until the end, in a thread."""
     count, seen, since, told = 0, None, 0.0, False
     least: dict = {}  # by place: how long a wait there must last to be told again
@@ -106,23 +100,18 @@ def _look(end: threading.Event, place: Place, native: bool, store: Any, limit: f
         where, waited = locate([stands.since] if stands.waiting else stands.frames), now - since
         if not told and waited >= SAY_AFTER_S and waited >= least.get(where.frame, 0):
             told, least[where.frame] = True, 2 * waited
-            say(waits_long(place.rank, waited, stands.waiting, where.phrase))
-        asks = any(frame[0] == checked.__file__ for frame in stands.frames)
-        if asks and waited > limit:
-            # It asks for notes: torch waits for an answer of the store without a limit.
-            told_last = store_is_gone(stands.waiting, where.phrase, waited)
-            sys.stderr.write(f"error: {told_last}\n")
-            sys.stderr.flush()
-            os._exit(1)
-        if store is None or asks or waited < SAY_AFTER_S / 2:
-            continue  # a store that doesn't answer would hold this thread, too
+            say(waits_long(rank, waited, stands.waiting, where.phrase))
+        if any(frame[0] == checked.__file__ for frame in stands.frames):
+            continue  # it asks the store itself, which may not answer, and would hold this thread
+        if store is None or waited < SAY_AFTER_S / 2:
+            continue
         try:
             count += 1
-            store.set(str(place.rank), repr((count, astuple(stands))))
-            if place.rank == 0 and (found := _deadlock(store, place.world_size, readings)):
+            store.set(str(rank), repr((count, stands)))
+            if rank == 0 and (found := _deadlock(store, ranks, readings)):
                 say(f"{found.told[0]}\n{found.details}")
                 store, told = None, True
-        except (RuntimeError, OSError):  # the store has gone, or is out of reach: go on
+        except (RuntimeError, OSError, ValueError, LookupError):  # it has gone, or holds nonsense
             store = None
 
 
@@ -132,35 +121,32 @@ def _deadlock(store: Any, ranks: int, readings: deque) -> Any:
 
     keys = [str(rank) for rank in range(ranks)]
     notes = store.multi_get(keys) if store.check(keys) else None
-    readings.append(notes and [ast.literal_eval(note.decode()) for note in notes])
+    readings.append(notes and [_read(ast.parse(note.decode(), mode="eval").body) for note in notes])
     before, now = readings[0], readings[-1]
     if not before or not now or len(readings) < READINGS:
         return None
     for (count, stood), (later, stands) in zip(before, now, strict=True):
-        if later <= count or stands[MOVED] != stood[MOVED]:
+        if later <= count or stands.moved != stood.moved:
             return None
-    found = Snapshot([_standing(facts) for _, facts in now])
+    found = Snapshot([stands for _, stands in now])
     return found if found.certain else None
 
 
-MOVED = list(Standing.__dataclass_fields__).index("moved")
+FACTS = {kind.__name__: kind for kind in (Standing, Operation, Flight)}
 
 
-def _standing(facts: tuple) -> Standing:
-    """Return what `astuple` has taken apart."""
-    from helpers.hang.flight import Flight
-
-    found = Standing(*facts)
-    return replace(
-        found,
-        waiting=found.waiting and Operation(*found.waiting),
-        latest={channel: Operation(*each) for channel, each in found.latest.items()},
-        collectives={
-            group: [Operation(*each) for each in kept] for group, kept in found.collectives.items()
-        },
-        others=[],
-        native=found.native and Flight(*found.native),
-    )
+def _read(node: ast.expr) -> Any:
+    """Return what `repr` has written: plain values, and the facts of FACTS."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), keywords=fields):
+            return FACTS[name](**{field.arg: _read(field.value) for field in fields})
+        case ast.Tuple(elts=items):
+            return tuple(map(_read, items))
+        case ast.List(elts=items):
+            return [*map(_read, items)]
+        case ast.Dict(keys=keys, values=values):
+            return dict(zip(map(_read, keys), map(_read, values), strict=True))
+    return ast.literal_eval(node)
 
 
 def say(sentence: str) -> None:
@@ -180,26 +166,27 @@ def is_echo(text: str) -> bool:
 def tell_broken_messages(rank: int) -> None:
     """Tell such errors in a sentence: in `plain_errors`, and below the traceback of any program."""
     TELLERS[:] = [functools.partial(broken_message, rank)]
-    if not getattr(sys.excepthook, "tells_gloo", False):
-        shown = sys.excepthook
+    shown = sys.excepthook
+    if getattr(shown, "tells_gloo", False):
+        return
 
-        def show(kind, error, trace) -> None:
-            shown(kind, error, trace)
-            if missed := next((text for tell in TELLERS if (text := tell(error))), None):
-                say(missed)
+    def show(kind, error, trace) -> None:
+        shown(kind, error, trace)
+        if missed := next((text for tell in TELLERS if (text := tell(error))), None):
+            say(missed)
 
-        show.tells_gloo = True
-        sys.excepthook = show
+    show.tells_gloo = True
+    sys.excepthook = show
 
 
 def broken_message(rank: int, error: BaseException) -> str | None:
     """Return which message rank `rank` missed, and at which line; None for any other error."""
-    import torch.distributed as dist
+    from torch.distributed import DistError
 
     text = str(error)
     gloo = isinstance(error, RuntimeError) and GLOO.match(text)
     late = LATE.search(text)
-    if not (gloo or isinstance(error, dist.DistError)) or not (late or is_echo(text)):
+    if not (gloo or isinstance(error, DistError)) or not (late or is_echo(text)):
         return None
     frames = traceback.extract_tb(error.__traceback__)
     where = locate([(f.filename, f.lineno or 0, f.name) for f in frames]).phrase

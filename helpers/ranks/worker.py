@@ -9,6 +9,7 @@ script has returned: Python waits for every thread that isn't a daemon, and an e
 still send a message.
 """
 
+import gc
 import linecache
 import multiprocessing
 import os
@@ -27,9 +28,7 @@ import numpy
 
 from helpers import private
 from helpers.hang.monitor import the_monitor
-from helpers.hang.places import CELLS, is_library
-from helpers.hang.threads import OURS
-from helpers.ranks import pool
+from helpers.hang.places import CELLS, OURS, is_library
 from helpers.ranks.connect import connect
 from helpers.ranks.job import Error, Job, pack
 from helpers.ranks.store import HERE, launched_store, serve_store
@@ -39,13 +38,13 @@ CONNECT_S = 120.0  # how long the ranks may take to connect
 LARGEST = 1 << 29  # bytes of the largest result that can be sent back
 LONGEST_TRACEBACK = 50_000  # characters
 is_library(__file__)  # asks for Python's folders: once in the fork server instead of in each rank
+gc.freeze()  # imported last by the process that ranks are forked from: what is there stays shared
 
 
 def main(control, text, listening) -> None:
     """Serve one job. text: a pipe on POSIX; elsewhere messages on a connection."""
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)  # a group of its own, so that the processes that it starts end with it
-    pool.forget_others()
     _print_to(text)
     # What the process that it was forked from has imported, and how it was started, isn't the
     # program's: such as a start method for a DataLoader's workers, and exit handlers.
@@ -165,7 +164,7 @@ def _print_to(text) -> None:
 
 
 def end_everything() -> None:
-    """Kill this process and the processes that it started."""
+    """Kill this process and those that it started."""
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)

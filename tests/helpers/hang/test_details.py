@@ -1,19 +1,15 @@
 """What is said around a hang, what is recorded, and what checked mode leaves behind."""
 
 import inspect
-import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 import torch.distributed as dist
 
 from helpers.draw import who_waits
-from helpers.hang import threads
-from helpers.hang.cases import whom
-from helpers.hang.monitor import METHODS, NoSuchRank, the_monitor
-from helpers.hang.operation import Operation
+from helpers.hang.calls import METHODS
+from helpers.hang.monitor import NoSuchRank, the_monitor
 from helpers.ranks import launch, supervisor
 from tests.frozen import hangs
 
@@ -35,18 +31,6 @@ def test_pages_quote_the_words_of_today_and_a_report_has_a_picture(program):
         assert str(report).splitlines()[0] in text, f"{page} quotes older words"
 
 
-@pytest.mark.parametrize(("seconds", "judged"), [(0.0, 2), (60.0, 0)])
-def test_ranks_are_judged_after_a_while_and_several_rounds(seconds, judged, monkeypatch):
-    """A machine may be suspended: then one answer of each rank says nothing."""
-    monkeypatch.setattr(supervisor, "STALL_S", seconds)
-    run, snapshots = supervisor.Run(None, [], None), []
-    still = SimpleNamespace(certain=False, stuck=False, sure=set(), known={})
-    monkeypatch.setattr(run, "_snapshot", lambda: snapshots.append(1) or still)
-    for _ in range(supervisor.STALL_ROUNDS + 1):
-        assert run._judge() is None
-    assert len(snapshots) == judged
-
-
 @pytest.mark.slow
 def test_without_proof_the_rows_are_shown_and_a_verdict_waits_for_the_limit(capfd, monkeypatch):
     monkeypatch.setattr(supervisor, "NOTE_S", 1.0)
@@ -57,18 +41,6 @@ def test_without_proof_the_rows_are_shown_and_a_verdict_waits_for_the_limit(capf
     noted = capfd.readouterr().out
     assert noted.count("[ranks] nothing has moved for 1 s. Where each rank stands:") == 1
     assert "  rank 1 receives 1 float32 from rank 0 at line" in noted
-
-
-@pytest.mark.parametrize(
-    ("name", "peer", "words"),
-    [
-        ("recv", 2, "rank 2"),
-        ("recv", None, "one of ranks 1 and 2"),
-        ("broadcast", 2, "one of ranks 1 and 2"),
-    ],
-)
-def test_whom_a_long_wait_is_for(name, peer, words):
-    assert whom(Operation(name, 0, peer, members=(0, 1, 2))) == words
 
 
 def names_ranks_that_it_cannot_reach():
@@ -132,52 +104,6 @@ def test_no_method_of_a_group_that_gives_a_work_goes_unrecorded():
     given = {inspect.unwrap(method).__name__ for method in methods.values()}
     several = {name for name in given - set(METHODS) if not name.endswith("_coalesced")}
     assert several <= {"_end_coalescing"}, "several at once are seen by torch's own recorder alone"
-
-
-POLLS = """\
-def waits(work):
-    while not work.is_completed():
-        time.sleep(0.1)
-def counts(work):
-    while not work.is_completed():
-        rounds += 1
-def asks_once(work):
-    work.is_completed()
-    compute()
-"""
-
-
-@pytest.mark.parametrize(
-    ("asked", "stands", "only"),
-    [
-        ((2, "waits"), [(3, "waits")], True),
-        ((2, "waits"), [(3, "waits"), ("/usr/lib/python3/site.py", 1, "sleep")], True),
-        ((2, "waits"), [(3, "waits"), ("/course/mine.py", 1, "sleep")], False),
-        ((5, "counts"), [(6, "counts")], False),
-        ((8, "asks_once"), [(9, "asks_once")], False),
-        ((2, "waits"), [(9, "asks_once")], False),  # it has left the loop
-    ],
-)
-def test_only_a_loop_that_does_nothing_else_waits(asked, stands, only, tmp_path, monkeypatch):
-    file = str(tmp_path / "polls.py")
-    Path(file).write_text(POLLS)
-    monkeypatch.setattr(threads, "is_library", lambda name: "/lib/" in name)
-    frames = [frame if len(frame) == 3 else (file, *frame) for frame in stands]
-    assert threads.only_polls(frames, (file, *asked)) is only
-
-
-def begins_before_the_other_comes():
-    begun = time.monotonic()
-    if dist.get_rank() == 1:
-        time.sleep(1.5)
-    work = dist.all_reduce(torch.ones(2), async_op=True)
-    took = time.monotonic() - begun
-    work.wait()
-    return took
-
-
-def test_nobody_waits_for_a_note():
-    assert launch(begins_before_the_other_comes, 2, timeout=60, quiet=True)[0] < 1.0
 
 
 def fill_the_store():

@@ -1,11 +1,9 @@
 """NCCL where each rank has a GPU of its own, gloo elsewhere, and the reason in words."""
 
 import pytest
-import torch
-import torch.distributed as dist
 
 from helpers.ranks import Place, connect, disconnect
-from helpers.ranks.connect import BackendError, choose_backend, rank_device
+from helpers.ranks.connect import BackendError, choose_backend
 from helpers.ranks.environment import free_port
 
 pytestmark = pytest.mark.ranks
@@ -31,11 +29,6 @@ def test_auto(ranks, gpus, nccl, backend, why):
     assert why in choice.why
 
 
-def test_asked_for():
-    assert choose_backend("gloo", place(2), 2, True).backend == "gloo"
-    assert choose_backend("nccl", place(2), 2, True).backend == "nccl"
-
-
 @pytest.mark.parametrize(
     ("request_", "gpus", "nccl", "sentence"),
     [
@@ -53,17 +46,6 @@ def test_asked_for():
 def test_refused(request_, gpus, nccl, sentence):
     with pytest.raises(BackendError, match=sentence):
         choose_backend(request_, place(2), gpus, nccl)
-
-
-def test_a_rank_computes_where_its_messages_can_travel(monkeypatch):
-    """Gloo can't send a GPU's tensors: two ranks that share one GPU had "Bad address" here."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
-    monkeypatch.setattr(dist, "is_initialized", lambda: True)
-    monkeypatch.setattr(dist, "get_backend", lambda: "gloo")
-    assert rank_device() == torch.device("cpu")
-    monkeypatch.setattr(dist, "get_backend", lambda: "nccl")
-    assert rank_device() == torch.device("cuda", 1)
 
 
 @pytest.mark.parametrize("quiet", [None, True])

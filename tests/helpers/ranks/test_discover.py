@@ -21,8 +21,7 @@ from helpers.ranks import (
     find_place,
     gpu_of,
 )
-from helpers.ranks.environment import first_host, free_port
-from helpers.ranks.supervisor import rank_variables
+from helpers.ranks.store import free_port
 
 pytestmark = pytest.mark.ranks
 
@@ -105,19 +104,6 @@ def test_every_launcher_says_the_same_alone_and_below_another_one(launcher):
         assert (counts(place), place.launcher) == ((5, 8, 1, 4), launcher), (source, environ)
 
 
-@pytest.mark.parametrize(
-    ("launcher", "environ", "found"),
-    [
-        ("helpers.ranks", RANKS, (5, 8, 5, 8)),
-        ("MPI", {"PMI_RANK": "1", "PMI_SIZE": "2"}, (1, 2, 1, 2)),
-        ("PALS", {"PALS_RANKID": "1", "PALS_LOCAL_RANKID": "1", "WORLD_SIZE": "2"}, (1, 2, 1, 2)),
-    ],
-)
-def test_without_a_local_size_all_are_taken_for_one_machine(launcher, environ, found):
-    place = discover(environ=environ)
-    assert (place.launcher, counts(place), place.address) == (launcher, found, "localhost")
-
-
 def test_a_person_gives_the_rank_and_one_process_alone_is_rank_0():
     assert find_place("2", 3, {}) == Place(2, 3, 2, 3, "localhost", 29500, "by hand")
     place = find_place("2", 3, {"MASTER_ADDR": "10.0.0.7", "MASTER_PORT": "40000"})
@@ -141,22 +127,6 @@ def test_slurm_names_the_first_machine_and_each_step_has_a_port():
     assert discover(environ=below_mpirun).port == discover(environ=below_mpirun | step).port
 
 
-@pytest.mark.parametrize(
-    ("tasks", "node", "local"), [("4(x2)", 1, 4), ("6,2", 1, 2), ("6,2", 0, 6), ("4", 1, 4)]
-)
-def test_slurm_counts_each_machine(tasks, node, local):
-    change = {"SLURM_STEP_TASKS_PER_NODE": tasks, "SLURM_NODEID": str(node)}
-    assert discover(environ=SLURM | change).local_world_size == local
-
-
-@pytest.mark.parametrize(
-    ("names", "first"),
-    [("gpu1,node[3-4]", "gpu1"), ("rack[1-2]n[04,06]", "rack1n04"), ("a[5]-ib", "a5-ib")],
-)
-def test_the_first_host_of_a_list(names, first):
-    assert first_host(names) == first
-
-
 def test_pbs_names_the_machines_in_a_file_and_one_machine_needs_no_name(tmp_path):
     nodes = tmp_path / "nodes"
     nodes.write_text("x1000.hsn\nx1000.hsn\nx1001.hsn\n")
@@ -166,14 +136,6 @@ def test_pbs_names_the_machines_in_a_file_and_one_machine_needs_no_name(tmp_path
 
 
 # --- one launcher inside another -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("outer", [TORCHRUN, SLURM, OPENMPI, INTEL, PALS])
-def test_a_rank_of_ours_keeps_its_place_below_every_launcher(outer, monkeypatch):
-    for name, value in outer.items():
-        monkeypatch.setenv(name, value)
-    ours = Place(1, 3, 1, 3, "localhost", 41234, "helpers.ranks")
-    assert find_place(environ=rank_variables(ours, checked=False)) == ours
 
 
 @pytest.mark.parametrize("step", [None, "", "4294967291", "4294967290"])
@@ -307,11 +269,6 @@ def test_a_host_name_that_does_not_resolve(rank):
     with pytest.raises(ConnectError) as caught:
         connect(place, "gloo", timeout=5)
     assert str(caught.value).startswith("the address 'no-such-host.invalid' of rank 0 is not known")
-
-
-def test_rank_0_does_not_come():
-    with pytest.raises(ConnectError, match="rank 1 waited 0 s for rank 0 at localhost:.*too"):
-        connect(Place(1, 2, 1, 2, port=free_port()), "gloo", timeout=0.3)
 
 
 def test_rank_0_is_not_where_it_is_told_to_be(capfd, monkeypatch):

@@ -4,10 +4,11 @@ import linecache
 
 import pytest
 
-from helpers.hang.places import CELLS, locate
+from helpers.hang.cases import waits_long
+from helpers.hang.operation import Operation
+from helpers.hang.places import CELLS
 from helpers.ranks.failure import RankState, first_failure, only_echoes
 from helpers.ranks.job import Error
-from helpers.words import LONGEST, say_seconds, text_of
 
 pytestmark = pytest.mark.ranks
 
@@ -67,15 +68,14 @@ def test_an_echo_waits_for_its_cause():
     assert not only_echoes([echo, RankState(1, error=REFUSED), RankState(2)])
 
 
-def test_library_frames_are_passed_over():
-    inside = [("<cell>", 2, "train"), (linecache.__file__, 1, "getline")]
-    assert locate(inside).phrase == " at line 2 of cell [7], in train"
-
-
-def test_words_stand_on_one_line_long_ones_are_cut_and_seconds_are_round():
-    assert text_of(ValueError("  first\r\n\n second\n")) == "first second"
-    text = text_of(ValueError("a" + "z" * 1_000_000 + "b"))
-    assert len(text) < 2 * LONGEST and text[0] == "a" and text[-1] == "b"
-    assert f"({1_000_002 - LONGEST:,} characters left out)" in text
-    said = [say_seconds(seconds) for seconds in (59.9999, 300.0, 2.5, 0.25)]
-    assert said == ["60 s", "300 s", "2.5 s", "0.25 s"]
+@pytest.mark.parametrize(
+    ("name", "peer", "words"),
+    [
+        ("recv", 2, "rank 2"),
+        ("recv", None, "one of ranks 1 and 2"),
+        ("broadcast", 2, "one of ranks 1 and 2"),
+    ],
+)
+def test_whom_a_long_wait_is_for(name, peer, words):
+    said = waits_long(0, 12, Operation(name, 0, peer, members=(0, 1, 2)), " at line 4")
+    assert said.startswith(f"rank 0 has waited 12 s for {words}: it ") and said.endswith(" line 4")

@@ -2,7 +2,6 @@
 
 import os
 import queue
-import signal
 import subprocess
 import sys
 import tempfile
@@ -151,13 +150,6 @@ def test_a_restart_leaves_nothing(kernel):
     kernel.client.stop_channels()
     kernel.connect()
     assert kernel.run("from helpers.ranks import launch\n" + SUM) == ("sum [2.0, 2.0]\n", "")
-
-
-def test_a_killed_kernel_leaves_nothing(kernel):
-    kernel.run(SUM)
-    pids = helpers_of(kernel) + start_sleeping(kernel)
-    os.kill(kernel.manager.provisioner.pid, signal.SIGKILL)
-    wait_until_gone(pids)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")

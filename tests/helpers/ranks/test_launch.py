@@ -1,12 +1,9 @@
 """Real ranks, from a function: results, output, failures, and nothing left behind."""
 
-import inspect
 import os
 import pickle
 import signal
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 
@@ -205,24 +202,6 @@ def test_without_fork_the_same_happens(monkeypatch):
 
     monkeypatch.setenv("LAB_FORK", "0")
     assert launch(who, ranks=2, quiet=True) == [2.0, 2.0]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux can take cores away")
-def test_a_machine_with_one_core():
-    def program():
-        x = torch.ones(1)
-        dist.all_reduce(x)
-        return x.item(), torch.get_num_threads()
-
-    script = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-    script += textwrap.dedent(
-        "import torch, torch.distributed as dist\nfrom helpers.ranks import launch\n"
-    )
-    script += textwrap.dedent(inspect.getsource(program))
-    script += "print(launch(program, ranks=3, quiet=True))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout.strip() == "[(3.0, 1), (3.0, 1), (3.0, 1)]", done.stderr
 
 
 @pytest.mark.parametrize(

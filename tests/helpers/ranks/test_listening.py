@@ -12,7 +12,6 @@ import torch
 import torch.distributed as dist
 
 from helpers.ranks import launch, run_script
-from helpers.ranks.store import is_here, serve_store
 
 from .by_hand import ended
 
@@ -126,23 +125,3 @@ def test_ranks_that_somebody_else_starts(calls, tmp_path, monkeypatch):
     processes = ended(*([sys.executable, *call] for call in calls))
     assert not any(process.returncode for process in processes), processes
     only_two_on_the_loopback(process.stdout for process in processes)
-
-
-def test_which_addresses_are_the_loopback_on_every_machine():
-    assert all(map(is_here, ("localhost", "127.0.0.1", "127.0.1.1", "::1")))
-    assert not is_here("192.168.1.10")
-    assert not is_here("a-name-of-this-machine")  # it may lead to the loopback here, and only here
-
-
-@pytest.mark.parametrize("address", ["localhost", "127.0.0.1"])
-def test_a_store_is_served_where_its_address_says_and_let_go(address):
-    store = serve_store(address)
-    port = store.port
-    mine = [c for c in psutil.Process().net_connections(kind="inet") if c.laddr.port == port]
-    assert {c.laddr.ip for c in mine if c.status == "LISTEN"} == {"127.0.0.1"}
-    dist.TCPStore(address, port).set("a", "1")
-    assert store.get("a") == b"1"
-    with pytest.raises((OSError, dist.DistError)):
-        serve_store(address, port)
-    del store
-    serve_store(address, port)  # its socket is closed with it

@@ -58,17 +58,3 @@ def test_of_two_progress_bars_one_is_shown_and_nothing_of_it_is_left_over():
 def test_a_bar_that_ends_stays_on_the_screen():
     text = shown(2, (1, b"\r 50 %|##  |"), (1, b"\r100 %|####|\n"), (0, b"done\n"))
     assert on_screen(text) == ["[rank 1] 100 %|####|", "[rank 0] done", ""]
-
-
-def test_a_line_without_an_end_does_not_grow_for_ever():
-    written = []
-    output = Output(1, written.append)
-    for _ in range(11):
-        output.add(0, b"a" * 100_000)
-    assert written, "it is shown before its end"
-
-
-def test_texts_are_kept_without_marks():
-    output = Output(2, None)
-    output.add(1, b"a\nb\n")
-    assert output.texts == ["", "a\nb\n"]

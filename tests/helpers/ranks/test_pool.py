@@ -3,6 +3,7 @@
 import multiprocessing.forkserver
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -25,6 +26,11 @@ def who():
     found = os.environ.get("LEFT_BEHIND"), os.environ.get("SET_LATE")
     os.environ["LEFT_BEHIND"] = "yes"
     return os.getpid(), found
+
+
+def fails():
+    subprocess.Popen(["sleep", "600"])
+    raise ValueError("on purpose")
 
 
 def test_nothing_survives_from_one_launch_to_the_next(monkeypatch):
@@ -58,8 +64,28 @@ def test_after_a_rest_nothing_is_left_and_the_next_launch_runs(monkeypatch):
     assert len(launch(who, ranks=1, quiet=True)) == 1
 
 
-def test_none_is_kept_warm_any_longer():
-    keep_warm(1)
-    assert server() is not None
-    keep_warm(0)
-    assert server() is None
+def test_launch_after_launch_nothing_is_left():
+    def left() -> tuple[int, int]:
+        ended = [int(each.split("_")[1]) for each in os.listdir("/dev/shm") if "torch_" in each]
+        return len(os.listdir("/proc/self/fd")), sum(not os.path.isdir(f"/proc/{n}") for n in ended)
+
+    launch(who, ranks=2, quiet=True)
+    files, shared = left()
+    for _ in range(5):
+        launch(who, ranks=2, quiet=True)
+        launch(fails, ranks=2, quiet=True, on_error="report")
+    assert left() <= (files + 2, shared)
+
+
+LONG = """
+import os, torch.distributed as dist
+from helpers.ranks import launch
+os.makedirs(os.environ["TMPDIR"])
+print(launch(dist.get_world_size, ranks=2, quiet=True))
+"""
+
+
+def test_a_long_folder_for_temporary_files_is_no_obstacle(tmp_path):
+    environ = os.environ | {"TMPDIR": str(tmp_path / ("long" * 20))}
+    done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, env=environ)
+    assert done.stdout == "[2, 2]\n", done.stderr

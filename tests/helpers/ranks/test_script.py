@@ -60,12 +60,6 @@ def at_once(text: str) -> str:
     return "".join(line for line in text.splitlines(True) if " waits for " not in line)
 
 
-def test_run_script(script):
-    report = run_script(script, ranks=2, quiet=True)
-    assert report.ok
-    assert [at_once(text) for text in report.texts] == ["sum 9.0 helpers.ranks 0\n"] * 2
-
-
 def test_a_script_that_fails(script, capfd, tmp_path):
     assert main(["-n", "2", "--logs", str(tmp_path), str(script), "--fail", "1"]) == 1
     err = capfd.readouterr().err

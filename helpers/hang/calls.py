@@ -1,0 +1,137 @@
+"""What one call of torch.distributed says of itself, read off the arguments of a group's method."""
+
+from typing import Any, NamedTuple
+
+from helpers.hang.places import Frame, caller, is_library
+
+
+class Method(NamedTuple):
+    """A method of a process group: the function that ends in it, and where its arguments are.
+
+    tensor: the argument whose size must be the same on all ranks; gives, takes: those that hold a
+    part for each rank, and from each. Numbers of arguments, without the group.
+    """
+
+    function: str
+    tensor: int | None = None
+    gives: int | None = None
+    takes: int | None = None
+
+
+GATHER = Method("all_gather_into_tensor", 1, 1, 0)
+SCATTER = Method("reduce_scatter_tensor", 0, 1, 0)
+METHODS = {
+    "send": Method("send", 0),
+    "recv": Method("recv", 0),
+    "recv_anysource": Method("recv", 0),
+    "allreduce": Method("all_reduce", 0),
+    "allreduce_coalesced": Method("all_reduce_coalesced"),
+    "broadcast": Method("broadcast", 0),
+    "reduce": Method("reduce", 0),
+    "allgather": Method("all_gather", 1, 1, 0),
+    "allgather_coalesced": Method("all_gather_coalesced"),
+    "_allgather_base": GATHER,
+    "all_gather_single": GATHER,  # its name since torch 2.13
+    "gather": Method("gather", 1, 1, 0),
+    "scatter": Method("scatter", 0, 1, 0),
+    "reduce_scatter": Method("reduce_scatter", 0, 1, 0),
+    "_reduce_scatter_base": SCATTER,
+    "reduce_scatter_single": SCATTER,
+    "alltoall": Method("all_to_all", None, 1, 0),
+    "alltoall_base": Method("all_to_all_single", None, 1, 0),
+    "all_to_all_single": Method("all_to_all_single", None, 1, 0),
+    "barrier": Method("barrier"),
+    "monitored_barrier": Method("monitored_barrier"),
+}
+WITH_ROOT = {"broadcast": "from", "scatter": "from", "reduce": "to", "gather": "to"}
+
+
+def called(frame: Any) -> tuple[str, Frame]:
+    """Return the function of torch.distributed that the program called, and the line of the call.
+
+    Of a P2POp, which is made and not called, it is the function that it names.
+    """
+    name, outer = "", frame
+    while outer is not None and is_library(outer.f_code.co_filename):
+        if outer.f_code.co_filename.endswith("distributed_c10d.py"):
+            name = outer.f_code.co_name
+            if name == "__init__":
+                name = getattr(outer.f_locals.get("op"), "__name__", "")
+        outer = outer.f_back
+    return name, caller(frame)
+
+
+def facts_of(method: str, name: str, rest: list, members: tuple[int, ...]) -> dict[str, Any]:
+    """Return what the arguments of a method say, as fields of an `Operation`.
+
+    name: the function that the program called; "" if it called the method itself.
+
+    Raises:
+        TypeError, ValueError, LookupError, AttributeError: if torch will refuse the call.
+    """
+    of = METHODS[method]
+    facts: dict[str, Any] = {"name": name or of.function, "kind": of.function, "members": members}
+    if of.function in ("send", "recv"):
+        facts["tag"] = int(rest[-1])
+        facts["peer"] = None if method == "recv_anysource" else members[rest[1]]
+        if name and name != of.function and "object" not in name:
+            facts["name"] = f"i{of.function}"
+    else:
+        facts["detail"] = _detail(of, rest, members)
+    if of.tensor is not None:
+        tensor = _first(rest[of.tensor])
+        if not tensor.is_contiguous():
+            raise ValueError  # torch refuses it, at this line
+        if "object" not in name:
+            facts |= {"shape": tuple(tensor.shape), "dtype": _dtype(tensor)}
+    if of.gives is not None and "object" not in name:
+        facts["gives"] = _parts(rest, of, of.gives, len(members), -2)
+        facts["takes"] = _parts(rest, of, of.takes, len(members), -3)
+    return facts
+
+
+def _first(value: Any) -> Any:
+    while isinstance(value, list | tuple):
+        value = value[0]
+    return value
+
+
+def _dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _detail(of: Method, rest: list, members: tuple[int, ...]) -> str:
+    """Return what the ranks must agree on besides the tensor: "SUM", "from rank 0".
+
+    A direct call of a group's method without options says nothing of it.
+    """
+    import torch.distributed as dist
+
+    options, parts = rest[-1] if rest else None, []
+    if hasattr(options, "reduceOp"):
+        known = dist.ReduceOp.RedOpType.__members__.items()
+        parts += [next((name for name, value in known if options.reduceOp == value), "")]
+    if of.function in WITH_ROOT and hasattr(options, "rootRank"):
+        parts += [f"{WITH_ROOT[of.function]} rank {members[options.rootRank]}"]
+    if of.gives is not None and of.tensor is None:  # sizes may differ from rank to rank, types not
+        parts += [_dtype(_first(rest[of.gives]))]
+    return ", ".join(filter(None, parts))
+
+
+def _parts(rest: list, of: Method, number: int, size: int, splits: int) -> tuple[int, ...]:
+    """Return how many numbers of an argument belong to each rank; () if it holds no such parts.
+
+    splits: the argument of all_to_all_single that holds the lengths of the parts, from the end.
+    """
+    value = rest[number]
+    while isinstance(value, list | tuple) and value and isinstance(value[0], list | tuple):
+        value = value[0]
+    if isinstance(value, list | tuple) and number != of.tensor:
+        return tuple(part.numel() for part in value) if len(value) == size else ()
+    value = _first(value)
+    if number == of.tensor:  # all of it, to or from each
+        return (value.numel(),) * size
+    if of.function == "all_to_all_single" and (rows := rest[splits]):
+        row = value.numel() // max(1, len(value))
+        return tuple(row * count for count in rows) if len(rows) == size else ()
+    return tuple((value.numel() + size - 1 - rank) // size for rank in range(size))
