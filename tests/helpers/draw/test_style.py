@@ -73,7 +73,7 @@ RAW = re.compile(
     r"""["']#[0-9a-fA-F]{3,8}["']|\brgba?\(|\b(?:tab|xkcd):\w+|\bcolou?rs?\s*=\s*["'][#\w]|\.colors\b"""
 )
 PLACES = ("notebooks/source/*.py", "helpers/draw/*.py", "helpers/cluster/*.py")
-SHEETS = ("helpers/*/assets/*", "tools/pages/assets/*")  # of CSS and HTML
+SHEETS = ("helpers/*/assets/*", "site/static/*.css")
 
 
 def raw_colors(code: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The plan on the first page, and what three processes measured for each move of it.
 
-    python tools/pages/hero.py        run them all again: two minutes; writes assets/hero.json
+    python site/plans.py        run them all again: two minutes; writes plans.json
 
 The page swaps two neighbors of this plan, so the plans that it can show are few, and each was run.
 One that deadlocks has the sentence with which the lab refuses it instead.
@@ -9,7 +9,7 @@ One that deadlocks has the sentence with which the lab refuses it instead.
 import json
 from pathlib import Path
 
-KEPT = Path(__file__).parent / "assets/hero.json"
+KEPT = Path(__file__).with_name("plans.json")
 START = """F0 F1 F2 B0 F3 B1 B2 B3
 F0 F1 F2 B1 B0 F3 B2 B3
 F0 B0 F1 B1 F2 B2 F3 B3"""
