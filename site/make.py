@@ -21,10 +21,6 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-from in_browser import answered  # noqa: E402
-from lessons import HOME, cards, links_of, with_live_outputs  # noqa: E402
-from vendored import NotHad, vendored  # noqa: E402
-
 from helpers.check.marks import replaced  # noqa: E402
 from helpers.check.student import fill  # noqa: E402
 from helpers.draw.style import painted  # noqa: E402
@@ -32,6 +28,9 @@ from helpers.play.widget import HERE as PLAY  # noqa: E402
 from helpers.play.widget import state  # noqa: E402
 from helpers.timeline.packed import HERE as TIMELINE  # noqa: E402
 from helpers.timeline.packed import module, style  # noqa: E402
+from in_browser import answered  # noqa: E402
+from lessons import HOME, cards, links_of, with_live_outputs  # noqa: E402
+from vendored import NotHad, vendored  # noqa: E402
 
 PURE = "trace draw waits cost schedules grid simulate search cluster timeline".split()
 TOP = ("__init__.py", "files.py", "words.py")
