@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test test-all test-long lint tests lessons browser demo notebooks \
-	budget figures constraints site bench stress mutations gpu student progress
+	budget figures constraints site bench stress gpu student progress
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -48,8 +48,6 @@ test-long: .venv/test.done  ## the further cases that test-all leaves out
 	@LAB_REPEAT=3 $(TEST) -n 0 -m "long or stress" $(ONLY)
 stress: .venv/test.done  ## repeat what must leave nothing behind
 	@LAB_REPEAT=100 $(TEST) -n 0 -m stress tests
-mutations: .venv/test.done  ## break the code in 300 places: which do the tests miss? Hours
-	@OMP_NUM_THREADS=1 $(VENV) tools/mutate.py
 gpu: setup  ## on a machine with GPUs: compare each script with the CPU, and measure
 	@$(VENV) tools/gpu.py
 
@@ -58,7 +56,7 @@ notebooks: setup  ## execute the lessons whose source has changed
 figures: setup  ## draw imgs/ again, from the schedules themselves
 	@$(VENV) tools/figures.py
 site: .venv/site.done  ## write the lab as static pages to build/site
-	@$(VENV) tools/make_site.py
+	@$(VENV) site/make.py
 bench: setup  ## measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)
 	@OMP_NUM_THREADS=1 $(VENV) -m bench $(filter-out tests gpt2/tests,$(ONLY))
 progress: setup  ## the way through the lessons, and what is done of it

@@ -3,7 +3,7 @@
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from helpers.ranks import launch
 
@@ -79,54 +79,22 @@ def timed_in_turn(
     return [statistics.median(each[warm_up:]) for each in times]
 
 
-@dataclass(frozen=True)
-class Result:
-    """The times of a race, pair by pair."""
-
-    name: str
-    ours: str
-    rival: str
-    unit: str
-    note: str
-    ours_times: list[float] = field(default_factory=list)
-    rival_times: list[float] = field(default_factory=list)
-
-    @property
-    def ratios(self) -> list[float]:
-        return [a / b for a, b in zip(self.ours_times, self.rival_times, strict=True)]
-
-    @property
-    def ratio(self) -> float:
-        """The median of ours/rival."""
-        return statistics.median(self.ratios)
+def run(race: Race) -> tuple[list[float], list[float]]:
+    """Run a race, ours and the rival in turn, and return the times of both, pair by pair."""
+    pairs = [(race.run_ours(), race.run_rival()) for _ in range(race.runs + 1)][1:]
+    return [ours for ours, _ in pairs], [rival for _, rival in pairs]
 
 
-def run(race: Race) -> Result:
-    """Run a race: ours and the rival in turn."""
-    result = Result(race.name, race.ours, race.rival, race.unit, race.note)
-    for pair in range(race.runs + 1):
-        ours, rival = race.run_ours(), race.run_rival()
-        if pair:
-            result.ours_times.append(ours)
-            result.rival_times.append(rival)
-    return result
+def row(race: Race, ours: list[float], rival: list[float]) -> str:
+    """Return a row of the table, in Markdown; its last cell is the median of ours / rival."""
 
+    def told(name: str, times: list[float]) -> str:
+        middle = f"{statistics.median(times):.3g} {race.unit}"
+        return f"{name}: {middle} ({min(times):.3g}–{max(times):.3g})"
 
-def row(result: Result) -> str:
-    """A row of the table, in Markdown."""
-
-    def seconds_text(times: list[float]) -> str:
-        low, middle, high = min(times), statistics.median(times), max(times)
-        return f"{middle:.3g} {result.unit} ({low:.3g}–{high:.3g})"
-
-    spread = f"{min(result.ratios):.2f}–{max(result.ratios):.2f}"
-    cells = (
-        result.name,
-        f"{result.ours}: {seconds_text(result.ours_times)}",
-        f"{result.rival}: {seconds_text(result.rival_times)}",
-        f"**{result.ratio:.2f}** ({spread})",
-    )
-    return f"| {' | '.join(cells)} |"
+    ratios = [a / b for a, b in zip(ours, rival, strict=True)]
+    spread = f"**{statistics.median(ratios):.2f}** ({min(ratios):.2f}–{max(ratios):.2f})"
+    return f"| {race.name} | {told(race.ours, ours)} | {told(race.rival, rival)} | {spread} |"
 
 
 HEAD = """\

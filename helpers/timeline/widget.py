@@ -15,6 +15,7 @@ from helpers.timeline import sliders
 from helpers.timeline.packed import HERE, module, packed, page, style
 from helpers.trace import Trace
 
+TIMELINE = "application/x-lab-timeline+json"  # what a built lesson keeps of one, for the site
 ENDINGS = ".html, .svg, .png, .json or .json.gz"
 
 
@@ -52,6 +53,10 @@ class Timeline(Pictured, anywidget.AnyWidget):
     def picture(self):
         """Return the static picture of the same, as `helpers.draw` makes it."""
         return lanes(self.traces, self._title)
+
+    def _repr_mimebundle_(self, **options) -> tuple[dict, dict]:
+        data, facts = super()._repr_mimebundle_(**options)
+        return (data | {TIMELINE: self.data}, facts) if static() else (data, facts)
 
     def html(self, above: str = "", below: str = "") -> str:
         """Return the text of a page that needs no other file; above, below: more HTML for it."""

@@ -9,6 +9,7 @@ The server runs on a copy of the project, with settings of its own, on a port th
 chose. The browser is the one of this machine; it reaches nothing but 127.0.0.1.
 """
 
+import functools
 import json
 import os
 import secrets
@@ -16,9 +17,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,7 +29,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tests.browser.serving import Server
+from helpers.check.task import load_module
 
 ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / "build/screenshots"
@@ -48,6 +51,12 @@ def watch():
 threading.Thread(target=watch, daemon=True).start()
 main()
 """
+AXE = "axe-core/-/axe-core-4.14.1"
+SHA512 = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
+# The theme's own search field and folds say less than they're labeled with.
+RULES = '{rules: {"label-content-name-mismatch": {enabled: false}}}'
+VIOLATIONS = f"""axe.run({RULES}).then((found) => found.violations.flatMap(
+    (rule) => rule.nodes.map((node) => `${{rule.id}}: ${{node.html.slice(0, 160)}}`)))"""
 BROWSER_FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -146,22 +155,38 @@ def browser():
         started.close()
 
 
+class Files(SimpleHTTPRequestHandler):
+    """A folder as any web server would serve it."""
+
+    def log_message(self, *_):
+        pass
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     """The site's (address, folder)."""
-    from pages.write import write_site
+    folder = tmp_path_factory.mktemp("site") / "lab"
+    done = subprocess.run([sys.executable, ROOT / "site/make.py", "--out", folder])
+    assert done.returncode == 0
+    handler = functools.partial(Files, directory=folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.handle_error = lambda *_: None  # a page that is left breaks off what it loads
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/", folder
+        server.shutdown()
 
-    folder = tmp_path_factory.mktemp("site")
-    write_site(ROOT, folder / "lab")
-    with Server(folder) as server:
-        yield f"{server.address}lab/", folder / "lab"
+
+@pytest.fixture(scope="session")
+def axe():
+    """The text of axe-core, from npm's registry by its hash."""
+    taken = load_module(ROOT / "site/vendored.py", "vendored").taken
+    return taken(ROOT, AXE, SHA512, {"axe.min.js": "axe"})["axe"].decode()
 
 
 @pytest.fixture
 def page(browser):
     """A page of a new visitor; whatever it complains of fails the test."""
-    # The policy of the pages would refuse what a test gives to wait_for_function(): a string.
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, bypass_csp=True)
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
     page, bad = context.new_page(), []
     page.set_default_timeout(1000 * PATIENCE)
     page.on("pageerror", lambda error: bad.append(str(error)))

@@ -1,18 +1,59 @@
-"""The site in a browser: read, predict, play, explore, solve."""
+"""The site in a browser: read, predict, look, play, explore; and what must not be on it."""
 
 import json
-from pathlib import Path
+import re
+import zipfile
 
 import pytest
+
+from helpers.check.task import load_module
+from helpers.schedules import BadSchedule, check, one_f_one_b, parse
+from helpers.simulate import Costs, simulate
+from helpers.timeline.packed import packed
+from tests.browser.conftest import ROOT, VIOLATIONS
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
 LESSON = "lessons/06_micro_batches.html"
-LOOP = "async def basic(model):\n    while True:\n        pass\n"
-WRONG = "async def basic(model):\n    model.load_weights(7)\n    return model\n"
+TASK = re.compile(r"BEGIN SOLUTION|END SOLUTION")
 
 
-def test_a_lesson_is_read_and_predicted(site, page):
+def test_no_page_and_no_archive_has_a_solution_or_a_script(site):
+    """A link to a script would make Sphinx copy it."""
+    for path in site[1].rglob("*"):
+        assert path.suffix != ".py" and "_downloads" not in path.parts
+        if path.suffix in (".html", ".js", ".json", ".md"):
+            assert not TASK.search(path.read_text(encoding="utf-8")), path
+    with zipfile.ZipFile(site[1] / "_static/lab.zip") as archive:
+        assert not any(TASK.search(archive.read(name).decode()) for name in archive.namelist())
+
+
+def test_a_lesson_has_its_header_its_formulas_and_links_to_others(site):
+    text = (site[1] / LESSON).read_text(encoding="utf-8")
+    assert "06 · Micro-batches" in text and 'class="question"' in text
+    assert "minutes to read" in text and "*Reading" not in text
+    assert text.count("<math") > 20 and "$" not in re.sub("<pre.*?</pre>", "", text, flags=re.S)
+    assert re.search(r'<p>The naive pipeline of <a [^>]*href="05_naive_pipeline.html">', text)
+    assert 'href="../play.html#level=cap"' in text
+
+
+def test_each_plan_of_the_first_page_was_run_or_is_refused():
+    plans = load_module(ROOT / "site/plans.py", "plans")
+    kept = json.loads(plans.KEPT.read_text(encoding="utf-8"))
+    assert list(kept["measured"]) == list(plans.plans()) and kept["start"] == list(plans.plans())[
+        0
+    ].split("|")
+    for name, one in kept["measured"].items():
+        schedule = parse("\n".join(f"{n}: {row}" for n, row in enumerate(name.split("|"))))
+        if "hangs" in one:
+            with pytest.raises(BadSchedule, match=re.escape(one["hangs"])):
+                check(schedule)
+            continue
+        predicted = simulate(schedule, Costs(*3 * [kept["unit"]])).step_time
+        assert predicted <= one["ms"] < 1.1 * predicted
+
+
+def test_a_prediction_and_a_number_are_judged_and_kept(site, page):
     page.goto(site[0] + LESSON)
     box = page.locator(".predict").first
     name = box.get_attribute("data-id")
@@ -23,98 +64,66 @@ def test_a_lesson_is_read_and_predicted(site, page):
     page.keyboard.press("Enter")
     assert box.locator("[role=status]").inner_text() == f"You say {wrong}. Read on."
     answers[0].locator("summary").click()
-    told = answers[0].inner_text().splitlines()[-1]
-    assert told.startswith(f"You said {wrong}; it's {right}")
+    assert f"You said {wrong}; it's {right}" in answers[0].inner_text()
     number = page.locator("form.number").first
-    number.locator("input").fill("-1")
-    number.locator("input").press("Enter")
-    assert "Not yet" in number.locator("[role=status]").inner_text()
+    truth = json.loads(number.get_attribute("data-facts"))["truth"]
+    for typed, said in (("-1", "Not yet"), ("1,0,0", "Write a number"), (str(truth), "✓ Right")):
+        number.locator("input").fill(typed)
+        number.locator("input").press("Enter")
+        assert said in number.locator("[role=status]").inner_text()
     page.reload()
     pressed = page.locator(".predict").first.locator("[aria-pressed=true]")
     assert pressed.get_attribute("data-letter") == wrong
 
 
-def test_a_level_is_played_and_a_slider_moved(site, page):
+def test_a_timeline_takes_its_pictures_place_and_its_keys_turn_no_page(site, page):
+    text = (site[1] / LESSON).read_text(encoding="utf-8")
+    text = text.replace('class="picture"', 'class="picture" data-timeline="img/one.json"', 1)
+    (site[1] / "lessons/one.html").write_text(text, encoding="utf-8")
+    data = packed({"": simulate(one_f_one_b(4, 8)).trace})
+    (site[1] / "lessons/img/one.json").write_text(json.dumps(data), encoding="utf-8")
+    page.goto(f"{site[0]}lessons/one.html")
+    page.locator(".picture").first.scroll_into_view_if_needed()
+    page.locator(".picture canvas").first.wait_for()
+    assert page.locator(".lab-timeline").first.bounding_box()["width"] >= 900
+    page.keyboard.press("ArrowRight")
+    assert page.url.endswith("one.html")
+
+
+def test_a_plan_is_moved_a_level_played_and_a_slider_moved(site, page):
+    page.goto(site[0])
+    page.locator(".plan button[aria-label='F3 of rank 0: move it left']").press("Enter")
+    page.get_by_text("800 ms").wait_for()
+    page.get_by_text("Make it hang").click()
+    page.get_by_text("A deadlock.").wait_for()
     page.goto(site[0] + "play.html#level=one")
-    for _ in range(8):
-        page.locator(".play-move:not(.play-not)").click()
+    page.locator(".play-move:not(.play-not)").click()
+    for _ in range(7):
+        page.locator(".play-move:not(.play-not)").press("Enter")
     page.get_by_text("placed 8 of 8").wait_for()
     page.goto(site[0] + "explore.html")
     page.locator("#view canvas").first.wait_for()
     page.locator("[data-name=ranks]").focus()
     page.keyboard.press("ArrowRight")
     page.locator(".lab-title", has_text="5 ranks").wait_for()
+    assert page.url.endswith("#ranks=5")
 
 
-def test_a_puzzle_that_never_ends_is_stopped_and_the_page_lives(site, page):
-    page.goto(site[0] + "puzzles.html")
-    editor, said = page.locator("textarea"), page.locator("pre[role=status]")
-    editor.fill(WRONG)
-    page.get_by_text("Run it", exact=True).click()
-    page.wait_for_function(
-        "document.querySelector('pre[role=status]').textContent.includes('line 2')"
-    )
-    assert "load_weights" in said.inner_text()
-    editor.fill(LOOP)
-    page.keyboard.press("Control+Enter")
-    page.wait_for_function(
-        "document.querySelector('pre[role=status]').textContent.includes('never ends')"
-    )
-    editor.fill(WRONG)
-    page.get_by_text("Run it", exact=True).click()  # by a Python that was started anew
-    page.wait_for_function(
-        "document.querySelector('pre[role=status]').textContent.includes('line 2')"
-    )
+def test_a_search_finds_lessons_first_and_no_page_for_teachers(site, page):
+    page.goto(site[0] + "search.html?q=bubble")
+    page.locator(".search li a").nth(5).wait_for()
+    found = [a.get_attribute("href") for a in page.locator(".search li > a").all()]
+    assert all("lessons/" in each for each in found[:5]) and not any("teach" in e for e in found)
 
 
-def test_the_editor_numbers_its_lines(site, page):
-    page.goto(site[0] + "puzzles.html")
-    editor, numbers = page.locator("textarea"), page.locator(".lines")
-    editor.fill("# a line that is wider than the editor" + 30 * ", and wider" + "\n" * 60)
-    assert numbers.inner_text().split() == [str(n) for n in range(1, 62)]
-    editor.press("End")
-    editor.press("Control+End")
-    page.wait_for_function(
-        """() => {
-            const [a, b] = ["textarea", ".lines"].map((one) => document.querySelector(one));
-            const line = (one) => parseFloat(getComputedStyle(one).lineHeight);
-            return a.scrollTop > 100 && a.scrollTop === b.scrollTop && line(a) === line(b);
-        }"""
-    )
-    page.locator("[data-name=gpipe]").click()
-    count = editor.input_value().count("\n") + 1
-    assert numbers.inner_text().split()[-1] == str(count)
-
-
-@pytest.mark.long
-def test_the_picture_of_a_puzzle_has_its_unit_and_a_look_for_each_word_of_the_legend(site, page):
-    page.goto(site[0] + "puzzles.html")
-    page.locator("[data-name=pipeline_sharded]").click()
-    path = Path(__file__).resolve().parents[2] / "puzzles/eight.py"
-    source = path.read_text(encoding="utf-8").partition("async def pipeline_sharded")
-    page.locator("textarea").fill("".join(source[1:]).partition("\n\n\n")[0])
-    page.get_by_text("Run it", exact=True).click()
-    page.locator("#view canvas").wait_for()
-    words = page.locator(".lab-legend > span").all_inner_texts()
-    assert {"message", "all-gather", "reduce-scatter"} <= set(words)
-
-
-def test_a_browser_without_webassembly_is_told_so(site, page):
-    page.add_init_script("delete globalThis.WebAssembly")
-    page.goto(site[0] + "explore.html")
-    page.get_by_text("This browser has no WebAssembly").wait_for()
-    page.goto(site[0] + "play.html")  # it needs none
-    page.locator(".play-move").first.click()
-    assert page.locator(".play-lane button").count() == 1
-
-
-def test_an_address_has_what_was_chosen_or_says_what_is_wrong_in_it(site, page):
-    page.goto(site[0] + "explore.html#schedule=ZB-H1&ranks=3")
-    page.locator(".lab-title", has_text="ZB-H1: 3 ranks").wait_for()
-    page.locator("[data-name=ranks]").focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function("location.hash === '#schedule=ZB-H1'")
-    page.evaluate("location.hash = '#ranks=99'")
-    page.locator(".lab-problem", has_text="the address says ranks=99: choose from 1, 2").wait_for()
-    page.evaluate("location.hash = '#speed=9'")
-    page.locator(".lab-problem", has_text="the address has no setting 'speed'").wait_for()
+@pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1440, "light")])
+@pytest.mark.parametrize("name", ["index", "play", LESSON[:-5]])
+def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(site, page, axe, name, width, theme):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=theme)
+    page.goto(f"{site[0]}{name}.html")
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    page.evaluate(axe)
+    assert page.evaluate(VIOLATIONS) == []

@@ -13,7 +13,7 @@ from helpers.timeline import timeline
 from helpers.timeline.packed import module
 from helpers.trace import Event, Trace
 from helpers.trace.examples import pipeline
-from tests.browser.test_access import VIOLATIONS, axe  # noqa: F401  (a fixture)
+from tests.browser.conftest import VIOLATIONS
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
 WAIT = "Rank 1 waits for rank 0, which has yet to compute what F0 needs (1 s)."

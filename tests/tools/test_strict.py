@@ -49,19 +49,3 @@ def test_each_way_not_to_run_fails_and_is_listed_under_ci(tmp_path):
         assert "1 passed" in last and "skipped" not in last and "xfailed" not in last
     done = session(tmp_path)  # outside of CI none of it is a failure
     assert done.returncode == 0 and NOT_RUN not in done.stdout
-
-
-def test_one_worker_runs_all_tests_of_a_lane(tmp_path):
-    lessons = tmp_path / "test_lessons.py"
-    say = "open('workers', 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ')"
-    each = "@pytest.mark.parametrize('n', range(8))\n"
-    mark = "pytestmark = [pytest.mark.slow, pytest.mark.patient]\n"
-    lessons.write_text(f"import os, pytest\n{mark}{each}def test_a_lesson(n): {say}\n")
-    assert session(tmp_path, *TWO_WORKERS).returncode == 0
-    workers = (tmp_path / "workers").read_text().split()
-    assert len(workers) == 8 and len(set(workers)) == 1
-    readme = tmp_path / "test_readme.py"  # of the other file all tests are slow
-    slow = "@pytest.mark.slow\ndef test_its_ten_lines(): pass\n"
-    readme.write_text(f"import pytest\n{slow}def test_it_is_short(): pass\n")
-    assert "2 passed, 1 deselected" in session(tmp_path, "-m", "not slow").stdout
-    assert "11 tests collected" in session(tmp_path, "--collect-only").stdout

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.ranks
 
 ROOT = Path(__file__).resolve().parents[3]
 QUOTED = {  # pages that quote a report's first line
-    hangs.both_send_first: ("README.md", "tools/pages/assets/front.html"),
+    hangs.both_send_first: ("README.md", "site/index.md"),
     hangs.both_receive_first: ("jobs/README.md",),
 }
 
