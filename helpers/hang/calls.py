@@ -33,6 +33,8 @@ METHODS = {
     "_allgather_base": GATHER,
     "all_gather_single": GATHER,  # its name since torch 2.13
     "gather": Method("gather", 1, 1, 0),
+    "gather_single": Method("gather_into_tensor", 1),  # since torch 2.14
+    "gather_into_tensor": Method("gather_into_tensor", 1),
     "scatter": Method("scatter", 0, 1, 0),
     "reduce_scatter": Method("reduce_scatter", 0, 1, 0),
     "_reduce_scatter_base": SCATTER,
@@ -44,6 +46,7 @@ METHODS = {
     "monitored_barrier": Method("monitored_barrier"),
 }
 WITH_ROOT = {"broadcast": "from", "scatter": "from", "reduce": "to", "gather": "to"}
+WITH_ROOT["gather_into_tensor"] = "to"
 
 
 def called(frame: Any) -> tuple[str, Frame]:

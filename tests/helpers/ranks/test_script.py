@@ -9,6 +9,7 @@ import pytest
 import torch.distributed as dist
 
 from helpers.ranks import ConnectError, Place, run_script
+from helpers.ranks import store as meeting
 from helpers.ranks.__main__ import main
 from helpers.ranks.connect import agree
 from helpers.ranks.script import timeout_seconds
@@ -133,7 +134,7 @@ def refusal(store, rank: int = 0) -> str:
 
 
 def test_a_mistake_is_left_for_all(monkeypatch, capsys):
-    monkeypatch.setitem(agree.__globals__, "SAY_AFTER_S", 0.0)
+    monkeypatch.setattr(meeting, "SAY_AFTER_S", 0.0)
     store = dist.HashStore()
     sentence = refusal(store)
     assert capsys.readouterr().out == "[ranks] rank 0 waits for rank 1\n"
