@@ -26,6 +26,7 @@ from helpers.check.student import fill  # noqa: E402
 from helpers.draw.style import painted  # noqa: E402
 from helpers.play.widget import HERE as PLAY  # noqa: E402
 from helpers.play.widget import state  # noqa: E402
+from helpers.syllabus import LESSONS  # noqa: E402
 from helpers.timeline.packed import HERE as TIMELINE  # noqa: E402
 from helpers.timeline.packed import module, style  # noqa: E402
 from in_browser import answered  # noqa: E402
@@ -55,7 +56,7 @@ def write_documents(out: Path) -> None:
         files |= more
     for name, data in files.items():
         put(out / "extra/lessons" / name, data)
-    marks = {"LESSONS": cards(files), "GET": "", "COPY": ""}
+    marks = {"LESSONS": cards(files), "COUNT": str(len(LESSONS)), "GET": "", "COPY": ""}
     marks["PLANS"] = (HERE / "plans.json").read_text(encoding="utf-8").replace("<", "\\u003c")
     if HOME:
         marks["GET"] = f"git clone {HOME}\ncd {HOME.rpartition('/')[2]}\n"

@@ -1,6 +1,5 @@
 """Traces: events, waits and memory of a run, for the timeline and for Perfetto."""
 
-import eight
 import part2
 import part3
 import part4
@@ -65,10 +64,3 @@ def test_file_opens_again_and_can_be_drawn(tmp_path):
     assert len(back.events) == len(trace_of(models).events)
     assert to_chrome_trace(models)["traceEvents"]
     assert "<svg" in lanes(back).svg()
-
-
-def test_pictures_say_steps_layers_and_memory():
-    trace = trace_of(run(eight.gpipe, 4, 8, 4, profile="steps"))
-    svg = lanes(trace).svg()
-    assert "33.8 steps" in svg and "time (steps)" in svg
-    assert ">L7<" in svg and "peak 2.75 M" in svg
