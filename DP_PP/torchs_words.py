@@ -68,7 +68,7 @@ def make_mesh(options, ranks, device="cpu"):
 
 
 def cut_layers(stage, mesh):
-    """Cut every matrix of the stage over the ranks of a one-dimensional mesh, as in lesson 13."""
+    """Cut every matrix of the stage over the ranks of a one-dimensional mesh, as in lesson 14."""
     for name, module in list(stage.named_modules()):
         if isinstance(module, Block):
             parallelize_module(module, mesh, BLOCK)

@@ -1,4 +1,4 @@
-"""The training that all cases of lesson 24 mean to run, on one device: nothing is between ranks.
+"""The training that all cases of lesson 23 mean to run, on one device: nothing is between ranks.
 
     python one_device.py            32 steps; prints what a training prints
 

@@ -64,7 +64,7 @@ def links_of(text: str, name: str) -> str:
 
 
 def with_mentions(text: str, own: str) -> str:
-    """Return Markdown in which "lesson 12" is a link, outside of code and of links."""
+    """Return Markdown in which "lesson 13" is a link, outside of code and of links."""
 
     def linked(found: re.Match) -> str:
         number = r"\d\d" if "," in found[2] or " " in found[2] else r".+"

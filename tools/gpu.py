@@ -1,7 +1,7 @@
 """`make gpu`: what a machine with GPUs must show, in one command; leaves build/gpu/report.md.
 
 Each training script's losses and gradients beside those of the CPU, NCCL with as many ranks as
-there are GPUs, the rates of bfloat16 and of 8 bits, and a traced step of lesson 11, which lies in
+there are GPUs, the rates of bfloat16 and of 8 bits, and a traced step of lesson 12, which lies in
 build/gpu/gpu_step.json.gz afterwards. Ends with 1 where something is wrong, 2 without a GPU.
 """
 
@@ -175,7 +175,7 @@ def rate(device: torch.device, dtype: torch.dtype, size: int = 8192) -> Row:
 
 
 def traced(gpus: int, flags: Iterable[str] = ("--size", "lab")) -> Row:
-    """Record the step of lesson 11 on every GPU, and keep it where the next reader finds it."""
+    """Record the step of lesson 12 on every GPU, and keep it where the next reader finds it."""
     folder = FOLDER / "traces"
     for old in folder.glob("*.json"):
         old.unlink()

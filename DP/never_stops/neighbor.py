@@ -3,7 +3,7 @@
     python neighbor.py                  four ranks, 20 steps, rank 2 is killed in step 12
     python neighbor.py --kill 2 3       two neighbors at once: that's one too many
 
-Each rank holds a part of the weights and of Adam's means that nobody else holds (lesson 12). Every
+Each rank holds a part of the weights and of Adam's means that nobody else holds (lesson 13). Every
 few steps it keeps a copy of its part, and sends one to the next rank. When a rank dies, a new one
 gets its part from there, and all go back to the step of the copy.
 """

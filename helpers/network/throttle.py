@@ -102,7 +102,7 @@ def slow_link(
 
     Collectives take what a ring would send. For all of them but one that is also what gloo sends;
     its reduce-scatter, counted, puts the bytes of a whole all-reduce on the wire, twice a ring's.
-    Here it is priced as the ring, (n-1)/n of the bytes: so NCCL sends, and so lesson 12 counts when
+    Here it is priced as the ring, (n-1)/n of the bytes: so NCCL sends, and so lesson 13 counts when
     it says that ZeRO 1 costs no more than an all-reduce. On a real slow network (`hosts`) gloo's
     takes twice as long.
 

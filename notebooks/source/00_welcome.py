@@ -99,7 +99,7 @@ reveal("welcome-1", years=years)
 #   Activations travel from stage to stage, and gradients travel back. This is *pipeline
 #   parallelism*.
 # - **A grid** does both: each row is a pipeline, and the rows are replicas. Real runs do this, and
-#   many also shard what the replicas have in common (lesson 12) and split individual layers (lesson
+#   many also shard what the replicas have in common (lesson 13) and split individual layers (lesson
 #   13).
 #
 # Our devices are processes, and they are real ones. They share no memory; whatever one knows about
@@ -218,7 +218,7 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # %% [markdown]
 # The report names the rank that died first, how it died, and the usual cause. Ranks 0 and 1 did
 # nothing wrong; they were stopped before they could blame anybody, and nothing is left running.
-# Lesson 20 goes further: there the training survives.
+# Lesson 21 goes further: there the training survives.
 #
 # ## How a lesson works
 #
@@ -257,20 +257,20 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | Where can the waiting go, and what does each way cost? |
 # | 08 | [DP x PP](08_dp_x_pp.ipynb) | Two pipelines, six ranks: who must talk to whom? |
 # | 09 | [What training costs](09_what_training_costs.ipynb) | How many FLOPs, how many bytes to keep, and how many to send? |
-# | 25 | [Rooflines](25_rooflines.ipynb) | When can a message hide behind computing, and what decides it? |
-# | 10 | [Buckets and overlap](10_buckets_and_overlap.ipynb) | Can gradients travel while others are still being computed? |
-# | 11 | [Where does the time go?](11_where_time_goes.ipynb) | Of the FLOPs that your devices could compute, how many does training get? |
-# | 12 | [Sharding](12_sharding.ipynb) | How much must a rank really keep? ZeRO by hand, and FSDP |
-# | 13 | [Tensor parallel](13_tensor_parallel.ipynb) | Each device holds a part of every matrix: what must they tell each other? |
-# | 14 | [Long context](14_long_context.ipynb) | One sequence, many devices: how does a token look at those on other ranks? |
-# | 15 | [Experts](15_experts.ipynb) | How do tokens find their experts on other devices, and what if all want the same one? |
-# | 16 | [Fewer bits](16_fewer_bits.ipynb) | How few bits can a number have before training notices, and what do they save? |
-# | 17 | [Hiding messages](17_hiding_messages.ipynb) | Which message can hide behind which computing, and what is left over? |
-# | 18 | [Training puzzles](18_training_puzzles.ipynb) | How do you spread a step over ranks you don't have? |
-# | 19 | [Design your own](19_design_your_own.ipynb) | How would you spread 175 billion parameters over 512 GPUs? |
-# | 20 | [Beyond one machine](20_beyond_one_machine.ipynb) | Who starts the ranks on many machines, and how does training go on when one fails? |
+# | 25 | [Rooflines](10_rooflines.ipynb) | When can a message hide behind computing, and what decides it? |
+# | 10 | [Buckets and overlap](11_buckets_and_overlap.ipynb) | Can gradients travel while others are still being computed? |
+# | 11 | [Where does the time go?](12_where_time_goes.ipynb) | Of the FLOPs that your devices could compute, how many does training get? |
+# | 12 | [Sharding](13_sharding.ipynb) | How much must a rank really keep? ZeRO by hand, and FSDP |
+# | 13 | [Tensor parallel](14_tensor_parallel.ipynb) | Each device holds a part of every matrix: what must they tell each other? |
+# | 14 | [Long context](15_long_context.ipynb) | One sequence, many devices: how does a token look at those on other ranks? |
+# | 15 | [Experts](16_experts.ipynb) | How do tokens find their experts on other devices, and what if all want the same one? |
+# | 16 | [Fewer bits](17_fewer_bits.ipynb) | How few bits can a number have before training notices, and what do they save? |
+# | 17 | [Hiding messages](18_hiding_messages.ipynb) | Which message can hide behind which computing, and what is left over? |
+# | 18 | [Training puzzles](19_training_puzzles.ipynb) | How do you spread a step over ranks you don't have? |
+# | 19 | [Design your own](20_design_your_own.ipynb) | How would you spread 175 billion parameters over 512 GPUs? |
+# | 20 | [Beyond one machine](21_beyond_one_machine.ipynb) | Who starts the ranks on many machines, and how does training go on when one fails? |
 # | 22 | [In torch's own words](22_torchs_own_words.ipynb) | Do torch's own pieces take the step you wrote by hand? |
-# | 24 | [Forensics](24_forensics.ipynb) | The loss curve looks right. How do you find out whether the training is? |
+# | 24 | [Forensics](23_forensics.ipynb) | The loss curve looks right. How do you find out whether the training is? |
 #
 # 00 to 08 build on each other. After them, go where your curiosity takes you.
 #
@@ -302,7 +302,7 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # DeepSeek-V3 took 11.6 times fewer hours for nearly as much text. Can you say
 # why? Training takes 6 FLOPs for each token and each parameter that the token uses (lesson 01
 # derives the 6). In Llama 3.1 405B every token uses all parameters. In DeepSeek-V3, which is made
-# of experts (lesson 15), a token uses 37 of 671 billion. So it took $6 \cdot 37 \cdot 10^9
+# of experts (lesson 16), a token uses 37 of 671 billion. So it took $6 \cdot 37 \cdot 10^9
 # \cdot 14.8 \cdot 10^{12} = 3.3 \times 10^{24}$ FLOPs, 11.6 times fewer than Llama's.
 #
 # Something to read: `init_process_group` in `torch/distributed/distributed_c10d.py`. Every program

@@ -129,7 +129,7 @@ claim("parameters, counted and by the drawing", count, 547_648, within=0)
 # does this several times in parallel, in **heads**: each of our four has its own queries, keys and
 # values of 16 numbers, and the matrix O mixes what they have found. (So that a head can ask for
 # *the token before me*, queries and keys are rotated first, by an angle that grows with the
-# position. Lesson 14 needs the details.)
+# position. Lesson 15 needs the details.)
 #
 # Here is that as code. We put it into a model that ships with this lab and has been trained for 41
 # minutes, instead of its own attention. And we add a blindfold: words that no later token may see.
@@ -502,7 +502,7 @@ for name in NAMES:
 # A checkpoint is also a place to start from. Continuing on new text is called *fine-tuning*, and
 # the loss starts higher there. Continuing on the same text is called *resuming*, and it takes more
 # than the weights, which are all that our files hold: the state of the optimizer and the learning
-# rate have to go on where they were, too (lesson 20). In a terminal, `python primer/intro.py --from
+# rate have to go on where they were, too (lesson 21). In a terminal, `python primer/intro.py --from
 # best --text my_diary.txt` continues with a text that you've written.
 #
 # ## Where the time goes

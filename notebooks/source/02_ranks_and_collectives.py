@@ -364,9 +364,9 @@ for rank, (everything, part, parts) in enumerate(launch(without_a_root, ranks=3,
 # Look at the printed lines once more. The program gathered the parts that the reduce-scatter had
 # left, and ended up with what all-reduce returns. That's no accident: the picture of all-gather
 # begins where that of reduce-scatter ends (read Σ0, Σ1 and Σ2 for a, b and c). **An all-reduce is a
-# reduce-scatter followed by an all-gather.** Lesson 03 builds it this way, and sharding (lesson 12)
+# reduce-scatter followed by an all-gather.** Lesson 03 builds it this way, and sharding (lesson 13)
 # saves memory by calling the two halves at different times. One more, all-to-all, in which every
-# rank has a different message for every other rank, waits for the experts in lesson 15.
+# rank has a different message for every other rank, waits for the experts in lesson 16.
 #
 # ## Who carries the messages
 #

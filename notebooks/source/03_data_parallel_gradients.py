@@ -593,7 +593,7 @@ print(f"1,024 ranks each add a 1, in bfloat16: {total.item():.0f}")
 # From 256 on, adding 1 rounds back to 256. (A tree would get 1,024, because it always adds two
 # equal sums.) Gradients differ, so a real sum isn't that far off, but to be sure that training
 # converges, Llama 3 reduced its gradients in 32 bits, which doubles their bytes
-# ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). [Lesson 16](16_fewer_bits.ipynb)
+# ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). [Lesson 17](17_fewer_bits.ipynb)
 # goes deeper.
 #
 # ## When does sending cost more than computing?
@@ -602,12 +602,12 @@ print(f"1,024 ranks each add a 1, in bfloat16: {total.item():.0f}")
 # is the FLOP/s of a device and $B$ the bytes per second of its link. Backward computes $4Pt$ FLOPs
 # for $t$ tokens, a ring sends $4P$ bytes of 2-byte gradients, and the size of the model cancels.
 # For an H100 at its peak that's 2,200 tokens inside a node and 19,780 over one network card.
-# [Lesson 25](25_rooflines.ipynb) derives this, tries it on paced ranks, and finds the same pattern
+# [Lesson 10](10_rooflines.ipynb) derives this, tries it on paced ranks, and finds the same pattern
 # in every other way to share the work.
 #
 # In our own script nothing hides yet. Here are three steps on two ranks of your machine, with your
 # `average_gradients()`: all of the communication comes after all of forward and backward.
-# Lesson 10 starts to send while backward is still running.
+# Lesson 11 starts to send while backward is still running.
 
 # %%
 flags = ["--steps", quick("10", "4")]

@@ -435,12 +435,12 @@ print(f"DiLoCo is faster if an average takes more than {ratio:.2f} of a step's c
 # some 0.06 larger. Other seeds, and the same seed on another machine, gave ratios from 0.36 to
 # 0.50: take it as about half a step.
 #
-# Inside a cluster, most of $a$ hides behind the backward (lesson 10), what is left is a few percent
+# Inside a cluster, most of $a$ hides behind the backward (lesson 11), what is left is a few percent
 # of $c$, and averaging gradients wins. Between data centers $a$ is many times $c$: the four minutes
 # from the top of this page against half a second, if 1,024 H100s share 4 million tokens. Then the
 # hundreds of steps between two averages are the point, and even with $H = 500$ the link takes as
 # long as the computing. Besides, machines stall or fail, and between two averages they hold no
-# other up ([lesson 20](20_beyond_one_machine.ipynb) names a way to merge a replica that comes
+# other up ([lesson 21](21_beyond_one_machine.ipynb) names a way to merge a replica that comes
 # late). And the average itself can hide: Streaming DiLoCo sends it while the next local steps
 # compute ([2501.18512](https://arxiv.org/abs/2501.18512)).
 #

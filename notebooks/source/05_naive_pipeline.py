@@ -11,10 +11,10 @@
 # needs 6.5 TB even for a batch of one token, and an H100 has 80 GB. No batch size is small enough
 # to make that fit.
 #
-# One cure is to shard the weights and gather them when they're needed (lesson 12). Another is to
+# One cure is to shard the weights and gather them when they're needed (lesson 13). Another is to
 # cut the model itself: each device holds a few of its layers, called a **stage**, and a batch
 # travels through the stages one after the other. That's a **pipeline**. (A third, cutting inside
-# each layer, is lesson 13.)
+# each layer, is lesson 14.)
 #
 # **Question.** Each device sees only a part of the model. How can all of them together learn
 # exactly what one big device would learn, and what does it cost?

@@ -298,7 +298,7 @@ mine = None
 answer("micro_batches-5", mine)
 
 # %% [markdown]
-# Spread evenly over the eight GPUs of a stage (lesson 13 shows what that takes), that's still 68 of
+# Spread evenly over the eight GPUs of a stage (lesson 14 shows what that takes), that's still 68 of
 # their 80 GB. The first rank is the one that runs out of memory first, which is one reason why it
 # got a layer less.
 #

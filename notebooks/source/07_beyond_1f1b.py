@@ -391,8 +391,8 @@ show(simulate(zb_v(4, 8), half).trace)
 #
 # **DualPipeV**, half of DeepSeek-V3's DualPipe ([2412.19437](https://arxiv.org/abs/2412.19437)), is
 # a V as well. It runs a forward and the backward of another micro-batch as one action, so that the
-# messages inside one of them, such as those to the experts of lesson 15, can hide behind the
-# computing of the other. [Lesson 17](17_hiding_messages.ipynb) builds such a pair.
+# messages inside one of them, such as those to the experts of lesson 16, can hide behind the
+# computing of the other. [Lesson 18](18_hiding_messages.ipynb) builds such a pair.
 #
 # ## What each way costs
 #

@@ -429,7 +429,7 @@ reveal("dp_x_pp-6")
 
 # %% [markdown]
 # The columns add 15 s to a step: 3.5 GB around a ring of three machines, at a quarter of a card,
-# with nothing to hide behind. (ZeRO-1 of lesson 12, which Megatron-LM can run down the columns,
+# with nothing to hide behind. (ZeRO-1 of lesson 13, which Megatron-LM can run down the columns,
 # sends as many bytes where gradients and weights take 2 each.) The pipelines add a second. Where
 # does that come from? A message of $2\,s\,d$ = 16.8 MB takes $c$ = 54 ms through its quarter. With
 # 1F1B, stage 0 has only $p$ micro-batches in flight, so $p$ micro-batches are completed in the time
@@ -496,5 +496,5 @@ reveal("dp_x_pp-6")
 #
 # The all-reduce of stage 0 is still exposed, and in plain data parallelism *every* all-reduce is.
 # [Lesson 09](09_what_training_costs.ipynb) counts what a step costs, and [lesson
-# 10](10_buckets_and_overlap.ipynb) sends gradients while backward is still computing the rest of
+# 10](11_buckets_and_overlap.ipynb) sends gradients while backward is still computing the rest of
 # them.

@@ -139,7 +139,7 @@ for precision in ("mixed", "mixed, fp32 gradients"):
 # %% [markdown]
 # The ZeRO paper counts 16 bytes, with gradients in 16 bits. Megatron-LM counts 18, because it adds
 # gradients up in 32 bits, which is safer when many micro-batches are accumulated.
-# [Lesson 12](12_sharding.ipynb) shows how data-parallel ranks can share all of this, in three
+# [Lesson 13](13_sharding.ipynb) shows how data-parallel ranks can share all of this, in three
 # stages: each rank keeps an $n$th of the optimizer's state (stage 1), of the gradients too (2), and
 # even of the weights (3).
 #
@@ -325,7 +325,7 @@ print(f"TP 8 and DP 8 send equally much in a step of 8 x {equal:,.0f} tokens")
 # %% [markdown]
 # Real steps have more tokens than that, so in practice tensor parallelism sends more, and it sends
 # on the critical path. But bytes alone don't say whether a layout is slow. What counts is what can
-# be computed in the meantime, and that's the subject of lesson 25.
+# be computed in the meantime, and that's the subject of lesson 10.
 
 # %% [markdown]
 # ## What to remember
@@ -357,5 +357,5 @@ print(f"TP 8 and DP 8 send equally much in a step of 8 x {equal:,.0f} tokens")
 #
 # ## Where next
 #
-# You can count FLOPs and bytes. [Lesson 25](25_rooflines.ipynb) divides one by the other, and finds
+# You can count FLOPs and bytes. [Lesson 10](10_rooflines.ipynb) divides one by the other, and finds
 # out which messages a layout can hide.

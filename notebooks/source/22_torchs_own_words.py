@@ -84,7 +84,7 @@ assert torchs == {n: grid.group(5, n) for n in torchs}
 # %% [markdown]
 # ## A tensor that knows its place
 #
-# In lesson 13 a rank's part of a matrix was an ordinary tensor, and only our plan knew that it was
+# In lesson 14 a rank's part of a matrix was an ordinary tensor, and only our plan knew that it was
 # a part. Torch writes the plan on the tensor itself. A **DTensor** has a mesh and, for each of the
 # mesh's dimensions, a *placement*: `Shard(0)`, a part of the rows; `Replicate()`, all of it; or
 # `Partial()`, one term of a sum that is still to be added up. Its `.shape` is the whole tensor's,
@@ -102,7 +102,7 @@ assert torchs == {n: grid.group(5, n) for n in torchs}
 #
 # of them, for $T$ parts and $D$ replicas. Which ones? `parallelize_module` comes first, and
 # `fully_shard` then cuts the rows of what's left. (Torch keeps a weight as outputs × inputs, so the
-# columns of lesson 13 are rows here: `ColwiseParallel` cuts the first weight's rows in halves.)
+# columns of lesson 14 are rows here: `ColwiseParallel` cuts the first weight's rows in halves.)
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -142,7 +142,7 @@ reveal("torchs_own_words-2")
 # The order matters as soon as the parts are put together without asking the tensor. For example, a
 # checkpoint that joins the ranks' files by rank number would shuffle the rows. That's why a DTensor
 # carries its placements with it (torch's `_StridedShard` stands for this order of the cuts), and
-# why each part in a checkpoint of lesson 20 knows its place in the whole tensor.
+# why each part in a checkpoint of lesson 21 knows its place in the whole tensor.
 #
 # ## The trainer of lesson 08, ported
 #
@@ -358,7 +358,7 @@ reveal("torchs_own_words-5")
 
 # %% [markdown]
 # The program doesn't mention those collectives, because hooks start them in the middle of a forward
-# or a backward. But they're the ones of lessons 10 and 12, and the explanation names them with the
+# or a backward. But they're the ones of lessons 11 and 13, and the explanation names them with the
 # line that led there. Under `torchrun`, while the process of rank 2 lives on, you'd see nothing for
 # 10 minutes with NCCL or 30 with gloo, and then a time-out. DDP starts its all-reduce in C++, so we
 # know of it only from torch's own *flight recorder*, which keeps each rank's latest collectives:
@@ -521,5 +521,5 @@ Markdown("\n".join(short))
 #
 # ## Where next
 #
-# So far, the wrong programs were your own. In [lesson 24](24_forensics.ipynb) they're somebody
+# So far, the wrong programs were your own. In [lesson 23](23_forensics.ipynb) they're somebody
 # else's, and their mistakes are well hidden.

@@ -1,7 +1,7 @@
 """Tensor parallelism whose messages travel while it computes.
 
 With sequence parallelism a rank has some rows of X and some columns of W. Before a product the rows
-of all ranks are gathered, and after the next one their sums are scattered (lesson 13). Both can be
+of all ranks are gathered, and after the next one their sums are scattered (lesson 14). Both can be
 cut into as many pieces as ranks, which go around in a ring: a piece travels while another one is
 multiplied. (Wang et al. 2023, ASPLOS; torch calls it async tensor parallelism.)
 """

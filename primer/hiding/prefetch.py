@@ -1,6 +1,6 @@
 """FSDP that gathers a unit's weights before they're needed.
 
-Each rank keeps a part of every weight (ZeRO-3, lesson 12). A unit of the model gathers its own just
+Each rank keeps a part of every weight (ZeRO-3, lesson 13). A unit of the model gathers its own just
 before it computes and frees them afterward. If the gather begins while another unit computes, it
 costs no time; but then more than one unit is in memory at once.
 """

@@ -1,4 +1,4 @@
-"""The mistakes of lesson 24, as small changes to the trainer, and the teacher's key.
+"""The mistakes of lesson 23, as small changes to the trainer, and the teacher's key.
 
 Each variant is (old, new, tensors, ranks): text of the trainer, what takes its place, and the right
 answers: tensors as a pattern of names ("*" means all of them), and the ranks that do it wrong. One

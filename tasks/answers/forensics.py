@@ -1,4 +1,4 @@
-"""What lesson 24 asks: the right choices."""
+"""What lesson 23 asks: the right choices."""
 
 from helpers.lesson.asked import Prediction
 

@@ -1,4 +1,4 @@
-"""The cases of lesson 24: what is planted, what curves show, how an accusation is judged."""
+"""The cases of lesson 23: what is planted, what curves show, how an accusation is judged."""
 
 import cases
 import curves

@@ -47,7 +47,7 @@ def project(tmp_path, monkeypatch):
     for name in ("00_first", "01_second", "02_third"):
         for place in (f"notebooks/source/{name}.py", f"notebooks/{name}.ipynb"):
             (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / place).write_text("see lessons 01 and 02, not lesson 20")
+            (tmp_path / place).write_text("see lessons 01 and 02, not lesson 21")
     (tmp_path / "README.md").write_text(
         "| 02 [02](notebooks/02_third.ipynb) | Lesson 01, 02_thirds, [Lesson 02](02_third.ipynb)\n"
     )
@@ -66,7 +66,7 @@ def test_files_and_text_follow_the_table(project, capsys):
     assert (project / "notebooks/02_third.ipynb").exists()
     assert renumber.main([], project) == 0
     text = (project / "notebooks/source/01_third.py").read_text()
-    assert text == "see lessons 02 and 01, not lesson 20"
+    assert text == "see lessons 02 and 01, not lesson 21"
     assert (project / "notebooks/02_second.ipynb").exists()
     assert (project / "README.md").read_text() == (
         "| 02 [01](notebooks/01_third.ipynb) | Lesson 02, 02_thirds, [Lesson 01](01_third.ipynb)\n"

@@ -18,7 +18,7 @@ from helpers.cost import flops
 pytestmark = pytest.mark.slow
 
 PAGE = (ROOT / "docs/cluster_model.md").read_text(encoding="utf-8")
-LESSON = (ROOT / "notebooks/source/19_design_your_own.py").read_text(encoding="utf-8")
+LESSON = (ROOT / "notebooks/source/20_design_your_own.py").read_text(encoding="utf-8")
 PROMISED = {  # rows, and in percent: their mean error, and the largest
     validate.NEWER: (8, 3.6, 8.8),
     validate.OLDER: (10, 4, 8),

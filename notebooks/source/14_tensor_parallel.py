@@ -320,7 +320,7 @@ print(f"all-reduces of a block: {forward} forward, {backward} backward")
 # the gradient of its input and the gradient of its weights, and only the first must be summed. So
 # we can start the all-reduce of the input's gradient, and compute the weights' gradient meanwhile.
 # Forward has no such second product. There one cuts the product itself into chunks, and sends one
-# while computing the next. That's **async tensor parallelism**, and lesson 17 builds it.
+# while computing the next. That's **async tensor parallelism**, and lesson 18 builds it.
 #
 # ## The vocabulary
 #
@@ -556,7 +556,7 @@ reveal("tensor_parallel-8")
 # - `Copy` and `Sum` are conjugate: what one does forward, the other does backward.
 # - A bias comes after the sum, once.
 # - The all-reduces of the forward pass are on the critical path, unless the products are cut into
-#   chunks (lesson 17); those of the backward pass can hide behind the weights' gradients.
+#   chunks (lesson 18); those of the backward pass can hide behind the weights' gradients.
 # - At $1 + \frac38(4d+3f)\frac BF$ ranks sending takes as long as the products. Each further rank
 #   gains less, especially over a network, so tensor parallelism mostly stays inside the NVLink
 #   domain.
@@ -580,7 +580,7 @@ reveal("tensor_parallel-8")
 #
 # ## Where next
 #
-# [Lesson 14](14_long_context.ipynb) cuts what tensor parallelism leaves whole: the sequence inside
+# [Lesson 15](15_long_context.ipynb) cuts what tensor parallelism leaves whole: the sequence inside
 # attention.
 #
 # ## Homework: the loss

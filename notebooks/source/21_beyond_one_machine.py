@@ -148,12 +148,12 @@ print(f"side by side {1e3 * near:.0f} ms, dealt out {1e3 * far:.0f} ms")
 # Side by side, two of the ring's eight connections cross the cable, one in each direction. Dealt
 # out, all eight cross it, and a cable that carries four of them each way takes four times as long.
 # Better still is the two-level all-reduce of lesson 03: the ranks of a host add first. And
-# collectives that run in every layer with nothing to hide behind, such as those of lesson 13, stay
+# collectives that run in every layer with nothing to hide behind, such as those of lesson 14, stay
 # inside a machine.
 #
 # What helps on a much slower link is to **send less**: 16 bits instead of 32 halve the bytes
-# (lesson 16), and DiLoCo (lesson 04) communicates only once in many steps. Or each rank takes a
-# larger batch, computes for longer and sends the same (lesson 25).
+# (lesson 17), and DiLoCo (lesson 04) communicates only once in many steps. Or each rank takes a
+# larger batch, computes for longer and sends the same (lesson 10).
 #
 # The **data** must arrive on every machine, too. Nobody copies terabytes of text to each of them.
 # The files lie in a shared store, cut into shards, and a rank streams only its own: which shards
@@ -418,7 +418,7 @@ for name, failures in {"16,384": between, "100,000": larger}.items():
 #
 # ### A neighbor's memory
 #
-# Four ranks share one copy of the weights and of Adam's means, as in lesson 12: each holds a part
+# Four ranks share one copy of the weights and of Adam's means, as in lesson 13: each holds a part
 # that nobody else has. After every five steps a rank keeps a copy of its part, and sends another
 # one to the next rank:
 

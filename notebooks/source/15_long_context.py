@@ -705,5 +705,5 @@ reveal("long_context-11")
 #
 # ## Where next
 #
-# Here keys and values traveled so that tokens could meet. In [lesson 15](15_experts.ipynb) the
+# Here keys and values traveled so that tokens could meet. In [lesson 16](16_experts.ipynb) the
 # tokens themselves travel, each to the experts that a router has chosen for it.

@@ -63,7 +63,7 @@ show(with_waits(trace))
 #   faster network wouldn't help: this is a matter of **load balance**.
 # - **Exposed communication.** Now all ranks have arrived, and the last bucket travels. The other
 #   buckets travel behind backward. That's free here, where backward is a pause; on a GPU a message
-#   takes some of backward's SMs and bandwidth ([lesson 10](10_buckets_and_overlap.ipynb)).
+#   takes some of backward's SMs and bandwidth ([lesson 11](11_buckets_and_overlap.ipynb)).
 # - **Tail.** The update is work, but not the model's. Checkpoints, logging and evaluation belong
 #   here as well.
 #
@@ -360,5 +360,5 @@ claim.below("seconds exposed: slow rank, and slow link", rank["exposed"], link["
 #
 # ## Where next
 #
-# All of this assumed that the model fits on every rank. [Lesson 12](12_sharding.ipynb) divides
+# All of this assumed that the model fits on every rank. [Lesson 13](13_sharding.ipynb) divides
 # weights, gradients and optimizer states among the ranks, so that none of them holds everything.

@@ -7,12 +7,12 @@
 #
 # Lesson 09 asked when sending takes longer than computing. But even where it's shorter, it costs.
 # In most of our programs a rank waited while a message traveled: for two collectives around the
-# products of lesson 13, for two all-to-alls in every layer of lesson 15. An H100 that waits is as
+# products of lesson 14, for two all-to-alls in every layer of lesson 16. An H100 that waits is as
 # expensive as one that computes.
 #
 # A message that travels *while its rank computes* costs little. You know some cases: the buckets of
-# lesson 10 leave while backward goes on, the gathers of lesson 12 come while another unit computes,
-# and the blocks of lesson 14 go around while one is attended to. The trick is always the same, to
+# lesson 11 leave while backward goes on, the gathers of lesson 13 come while another unit computes,
+# and the blocks of lesson 15 go around while one is attended to. The trick is always the same, to
 # find something that can be computed without the message. It takes a new idea for each dimension of
 # parallelism, though, and this lesson has them side by side.
 #
@@ -82,10 +82,10 @@ show(lanes({name: drawn(plan) for name, plan in PLANS.items()},
 #
 # | what travels | what needs it | what doesn't, and can be computed meanwhile |
 # |---|---|---|
-# | gradients | the update | backward of earlier layers: **buckets**, lesson 10 |
+# | gradients | the update | backward of earlier layers: **buckets**, lesson 11 |
 # | weights | one layer | other layers: **prefetch** |
 # | activations | the product | the same product for *other rows*: **async tensor parallelism** |
-# | keys and values | the next block | the block that's here: **ring attention**, lesson 14 |
+# | keys and values | the next block | the block that's here: **ring attention**, lesson 15 |
 # | tokens for experts | the experts | *other tokens*: **two half-batches**, or two micro-batches |
 #
 # The message itself isn't shorter. So with $C$ seconds of computing and $M$ of messages, no trick
@@ -147,7 +147,7 @@ def held(sentence, work, link=SLOW):
 # %% [markdown]
 # ## Tensor parallelism: send other rows
 #
-# Lesson 13 left tensor parallelism with the messages of its forward pass on the critical path: a
+# Lesson 14 left tensor parallelism with the messages of its forward pass on the critical path: a
 # product needs the gathered rows. But it doesn't need all of them at once. A row of $XW$ takes one
 # row of $X$, so a rank can begin with the rows it has:
 #
@@ -254,7 +254,7 @@ reveal("hiding_messages-1")
 #
 # As long as a product takes longer than a message, a whole collective has disappeared. So each
 # product has a bound of its own on the ranks of tensor parallelism, $m \le c$: with fewer ranks all
-# of its messages can hide, and with more only a part of them, $c/m$. (Lesson 13's bound also counts
+# of its messages can hide, and with more only a part of them, $c/m$. (Lesson 14's bound also counts
 # the gradients of the weights, so it's higher. Here each product stands alone: on H100s a 7B layer
 # hides all messages of gate and up at 8 ranks, but only 1.9/8 of those of the output projection.)
 #
@@ -266,7 +266,7 @@ reveal("hiding_messages-1")
 #
 # ## FSDP: gather early, but not too early
 #
-# Lesson 12 had one unit ahead on paper; now it's yours, and the question is how early is early
+# Lesson 13 had one unit ahead on paper; now it's yours, and the question is how early is early
 # enough. FSDP gathers the weights of a unit before it computes. They depend on nothing that's
 # computed in this step, so one could gather all of them at the start. But then the whole model
 # would be in memory, which is what FSDP is there to avoid. So: as late as possible, and early
@@ -332,7 +332,7 @@ show(lanes({name: early[name] for name in ("0 ahead", "1 ahead")},
 # A second unit ahead pays only if units are unequal, such as an embedding with many weights and
 # little to compute. (Another cure is to make them equal.) In backward, torch's `fully_shard` starts
 # one gather ahead by itself. In forward a gather starts as soon as the host gets to its unit, which
-# is ahead of the GPU while the host is (lesson 11). `set_modules_to_forward_prefetch([…])` of a
+# is ahead of the GPU while the host is (lesson 12). `set_modules_to_forward_prefetch([…])` of a
 # module (and `set_modules_to_backward_prefetch`) lets you name others.
 #
 # ## Experts: two halves of a batch
@@ -514,7 +514,7 @@ reveal("hiding_messages-5", share=shares[1 / 8])
 
 # %% [markdown]
 # **A link below the bound.** Where $M > C$, at least $M - C$ stays exposed. Then only fewer bytes
-# help, as in lesson 16, or more tokens to a message of weights or gradients, or another layout.
+# help, as in lesson 17, or more tokens to a message of weights or gradients, or another layout.
 #
 # **What the message takes from the computing.** A message isn't free even when it's hidden,
 # because somebody has to move it. On this machine that's a core. For how long? We let two ranks
@@ -627,5 +627,5 @@ answer("hiding_messages-7", mine)
 #
 # ## Where next
 #
-# You've now met what a step is made of. In [lesson 18](18_training_puzzles.ipynb) you put it
+# You've now met what a step is made of. In [lesson 19](19_training_puzzles.ipynb) you put it
 # together yourself, on a cluster that you program.

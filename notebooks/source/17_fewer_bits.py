@@ -676,7 +676,7 @@ assert all(torch.equal(r[0], ranks[0][0]) for r in ranks), "all ranks should hav
 
 # %% [markdown]
 # Gradients are the hard case, because they're added up on the way. FSDP's weights and the tokens of
-# lesson 15's experts only travel. So if the layer that they travel to multiplies in eight bits, let
+# lesson 16's experts only travel. So if the layer that they travel to multiplies in eight bits, let
 # the *sender* round: what arrives is exactly what the product takes, and nothing more is lost. Only
 # the tokens are rounded once more, in backward, because the gradient of the weights needs them in
 # blocks *along the tokens*. With powers of two as scales the second rounding only moves exponents,
@@ -804,4 +804,4 @@ for name, line in (
 # ## Where next
 #
 # Fewer bytes are one answer to a slow link. The other is to send while something else is being
-# computed, and that's [lesson 17](17_hiding_messages.ipynb).
+# computed, and that's [lesson 18](18_hiding_messages.ipynb).

@@ -341,7 +341,7 @@ reveal("sharding-4", found=found)
 # 405B has 3.2 billion weights, 6.4 GB a copy in 16 bits, so the four take 26 GB, and 32 if
 # gradients are reduced in 32 bits. (Llama's own ranks held an eighth of each block, by tensor
 # parallelism.) What helps are smaller units. If the head, with its large vocabulary, is the largest
-# one, tensor parallelism can cut it (lesson 13).
+# one, tensor parallelism can cut it (lesson 14).
 #
 # ## What hides behind what
 #
@@ -349,7 +349,7 @@ reveal("sharding-4", found=found)
 # micro-batch has at least $F/B$ tokens and each gather starts one unit early.** $F$ is the rate in
 # FLOP/s that a rank reaches, and $B$ its bytes a second. Weights depend on nothing
 # that's computed in this step. So a unit can be gathered while the one before computes, which is
-# called **prefetching**, and lesson 25 derived how many tokens that takes.
+# called **prefetching**, and lesson 10 derived how many tokens that takes.
 #
 # With $u$ units, $m$ seconds a message and $c \ge m$ seconds a unit's forward pass, what's left
 # over is the first gather and the last reduce-scatter:
@@ -359,7 +359,7 @@ reveal("sharding-4", found=found)
 # These two are all that's exposed, for any number of units: with four units at the bound, $c = m$,
 # a step takes 14/12 of its computing, and 24/12 if a rank waits for each message. With half
 # the tokens the link is busy all the time, and the step takes twice as long as its computing.
-# (Lesson 17 runs this on real ranks, and asks when it pays to be further ahead.)
+# (Lesson 18 runs this on real ranks, and asks when it pays to be further ahead.)
 #
 # ## With gradient accumulation
 #
@@ -657,5 +657,5 @@ for shape, expected in MESHES.items():
 # ## Where next
 #
 # ZeRO shards what is *kept*, but each rank still computes whole layers. In [lesson
-# 13](13_tensor_parallel.ipynb) the layers themselves are cut, so that a rank never holds a whole
+# 13](14_tensor_parallel.ipynb) the layers themselves are cut, so that a rank never holds a whole
 # matrix, not even while it computes.

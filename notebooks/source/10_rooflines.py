@@ -228,7 +228,7 @@ answer("rooflines-4", mine)
 # tokens in the *step*, averaging takes no longer than all the backward passes together. To *hide*,
 # it needs $F/B$ tokens in the **last micro-batch**, because the gradients aren't complete before.
 #
-# FSDP (lesson 12) keeps an $n$th of each layer's weights on each rank and gathers the layer just
+# FSDP (lesson 13) keeps an $n$th of each layer's weights on each rank and gathers the layer just
 # before it computes. Say a layer has $P$ weights of 2 bytes and a rank reads $t$ tokens in a
 # micro-batch. Forward gathers $2P$ bytes and computes $2Pt$ FLOPs. Backward gathers them again,
 # reduce-scatters gradients of as many bytes, and computes $4Pt$:
@@ -277,18 +277,18 @@ answer("rooflines-3", mine)
 #   has $W = (2 + 2g/h)\,d^2 + 3df$ weights in its matrices ($g$ key heads for $h$ query heads, $f$
 #   wide inside), so a stage computes $2\ell W$ FLOPs per token. The tokens cancel: $\ell \ge
 #   \frac{d}{W}\cdot\frac FB$.
-# - **Tensor parallelism** (lesson 13). A layer computes $6Wt/n$ FLOPs on each of $n$ ranks, forward
+# - **Tensor parallelism** (lesson 14). A layer computes $6Wt/n$ FLOPs on each of $n$ ranks, forward
 #   and backward, and each rank sends $16td\,(n-1)/n$ bytes. The tokens cancel, too, and the *ranks*
 #   are left: $n \le 1 + \frac38\cdot\frac Wd\cdot\frac BF$.
-# - **Ring attention** (lesson 14). Each of $s$ queries on a rank meets each of $s$ keys, $4s^2d$
+# - **Ring attention** (lesson 15). Each of $s$ queries on a rank meets each of $s$ keys, $4s^2d$
 #   FLOPs, half of them with a causal mask. Meanwhile keys and values travel, $4sd\,g/h$ bytes: $s
 #   \ge 2\,\frac gh\cdot\frac FB$.
-# - **Experts** (lesson 15). A token meets $k$ experts of three matrices $d \times f$, $18kdf$
+# - **Experts** (lesson 16). A token meets $k$ experts of three matrices $d \times f$, $18kdf$
 #   FLOPs. It travels to each and back, and so do its gradients: four trips of $2kd$ bytes. The
 #   *width* of an expert is left: $f \ge \frac49\cdot\frac FB$.
 #
 # Tensor parallelism and experts wait for their messages, so nothing hides by itself there (until
-# lesson 17): at their bound a layer takes twice as long as its computing.
+# lesson 18): at their bound a layer takes twice as long as its computing.
 #
 # Here they are for Llama 3 405B and DeepSeek-V3, with what the two runs used: at the data sheet's
 # figures, and with what products and collectives reach. V3 ran on H800s, with the network card of
@@ -356,7 +356,7 @@ for what, (peak, used) in bounds(1, 1, 1).items():
 #
 # Whether it *hides* is another matter. The 131,072 tokens are 16 sequences for 16 stages, so the
 # last micro-batch is hardly more than one sequence of 8,192 tokens. A GPU holds 3.2 billion
-# weights. Its optimizer's state was sharded (lesson 12), so gradients, summed in 4 bytes, are only
+# weights. Its optimizer's state was sharded (lesson 13), so gradients, summed in 4 bytes, are only
 # reduce-scattered. With 0.6 of the peak and 0.73 of the card:
 #
 # $$\text{reduce-scatter: } \frac{4 \cdot 3.2 \cdot 10^9}{36.5 \cdot 10^9} = 0.35\text{ s}, \qquad
@@ -382,7 +382,7 @@ for what, (peak, used) in bounds(1, 1, 1).items():
 # So there are three queues to think of: the host's Python, the compute stream, the communication
 # stream. Overlap needs the host to be *ahead* of the GPU, or else the collective is enqueued too
 # late to run beside anything. How far ahead is it? Here is a step that we recorded on an H200, of
-# the LLaMA of width 4,096 of lesson 11:
+# the LLaMA of width 4,096 of lesson 12:
 
 # %%
 recorded = Trace.load("../DP/ddp/gpu_steps.json.gz").events_of(4)
@@ -393,10 +393,10 @@ for event in recorded[:: len(recorded) // 4]:
 # %% [markdown]
 # The host is done after 36 ms and the GPU after 60, so at the end of this step its queue is 24 ms
 # long: room enough to enqueue a gradient's all-reduce before backward has got there. At width 256
-# the same host is never ahead, and nothing could overlap (lesson 11).
+# the same host is never ahead, and nothing could overlap (lesson 12).
 #
 # Reality is worse in two ways. NCCL's kernels occupy some of the multiprocessors, so the
-# products beside them run slower (lesson 10). And kernels that wait for each other across ranks
+# products beside them run slower (lesson 11). And kernels that wait for each other across ranks
 # deadlock if two ranks enqueue them in different orders: streams don't change lesson 02.
 #
 # ## What to remember
@@ -424,5 +424,5 @@ for event in recorded[:: len(recorded) // 4]:
 #
 # ## Where next
 #
-# A bound says what *can* hide. [Lesson 10](10_buckets_and_overlap.ipynb) makes gradients travel
+# A bound says what *can* hide. [Lesson 11](11_buckets_and_overlap.ipynb) makes gradients travel
 # during backward, and measures how much really does.

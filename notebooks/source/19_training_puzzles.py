@@ -221,7 +221,7 @@ check("PZ-5")
 play("fully_sharded")
 
 # %% [markdown]
-# Between two steps a rank now keeps a quarter of everything, as in lesson 12. During a step it also
+# Between two steps a rank now keeps a quarter of everything, as in lesson 13. During a step it also
 # holds one whole layer at a time, in backward with its whole gradient, and its own activations.
 #
 # ## Many ranks, each with some layers
@@ -284,7 +284,7 @@ for profile, ratio in (("classic", 3), ("bytes", 1.5)):
           how="simulated")  # fmt: skip
 
 # %% [markdown]
-# `classic` counts three collectives for one, `bytes` the 1.5 of lesson 12. So what wins by simple
+# `classic` counts three collectives for one, `bytes` the 1.5 of lesson 13. So what wins by simple
 # rules may be a bad plan for a real machine. (No network was measured here: a profile sets prices.)
 #
 # ## Homework
@@ -420,7 +420,7 @@ show(lanes(trace_of(models, ranks=[0, 15])))
 # And don't take this MFU at face value. `bytes` has one matrix product a layer, at 95 % of the peak
 # rate: no attention, no normalization, none of the small kernels of a real optimizer. (In `classic`
 # a plan can also win by loading whole layers from the host, which a real run can't in every step.)
-# The real boss, below, uses the rules of lesson 19's model, in which computing reaches 77 % of the
+# The real boss, below, uses the rules of lesson 20's model, in which computing reaches 77 % of the
 # peak.
 #
 # ## The boss
@@ -428,7 +428,7 @@ show(lanes(trace_of(models, ranks=[0, 15])))
 # 60 layers of GPT-3's width are 109 billion parameters. You have 48 A100s with 80 GB each, in six
 # nodes of eight. Inside a node a card sends 247 GB/s; between nodes the eight cards share 400
 # Gbit/s, of which programs reach 73 %. The batch is 192 sequences of 2,048 tokens. The profile
-# `measured` charges what lesson 19's cluster model says, whose constants were fitted to measured
+# `measured` charges what lesson 20's cluster model says, whose constants were fitted to measured
 # training steps. (It can't split a layer's products, so there's no tensor parallelism.) An
 # activation here stands for everything that its layer keeps for backward, the $34\,sbh$ bytes of
 # lesson 09, even where you keep it only to recompute from it. A real checkpoint is just the layer's
@@ -562,4 +562,4 @@ claim(
 #
 # ## Where next
 #
-# [Lesson 19](19_design_your_own.ipynb) lets a program try thousands of ways.
+# [Lesson 20](20_design_your_own.ipynb) lets a program try thousands of ways.

@@ -291,8 +291,8 @@ claim.below(words, found[0].seconds, done.seconds)
 # Look at what the best one does differently. (The first four are closer to each other than the
 # model's own error, so don't ask which of them wins.) It cuts layers into four parts only, although
 # a node has eight GPUs: the products are larger, and less is sent. It cuts its stages into chunks
-# (lesson 07), which shrinks the bubble. And ZeRO 1 (lesson 12) and sequence-parallel norms of
-# lesson 13 free so much memory that nothing has to be recomputed. (With FlashAttention no attention
+# (lesson 07), which shrinks the bubble. And ZeRO 1 (lesson 13) and sequence-parallel norms of
+# lesson 14 free so much memory that nothing has to be recomputed. (With FlashAttention no attention
 # scores are stored, so the selective recomputation of lesson 09 has nothing left to do, and the
 # cell above skips it. Others recompute norms or the inner activations of an MLP; the search
 # doesn't.)
@@ -411,5 +411,5 @@ print(spent.convention)
 # ## Where next
 #
 # All of this assumed that the machines work and that somebody has started the ranks. [Lesson
-# 20](20_beyond_one_machine.ipynb) leaves the single machine, where neither can be taken for
+# 20](21_beyond_one_machine.ipynb) leaves the single machine, where neither can be taken for
 # granted.

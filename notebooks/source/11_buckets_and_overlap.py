@@ -218,7 +218,7 @@ show(curves(both, "Too few buckets can't overlap, too many pay latency", x="buck
 # ## How much of it hides?
 #
 # **Nearly all of the sending can hide behind backward if $t_S \le t_B$, which for gradients of 16
-# bits is lesson 25's bound, $F/B$ tokens. Below it, $t_S - t_B$ sticks out however you cut.** And
+# bits is lesson 10's bound, $F/B$ tokens. Below it, $t_S - t_B$ sticks out however you cut.** And
 # even above it something always does: the last bucket or, at the bound itself, the wait for the
 # first one and all latencies, by the formula a sixth of $T$ with eight buckets. (With gradient
 # accumulation the gradients are sent during the backward of the *last* micro-batch, so it's the
@@ -331,5 +331,5 @@ reveal("buckets_and_overlap-4")
 #
 # ## Where next
 #
-# You've predicted where the time of a step goes. [Lesson 11](11_where_time_goes.ipynb) measures
+# You've predicted where the time of a step goes. [Lesson 12](12_where_time_goes.ipynb) measures
 # it.

@@ -517,7 +517,7 @@ tell("a copy for each of 4 nodes, 1 byte to the experts", copies=4, dispatch=1)
 #
 # Sending once to each node takes two nested all-to-alls, between nodes and inside a node. What's
 # left still has to hide behind something. In the forward pass the only work that doesn't wait for
-# it is a shared expert's and that of other tokens, behind which lesson 17 hides it.
+# it is a shared expert's and that of other tokens, behind which lesson 18 hides it.
 #
 # ## Whose gradient is it?
 #
@@ -660,7 +660,7 @@ assert gap(1e-30) == 0.0
 # tokens. Carried over to experts, every row is sent and computed once for each rank, each copy goes
 # home to its own rank, and the loss looks fine. So `intro_EP.py` compares the ranks' tokens in its
 # first step. Where tensor and expert parallelism are combined, the ranks of a tensor-parallel group
-# first split their common tokens among themselves, which is sequence parallelism (lesson 13).
+# first split their common tokens among themselves, which is sequence parallelism (lesson 14).
 #
 # ## What it saves, and what it costs
 #
@@ -705,4 +705,4 @@ assert gap(1e-30) == 0.0
 # ## Where next
 #
 # You've now seen all five dimensions: data, pipeline, tensor, context, expert. [Lesson
-# 16](16_fewer_bits.ipynb) asks how few bits their products and messages need.
+# 16](17_fewer_bits.ipynb) asks how few bits their products and messages need.

@@ -36,8 +36,8 @@ from cases import Case, mistakes, outside, truth
 # The sick scripts are meant to do the same on four ranks, with several ideas of this course at
 # once. There are two **replicas** (ranks 0 and 1, ranks 2 and 3), and each reads half of the
 # stories. Inside a replica, two ranks share every story: one has the first half of its tokens, the
-# other the second half, and they exchange keys and values (lesson 14). Each of the two also has one
-# of the two experts (lesson 15). And the optimizer is ZeRO-1 (lesson 12): each replica updates
+# other the second half, and they exchange keys and values (lesson 15). Each of the two also has one
+# of the two experts (lesson 16). And the optimizer is ZeRO-1 (lesson 13): each replica updates
 # about half of the tensors, and sends them to the other one.
 #
 # Here is the loss of every eighth step: of 25 healthy runs, which differ only in their seed, and of
@@ -346,7 +346,7 @@ print("the tensors that differ are of", *{row.name[:8] for row in found.rows if 
 #
 # ## In the wild
 #
-# - Lesson 20's silent data corruption is the same problem in hardware. To find it, run a
+# - Lesson 21's silent data corruption is the same problem in hardware. To find it, run a
 #   deterministic step again on *other* GPUs: a defective one may repeat its own mistake exactly.
 #
 # Go and read `finalize_model_grads` in Megatron-LM's
