@@ -164,23 +164,35 @@ def disagreements(csv_files):
     return seen
 
 
-def test_what_runs_with_the_same_bits_and_what_is_silently_wrong(tmp_path):
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("torch")
     plans = (one_f_one_b(4, 8), zb_h1(4, 8), zb_h2(4, 8))
-    files = [str(save_csv(plan, tmp_path / f"{n}.csv")) for n, plan in enumerate(plans)]
-    seen = launch(disagreements, 4, (files,), quiet=True, checked=False, timeout=200)
+    files = [str(save_csv(plan, folder / f"{n}.csv")) for n, plan in enumerate(plans)]
+    return launch(disagreements, 4, (files,), quiet=True, checked=False, timeout=200)
+
+
+def test_our_plans_run_on_torchs_runtime_with_the_same_bits(seen):
     assert [rank["same bits"] for rank in seen] == [[True] * 3] * 4
-    # Zero bubble loses the gradients of weights that fully_shard frees after the forward.
+
+
+def test_zero_bubble_loses_gradients_of_weights_that_fully_shard_frees(seen):
     assert [rank["gradients, freed"] for rank in seen] == [4, 2, 4, 2]
     assert [rank["gradients, kept"] for rank in seen] == [4] * 4
-    # A stage clips by its own norm, and `clip` by that of all stages.
+
+
+def test_a_stage_clips_by_its_own_norm(seen):
     own = [rank["own norm"] for rank in seen]
+    total = (own[0] ** 2 + own[1] ** 2) ** 0.5
     assert own[0] != own[1]
-    assert [rank["norm"] for rank in seen] == pytest.approx(
-        [(own[0] ** 2 + own[1] ** 2) ** 0.5] * 4
-    )
-    # A second step divides the first one's gradients again.
+    assert [rank["norm"] for rank in seen] == pytest.approx([total] * 4)
+
+
+def test_two_steps_divide_twice(seen):
     assert [rank["twice"] for rank in seen] == pytest.approx([1.25] * 4)
-    # Micro-batches count alike, however many tokens they have.
+
+
+def test_micro_batches_count_alike_however_many_tokens_they_have(seen):
     assert not any(rank["weighted"] for rank in seen)
 
 
