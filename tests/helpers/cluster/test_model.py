@@ -258,6 +258,9 @@ def test_memory_by_component():
     assert full.working >= layer_activations(MODEL, 2, 2048, 2)
     one, two, three = (memory(MODEL, Layout(64, dp=8, zero=zero)) for zero in (1, 2, 3))
     assert two.working - one.working == 2 * count.layer and two.gradients == one.gradients / 8
+    uneven = memory(gpt(256, 13, 4, vocabulary=8), Layout(8, pp=4, uneven=True))
+    one = parameters(gpt(256, 13, 4, vocabulary=8)).layer  # layers: 3, 4, 3, 3
+    assert uneven.weights == pytest.approx(2 * 4 * one)
     ends = count.embedding + count.positions + count.final_norm
     assert three.working - two.working == pytest.approx(4 * count.layer + 2 * ends)
     assert memory(gpt(256, 2, 4), Layout(8)).working == 6 * 2048 * 51200  # the logits
@@ -488,6 +491,19 @@ def test_fsdp_is_about_what_two_queues_do(speed):
     assert found == pytest.approx(measured, rel=0.03)
     plain = parts(model, replace(layout, overlap_dp=False), machine).reduce
     assert plain == pytest.approx(layout.micro_batches * (63 * g + 32 * r))
+    mixed = replace(layout, overlap_dp=False, ep=8)  # an expert has two replicas, far apart
+    own, experts = (each / 32 for (each,) in rank_weights(MIXTRAL, mixed))
+    passes = ((63, 2), (32, 4))
+    seconds = sum(
+        times
+        * (
+            all_gather_seconds(machine, size * (own - experts), 16, 8)
+            + all_gather_seconds(machine, size * experts, 2, 1)
+        )
+        for times, size in passes
+    )
+    reduce = parts(MIXTRAL, mixed, machine).reduce
+    assert reduce == pytest.approx(mixed.micro_batches * seconds)
 
 
 # --- the search, and wrong input -----------------------------------------------------------------

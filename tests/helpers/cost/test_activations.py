@@ -34,6 +34,7 @@ def test_the_formulas_of_table_2(h, a, b, s, t):
     assert found(t, False, "selective") == pytest.approx(10 + 24 / t, rel=1e-12)
     assert found(t, False, "full") == 2
     assert found(t, True, "full") == 2 / t
+    assert found(t, True, "none", 4) == pytest.approx(found(t, True) / 4, rel=1e-12)
 
 
 def test_a_llama_layer_keeps_what_torch_keeps():

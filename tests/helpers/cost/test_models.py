@@ -189,3 +189,4 @@ def test_sizes_that_fit_no_transformer():
         with pytest.raises(ValueError, match=words):
             make()
     assert MODELS["LLaMA-7B"].require("llama") is MODELS["LLaMA-7B"]
+    assert MoE(2, 1, 1).intermediate == 1
