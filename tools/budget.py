@@ -36,7 +36,7 @@ LIMITS = {
     "primer": 1_510,
     "forensics": 671,
     "jobs": 395,
-    "tools": 3_485,
+    "tools|site": 3_485,
     "bench": 1_160,
     "demo.py": 227,
 }
