@@ -63,7 +63,6 @@ def listed_save(module, state, folder, step):
             time.sleep(0.01)
         return {"named": Path(new) == whole, "from": str(old), "of": os.stat(old).st_ino}
 
-    watch = the_monitor()
     with contextlib.ExitStack() as stack:
         for patch in (
             listing(torch, "save"),
@@ -72,7 +71,7 @@ def listed_save(module, state, folder, step):
             listing(os, "fsync", of_file),
             listing(os, "rename", of_rename),
             listing(os, "replace", of_rename),
-            listing(getattr(watch, "log", watch), "note"),  # of every call of torch.distributed
+            listing(the_monitor(), "note"),  # of every call of torch.distributed
         ):
             stack.enter_context(patch)
         module.save_part(state, folder, step)

@@ -191,8 +191,8 @@ class Monitor:
             return own(group, *args, **kwargs)  # torch itself refuses it
         # Of monitored_barrier, which is given torch's own limit where the program names none.
         limited = any(isinstance(each, timedelta) and each < default_pg_timeout for each in rest)
-        self._note(operation)
-        with self._while_waiting(operation, place, limited), self._recorded(operation, ("isend",)):
+        self.note(operation)
+        with self.waiting(operation, place, limited), self._recorded(operation, ("isend",)):
             if self.check:
                 self.check.before(operation)
             try:
@@ -201,11 +201,8 @@ class Monitor:
                 if self.check and operation.gives + operation.takes:
                     self.check.after(operation)  # where torch refuses parts, it may say more
                 raise
-        if work is not None:  # kept, with what it belongs to, until the program waits for it
-            with self._lock:
-                self._open[id(work)] = (work, operation)
-                if len(self._open) > MOST_OPEN:
-                    del self._open[next(iter(self._open))]
+        if work is not None:
+            self.remember(work, operation)
         return work
 
     def _awaiting(self, own: Callable, work, *args, **kwargs) -> Any:
@@ -214,7 +211,7 @@ class Monitor:
         if operation is None:
             return own(work, *args, **kwargs)
         limited = any(value is not None for value in (*args, *kwargs.values()))
-        with self._while_waiting(operation, caller(sys._getframe(1)), limited):
+        with self.waiting(operation, caller(sys._getframe(1)), limited):
             with self._recorded(operation, ("send", *RECEIVES)):
                 return own(work, *args, **kwargs)
 
@@ -250,8 +247,8 @@ class Monitor:
         operation = self._new_group(ranks, kwargs)
         if operation is None:
             return own(ranks, *args, **kwargs)
-        self._note(operation)
-        with self._while_waiting(operation, operation.place):
+        self.note(operation)
+        with self.waiting(operation, operation.place):
             if self.check:
                 self.check.before(operation)
             return own(ranks, *args, **kwargs)
@@ -281,7 +278,7 @@ class Monitor:
 
     # --- the record ------------------------------------------------------------------------------
 
-    def _note(self, operation: Operation) -> None:
+    def note(self, operation: Operation) -> None:
         """Record an operation before it begins."""
         with self._lock:
             self._moved += 1
@@ -291,8 +288,15 @@ class Monitor:
             else:
                 self._latest[operation.channel] = operation
 
+    def remember(self, work: Any, operation: Operation) -> None:
+        """Keep a work, with what it belongs to, until the program waits for it."""
+        with self._lock:
+            self._open[id(work)] = (work, operation)
+            if len(self._open) > MOST_OPEN:
+                del self._open[next(iter(self._open))]
+
     @contextlib.contextmanager
-    def _while_waiting(self, operation: Operation, since: Frame, limited=False) -> Iterator[None]:
+    def waiting(self, operation: Operation, since: Frame, limited=False) -> Iterator[None]:
         """Record that this thread waits while the body runs; what torch calls there is its own."""
         thread = threading.get_ident()
         self._waiting[thread] = (operation, since, limited)
