@@ -63,7 +63,8 @@ def make_grid(options, ranks):
 
 def make_mesh(options, ranks, device="cpu"):
     """Return the same grid as torch's DeviceMesh; mesh["dp"] is this rank's slice along "dp"."""
-    shape = make_grid(options, ranks).shape
+    grid = make_grid(options, ranks)
+    shape = tuple(getattr(grid, name) for name in MESH)
     return init_device_mesh(torch.device(device).type, shape, mesh_dim_names=MESH)
 
 

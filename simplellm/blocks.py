@@ -119,9 +119,10 @@ class Attention(nn.Module):
             past: the keys and values of the positions before x, two tensors (B, k, P, hd), or an
                 empty list; those of x are appended to it in place. None keeps nothing.
         """
-        heads = *x.shape[:2], -1, self.head_dim
+        # From the projections' own shapes: a rank may hold some of the heads and of the positions.
         q, k, v = (
-            p(x).view(heads).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj)
+            p(x).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+            for p in (self.q_proj, self.k_proj, self.v_proj)
         )
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
         continued = bool(past)

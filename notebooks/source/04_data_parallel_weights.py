@@ -440,7 +440,7 @@ print(f"DiLoCo is faster if an average takes more than {ratio:.2f} of a step's c
 # from the top of this page against half a second, if 1,024 H100s share 4 million tokens. Then the
 # hundreds of steps between two averages are the point, and even with $H = 500$ the link takes as
 # long as the computing. Besides, machines stall or fail, and between two averages they hold no
-# other up ([lesson 21](21_beyond_one_machine.ipynb) names a way to merge a replica that comes
+# other up (Decoupled DiLoCo, [2604.21428](https://arxiv.org/abs/2604.21428), merges what comes
 # late). And the average itself can hide: Streaming DiLoCo sends it while the next local steps
 # compute ([2501.18512](https://arxiv.org/abs/2501.18512)).
 #
