@@ -257,20 +257,20 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | Where can the waiting go, and what does each way cost? |
 # | 08 | [DP x PP](08_dp_x_pp.ipynb) | Two pipelines, six ranks: who must talk to whom? |
 # | 09 | [What training costs](09_what_training_costs.ipynb) | How many FLOPs, how many bytes to keep, and how many to send? |
-# | 25 | [Rooflines](10_rooflines.ipynb) | When can a message hide behind computing, and what decides it? |
-# | 10 | [Buckets and overlap](11_buckets_and_overlap.ipynb) | Can gradients travel while others are still being computed? |
-# | 11 | [Where does the time go?](12_where_time_goes.ipynb) | Of the FLOPs that your devices could compute, how many does training get? |
-# | 12 | [Sharding](13_sharding.ipynb) | How much must a rank really keep? ZeRO by hand, and FSDP |
-# | 13 | [Tensor parallel](14_tensor_parallel.ipynb) | Each device holds a part of every matrix: what must they tell each other? |
-# | 14 | [Long context](15_long_context.ipynb) | One sequence, many devices: how does a token look at those on other ranks? |
-# | 15 | [Experts](16_experts.ipynb) | How do tokens find their experts on other devices, and what if all want the same one? |
-# | 16 | [Fewer bits](17_fewer_bits.ipynb) | How few bits can a number have before training notices, and what do they save? |
-# | 17 | [Hiding messages](18_hiding_messages.ipynb) | Which message can hide behind which computing, and what is left over? |
-# | 18 | [Training puzzles](19_training_puzzles.ipynb) | How do you spread a step over ranks you don't have? |
-# | 19 | [Design your own](20_design_your_own.ipynb) | How would you spread 175 billion parameters over 512 GPUs? |
-# | 20 | [Beyond one machine](21_beyond_one_machine.ipynb) | Who starts the ranks on many machines, and how does training go on when one fails? |
+# | 10 | [Rooflines](10_rooflines.ipynb) | When can a message hide behind computing, and what decides it? |
+# | 11 | [Buckets and overlap](11_buckets_and_overlap.ipynb) | Can gradients travel while others are still being computed? |
+# | 12 | [Where does the time go?](12_where_time_goes.ipynb) | Of the FLOPs that your devices could compute, how many does training get? |
+# | 13 | [Sharding](13_sharding.ipynb) | How much must a rank really keep? ZeRO by hand, and FSDP |
+# | 14 | [Tensor parallel](14_tensor_parallel.ipynb) | Each device holds a part of every matrix: what must they tell each other? |
+# | 15 | [Long context](15_long_context.ipynb) | One sequence, many devices: how does a token look at those on other ranks? |
+# | 16 | [Experts](16_experts.ipynb) | How do tokens find their experts on other devices, and what if all want the same one? |
+# | 17 | [Fewer bits](17_fewer_bits.ipynb) | How few bits can a number have before training notices, and what do they save? |
+# | 18 | [Hiding messages](18_hiding_messages.ipynb) | Which message can hide behind which computing, and what is left over? |
+# | 19 | [Training puzzles](19_training_puzzles.ipynb) | How do you spread a step over ranks you don't have? |
+# | 20 | [Design your own](20_design_your_own.ipynb) | How would you spread 175 billion parameters over 512 GPUs? |
+# | 21 | [Beyond one machine](21_beyond_one_machine.ipynb) | Who starts the ranks on many machines, and how does training go on when one fails? |
 # | 22 | [In torch's own words](22_torchs_own_words.ipynb) | Do torch's own pieces take the step you wrote by hand? |
-# | 24 | [Forensics](23_forensics.ipynb) | The loss curve looks right. How do you find out whether the training is? |
+# | 23 | [Forensics](23_forensics.ipynb) | The loss curve looks right. How do you find out whether the training is? |
 #
 # 00 to 08 build on each other. After them, go where your curiosity takes you.
 #
