@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
 
 from helpers.check.task import part_of_tasks
 
@@ -61,14 +62,19 @@ def asked(question: str, kind: type) -> Prediction | Number:
     if not found:
         raise UnknownQuestion(f"a question is called like 'micro_batches-1', not {question!r}")
     lesson, name = found[1], "PREDICTIONS" if kind is Prediction else "NUMBERS"
-    try:
-        questions = getattr(part_of_tasks(f"answers/{lesson}"), name, {})
-    except FileNotFoundError:
-        raise UnknownQuestion(f"the lesson {lesson} asks nothing") from None
+    questions = getattr(answers_of(lesson), name, {})
     if question not in questions:
         known = ", ".join(questions) or "none"
         raise UnknownQuestion(f"the lesson {lesson} has no {question} among its {name}: {known}")
     return questions[question]
+
+
+def answers_of(lesson: str) -> ModuleType:
+    """Return the module with the answers of a lesson; UnknownQuestion if it asks nothing."""
+    try:
+        return part_of_tasks(f"answers/{lesson}")
+    except FileNotFoundError:
+        raise UnknownQuestion(f"the lesson {lesson} asks nothing") from None
 
 
 def with_values(thing: object, values: dict) -> object:

@@ -41,7 +41,6 @@ def test_both_numbers_and_how_far_they_are_apart(built, capsys):
         lambda: claim.below("a difference", 1.0, 1.0),
         lambda: claim.below("a race", 0.95, 1.0, spread=0.1),
         lambda: claim.same("the fastest", "tree", "ring"),
-        lambda: claim.same("it is so", False),
     ],
 )  # fmt: skip
 def test_what_was_not_measured_ends_the_build_and_not_a_students_lesson(
