@@ -100,7 +100,7 @@ reveal("welcome-1", years=years)
 #   parallelism*.
 # - **A grid** does both: each row is a pipeline, and the rows are replicas. Real runs do this, and
 #   many also shard what the replicas have in common (lesson 13) and split individual layers (lesson
-#   13).
+#   14).
 #
 # Our devices are processes, and they are real ones. They share no memory; whatever one knows about
 # another arrived in a message. If a lesson simulates something instead, it says so.

@@ -496,5 +496,5 @@ reveal("dp_x_pp-6")
 #
 # The all-reduce of stage 0 is still exposed, and in plain data parallelism *every* all-reduce is.
 # [Lesson 09](09_what_training_costs.ipynb) counts what a step costs, and [lesson
-# 10](11_buckets_and_overlap.ipynb) sends gradients while backward is still computing the rest of
+# 11](11_buckets_and_overlap.ipynb) sends gradients while backward is still computing the rest of
 # them.

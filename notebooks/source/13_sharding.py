@@ -657,5 +657,5 @@ for shape, expected in MESHES.items():
 # ## Where next
 #
 # ZeRO shards what is *kept*, but each rank still computes whole layers. In [lesson
-# 13](14_tensor_parallel.ipynb) the layers themselves are cut, so that a rank never holds a whole
+# 14](14_tensor_parallel.ipynb) the layers themselves are cut, so that a rank never holds a whole
 # matrix, not even while it computes.

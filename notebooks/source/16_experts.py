@@ -705,4 +705,4 @@ assert gap(1e-30) == 0.0
 # ## Where next
 #
 # You've now seen all five dimensions: data, pipeline, tensor, context, expert. [Lesson
-# 16](17_fewer_bits.ipynb) asks how few bits their products and messages need.
+# 17](17_fewer_bits.ipynb) asks how few bits their products and messages need.

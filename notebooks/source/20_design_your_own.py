@@ -411,5 +411,5 @@ print(spent.convention)
 # ## Where next
 #
 # All of this assumed that the machines work and that somebody has started the ranks. [Lesson
-# 20](21_beyond_one_machine.ipynb) leaves the single machine, where neither can be taken for
+# 21](21_beyond_one_machine.ipynb) leaves the single machine, where neither can be taken for
 # granted.
