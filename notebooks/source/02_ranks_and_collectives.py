@@ -303,7 +303,7 @@ reveal("ranks_and_collectives-4")
 # This is why, in the lessons, ranks compare notes before each message. That costs time, so scripts
 # and measurements go without it. With the comparison on, the same function stops with an error:
 
-# %%
+# %% tags=["time"]
 launch(too_large, ranks=2, timeout=10, on_error="report", quiet=True)
 
 
