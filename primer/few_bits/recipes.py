@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import torch
 from blocks import MX, ROW, SQUARE, quantize, restore
 from formats import BF16, E2M1, E4M3, E5M2, FP16, FP32, Format
-from loss_scale import LossScale
 from torch import nn
 
 # Rounds a matrix whose last dimension is the one that a product adds up.
@@ -70,9 +69,9 @@ def same(to: Format) -> Callable[[], Products]:
 class Recipe:
     """How to train: the products, made anew for each layer, and what goes around them.
 
-    scaled: the loss is multiplied by a `LossScale`. master: weights are kept in float32, otherwise
-    they are rounded to bf16 after each step. bits: of a number that is multiplied, with its share
-    of a scale.
+    scaled: the loss is multiplied by a scale (torch's `GradScaler`). master: weights are kept in
+    float32, otherwise they are rounded to bf16 after each step. bits: of a number that is
+    multiplied, with its share of a scale.
     """
 
     products: Callable[[], Products]
@@ -146,20 +145,19 @@ class Trainer:
 
     def __init__(self, net, optimizer, recipe: Recipe, share: int = 1, scale=2.0**16, patience=100):
         self.net, self.optimizer, self.recipe, self.share = net, optimizer, recipe, share
-        self.scale = LossScale(scale if recipe.scaled else 1.0, patience)
-        self.skipped = 0
+        self.scaler = torch.amp.GradScaler(
+            "cpu", init_scale=scale, growth_interval=patience, enabled=recipe.scaled
+        )
         give(net, recipe)
 
     def step(self, loss: torch.Tensor) -> None:
         """Backward and update, for the loss of a batch."""
         self.optimizer.zero_grad()
-        (loss * (self.scale.scale / self.share)).backward()
+        self.scaler.scale(loss / self.share).backward()
         for p in self.net.parameters():
             p.grad *= self.share
-        if self.recipe.scaled:
-            self.skipped += not self.scale.step(self.optimizer)
-        else:
-            self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         if not self.recipe.master:
             for p in self.net.parameters():
                 p.data = BF16.round(p.data)
