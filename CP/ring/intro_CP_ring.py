@@ -47,11 +47,12 @@ def in_a_ring(positions, documents, group, recorder):
     return ring_attention(Ring(group, recorder), positions, documents)
 
 
-def train(options, place, device, say=print, way=in_a_ring):
+def train(options, place, device, say=print, way=in_a_ring, add_up=add_up_gradients):
     """Train for `options.steps` steps; give the losses, the model and the trace.
 
     say(step, loss): called on rank 0 after each step. Every rank has its replica's losses.
-    way: returns the attention of a step; see `in_a_ring`.
+    way: returns the attention of a step; see `in_a_ring`. add_up: makes each rank's gradients those
+    of all.
     """
     grid = make_grid(options, place.world_size)
     here, groups = grid.coordinates(place.rank), make_groups(grid)
@@ -84,7 +85,7 @@ def train(options, place, device, say=print, way=in_a_ring):
         with recorder.span("B"):
             loss.backward()
         with recorder.span("all-reduce"):
-            add_up_gradients(net, replicas=grid.dp)
+            add_up(net, replicas=grid.dp)
             whole = loss.detach().clone()
             dist.all_reduce(whole, group=groups.cp)
         with recorder.span("update"):

@@ -11,8 +11,8 @@
 # help. Tensor parallelism splits the heads, but it leaves the sequence whole inside attention,
 # where every head has a score matrix with a row and a column per token.
 #
-# **Question.** How can several devices compute the attention of one sequence, when every token
-# may look at every earlier one, whichever device that is on?
+# **Question.** How can several devices compute the attention of one sequence, when every token may
+# look at every earlier one, whichever device that is on?
 
 # %%
 import math
@@ -22,12 +22,11 @@ import torch
 import torch.distributed as dist
 
 from helpers.check import check, solve
-from helpers.cost import ModelConfig, context_parallel_bytes
 from helpers.draw import curves, lanes
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.network import Link
-from helpers.parallel.context import visible
-from helpers.ranks import find_place, keep_warm, launch
+from helpers.parallel.context import add_up_gradients, visible
+from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
 
 # %%
@@ -40,7 +39,6 @@ from online import Recomputed, finish, merge, partial
 from zigzag import contiguous, zigzag
 
 torch.set_num_threads(1)  # in this lab, one device is one core
-keep_warm(4)  # ranks get ready while you read
 
 # %% [markdown]
 # ## A matrix that nobody can store
@@ -51,18 +49,18 @@ keep_warm(4)  # ranks get ready while you read
 # $$S = \frac{QK^{\mathsf T}}{\sqrt e}, \qquad P = \mathrm{softmax}(S) \text{ row by row}, \qquad O
 # = PV.$$
 #
-# $Q$, $K$, $V$ and $O$ have $s \times e$ numbers each, but $S$ and $P$ have $s \times s$. Llama
-# 3.1 reads up to 131,072 tokens. If you stored the scores of *one* head for one such sequence in
-# 16 bits, how many GB would they take? (1 GB is 10⁹ bytes.)
+# $Q$, $K$, $V$ and $O$ have $s \times e$ numbers each, but $S$ and $P$ have $s \times s$. Llama 3.1
+# reads up to 131,072 tokens. If you stored the scores of *one* head for one such sequence in 16
+# bits, how many GB would they take? (1 GB is 10⁹ bytes.)
 
 # %%
 mine = None
 answer("long_context-1", mine)
 
 # %% [markdown]
-# And that's one of 128 heads in one of the 126 layers of Llama 3.1 405B, so nobody stores them.
-# The scores have to be computed in blocks, used, and forgotten. What stands in the way is the
-# softmax, whose denominator is a sum over *all* keys.
+# And that's one of 128 heads in one of the 126 layers of Llama 3.1 405B, so nobody stores them. The
+# scores have to be computed in blocks, used, and forgotten. What stands in the way is the softmax,
+# whose denominator is a sum over *all* keys.
 #
 # ## A softmax in pieces
 #
@@ -141,6 +139,13 @@ assert far < 1e-5
 # So blocks get rid of the scores' memory. But they save no computing: twice the tokens take four
 # times as long, and the activations still grow with the length. For a long sequence we need many
 # devices for one attention.
+#
+# How many? Backward needs some 34 bytes for each number of the width and each token of a layer
+# ([2205.05198](https://arxiv.org/abs/2205.05198), without the scores), so a layer of 8B, 4,096
+# wide, keeps 18 GB of one sequence of 131,072 tokens, and its 32 layers keep 584 GB. On 16 ranks
+# it's 37 GB. Tensor parallelism cuts them as well, and the weights besides, but it talks in every
+# product and ends at the number of heads. So a run takes tensor parallelism within a node first,
+# and the ranks of this lesson beyond it.
 #
 # ## The ring
 #
@@ -221,9 +226,9 @@ assert off < 1e-12
 # %% [markdown]
 # ## Who has how much work?
 #
-# A token looks only at what stands before it, so the first rank's queries have few keys to look
-# at and the last rank's have many. But the ring moves in step: a rank can't go on to its next
-# block before its neighbors are ready to send and to receive.
+# A token looks only at what stands before it, so the first rank's queries have few keys to look at
+# and the last rank's have many. But the ring moves in step: a rank can't go on to its next block
+# before its neighbors are ready to send and to receive.
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -261,53 +266,30 @@ check("CP-3")
 # %% [markdown]
 # The ring is only as fast as its slowest rank, which has 3.5 blocks to compute with contiguous
 # parts and 2 in a zigzag: 1.75 times as fast, if time is proportional to the pairs in a block, and
-# messages cost nothing. Four ranks can't compute at once on two cores, but they can *sleep* at
-# once. So the next ranks run your ring, with real messages, and sleep for as long as a block would
-# take.
+# messages cost nothing.
 
-# %% tags=["time"]
-paced = {}
+# %%
+predicted = {
+    name: pace.predicted(cut, 4, seconds)
+    for name, cut in (("contiguous", contiguous), ("zigzag", zigzag))
+}
+before, after = (trace.duration for trace in predicted.values())
 
-
-def a_paced_ring(name, cut):
-    def measured():
-        ranks = launch(pace.measured, 4, (cut, seconds), quiet=True, checked=False)
-        paced[name] = ranks[0].merged(*ranks[1:])
-        return paced[name].duration
-
-    claim(name, measured, pace.predicted(cut, 4, seconds).duration, unit=" s")
-
-
-for name, cut in (("contiguous", contiguous), ("zigzag", zigzag)):
-    a_paced_ring(name, cut)
-ratio = paced["contiguous"].duration / paced["zigzag"].duration
-
-# %% tags=["time"] jupyter={"source_hidden": true}
-print(f"The zigzag is {ratio:.2f} times faster.")
-
-# %% tags=["time"]
-pictured = {}
-for name, cut in (("contiguous", contiguous), ("zigzag", zigzag)):
-    pictured[f"{name}, predicted"] = pace.predicted(cut, 4, seconds)
-    pictured[f"{name}, measured"] = paced[name]
-times = [trace.duration for trace in pictured.values()]
-
-# %% tags=["time"] jupyter={"source_hidden": true}
-title = f"The zigzag should be {times[0] / times[2]:.2f} times faster, and it is {ratio:.2f} times"
-show(lanes(pictured, title))
+# %% jupyter={"source_hidden": true}
+show(lanes(predicted, f"On paper the zigzag is {before / after:.2f} times as fast"))
 
 # %% [markdown]
-# Each prediction stands above its measurement. In the contiguous ring, rank 0 has computed
-# everything after its first block and then only passes blocks on, and in the end rank 3 works
-# alone. In the zigzag all ranks are busy to the end. Here is why:
+# In the contiguous ring, rank 0 has computed everything after its first block and then only passes
+# blocks on, and in the end rank 3 works alone. In the zigzag all ranks are busy to the end. Here is
+# why:
 #
 # ![The causal triangle of eight chunks of queries and keys, in the color of the rank that has the
 # queries. Contiguous: the ranks have 2, 6, 10 and 14 of the 32 squares. Zigzag: each has
 # 8.](../imgs/causal_triangle.svg)
 #
-# The triangle is the work: each small square is a chunk of queries against a chunk of keys, in
-# the color of the rank that has the queries. With contiguous parts, the last rank has 14 of the
-# 32 squares (one on the diagonal counts half), and the ring takes as long as the last rank. In a
+# The triangle is the work: each small square is a chunk of queries against a chunk of keys, in the
+# color of the rank that has the queries. With contiguous parts, the last rank has 14 of the 32
+# squares (one on the diagonal counts half), and the ring takes as long as the last rank. In a
 # zigzag every rank has 8. For $n$ ranks, in units of a block (four squares), that is
 #
 # $$T_{\text{contiguous}} = n - \tfrac12, \qquad T_{\text{zigzag}} = \tfrac n2, \qquad \frac{T_{
@@ -325,12 +307,11 @@ show(lanes(pictured, title))
 #
 # ## Backward: compute it again
 #
-# Training needs the gradients, and the usual backward pass of attention needs $P$, the matrix
-# that nobody stores. FlashAttention's other idea is to
-# compute it **again**, block by block. With $L = m + \log \ell$, which is one number for each
-# query, $P = e^{S - L}$ comes back from $Q$ and $K$ without a maximum and without a sum. From
-# there it's the chain rule. The only unusual part is the softmax: its rows add up to 1, so
-# pushing one weight up pushes all others down:
+# Training needs the gradients, and the usual backward pass of attention needs $P$, the matrix that
+# nobody stores. FlashAttention's other idea is to compute it **again**, block by block. With
+# $L = m + \log \ell$, which is one number for each query, $P = e^{S - L}$ comes back from $Q$ and
+# $K$ without a maximum and without a sum. From there it's the chain rule. The only unusual part is
+# the softmax: its rows add up to 1, so pushing one weight up pushes all others down:
 #
 # $$dV = P^{\mathsf T} dO, \qquad dP = dO\,V^{\mathsf T}, \qquad dS = P \odot (dP - D), \qquad D_i =
 # \sum_j P_{ij}\,dP_{ij} = dO_i \cdot O_i,$$
@@ -420,10 +401,10 @@ for mine, found in launch(ring_with_gradients, ranks=4, args=(zigzag, documents)
 # %% [markdown]
 # ## Two rivals
 #
-# **DeepSpeed-Ulysses** ([2309.14509](https://arxiv.org/abs/2309.14509)) makes use of the fact
-# that heads don't look at each other. Before attention, each rank has all heads of some
-# positions. An all-to-all turns that into some heads of *all* positions, ordinary attention runs
-# on them, and a second all-to-all turns the result back.
+# **DeepSpeed-Ulysses** ([2309.14509](https://arxiv.org/abs/2309.14509)) makes use of the fact that
+# heads don't look at each other. Before attention, each rank has all heads of some positions. An
+# all-to-all turns that into some heads of *all* positions, ordinary attention runs on them, and a
+# second all-to-all turns the result back.
 #
 # **Gather**, Llama 3's way, is even simpler: all-gather the keys and values, and let each rank
 # attend with its own queries. All keys are in one place, in the order of the ranks, so a single
@@ -444,24 +425,16 @@ show_code("CP/ulysses/heads.py", "gathered_attention")
 # | gather | $2g\,(n-1)\,s/n$, before it computes | as much, after it | memory for all keys |
 # | Ulysses | $(2h + 2g)\,\frac{n-1}{n}\,s/n$ | as much | at most $h$ ranks |
 #
-# Forward, ring and gather send the same bytes. What Ulysses
-# sends depends on heads and ranks:
+# Forward, ring and gather send the same bytes. What Ulysses sends depends on heads and ranks:
 
 
 # %%
-def model(kv_heads):
-    return ModelConfig("llama", 4096, 32, 32, kv_heads, 128, 14336, 128_256, 131_072)
-
-
-print("MB that a rank sends for one layer of 131,072 tokens, forward")
+print("MB that a rank sends for one layer of 131,072 tokens, forward, with 32 query heads of 128")
 for g in (32, 8):
     for n in (4, 16):
-        sent = {
-            way: context_parallel_bytes(model(g), 1, 131_072, n, way)[0] / 1e6
-            for way in ("ring", "gather", "ulysses")
-        }
-        line = ", ".join(f"{way} {size:6.0f}" for way, size in sent.items())
-        print(f"{g:2} key heads, {n:2} ranks: {line}")
+        number = 131_072 / n * 128 * 2 / 1e6  # MB of one head of a rank's tokens
+        ring, ulysses = 2 * g * (n - 1) * number, (2 * 32 + 2 * max(g, n)) * (n - 1) / n * number
+        print(f"{g:2} key heads, {n:2} ranks: ring {ring:5,.0f}, Ulysses {ulysses:5,.0f}")
 
 # %% [markdown]
 # A ring's volume doesn't shrink with $n$, because every rank must see all keys. An all-to-all sends
@@ -482,8 +455,8 @@ for g in (32, 8):
 #
 # **In the forward pass, the ranks of our ring may have to wait for a neighbor in every step but the
 # last, while those of a gather wait only once.** Llama 3 405B had 8,192 tokens on each rank and
-# $g/h = 1/16$, so at $F/B = 8{,}000$ a ring would have hidden its messages from $2 \cdot 8{,}000/16
-# = 1{,}000$ tokens on. It used a gather anyway. Its report names two reasons: a gather is simpler
+# $g/h = 1/16$, so at $F/B = 8{,}000$ a ring would have needed only $2 \cdot 8{,}000/16 = 1{,}000$
+# to hide its messages. It used a gather anyway. Its report names two reasons: a gather is simpler
 # with masks such as those of documents, and it doesn't take long, since keys are few (section
 # 3.3.2). There's a third that we can measure. Sequences for training are packed: several documents
 # that mustn't look at each other. A zigzag balances every step of the ring if there's one document.
@@ -501,34 +474,30 @@ predict(
 )
 
 # %% [markdown]
-# The ranks are paced again. (For Llama 3 a message takes a 16th of a block: 500/8,192 without a
-# mask.)
+# Four ranks can't compute at once on two cores, but they can *sleep* at once. So these ranks run
+# your ring, with real messages, and sleep for as long as a block would take. (For Llama 3 a message
+# takes a 16th of a block: 500/8,192 without a mask.)
 
 # %% tags=["time"]
 LINK, BLOCK = Link(2), quick(0.8, 0.04)
-MESSAGE = BLOCK / 24
+MESSAGE, both = BLOCK / 24, {}
+
+
+def compare(name, paper, real, documents):
+    def seconds():
+        ranks = launch(
+            real, 4, (zigzag, BLOCK, documents, LINK, MESSAGE), quiet=True, checked=False
+        )
+        both[name] = ranks[0].merged(*ranks[1:])
+        return both[name].duration
+
+    claim(name, seconds, paper(zigzag, 4, BLOCK, documents, MESSAGE).duration, unit=" s")
+
+
 four = torch.arange(4).repeat_interleave(64)[None]
-ways = {"ring": (pace.predicted, pace.measured), "gather": (pace.predicted_gather,
-        pace.measured_gather)}  # fmt: skip
-both = {}
 for texts, documents in (("one document", None), ("four documents", four)):
-    for way, (paper, real) in ways.items():
-
-        def took(name=f"{texts}, {way}", real=real, documents=documents):
-            given = zigzag, BLOCK, documents, LINK, MESSAGE
-            ranks = launch(real, 4, given, quiet=True, checked=False)
-            both[name] = ranks[0].merged(*ranks[1:])
-            return both[name].duration
-
-        on_paper = paper(zigzag, 4, BLOCK, documents, MESSAGE).duration
-        claim(f"{texts}, {way}", took, on_paper, unit=" s")
-
-# %% tags=["time"]
-seconds_of = {name: trace.duration for name, trace in both.items()}
-claim.below("one document: ring, and gather", *(
-    seconds_of[f"one document, {way}"] for way in ways))  # fmt: skip
-claim.below("four documents: gather, and ring", *(
-    seconds_of[f"four documents, {way}"] for way in reversed(ways)), 0.05)  # fmt: skip
+    compare(f"{texts}, ring", pace.predicted, pace.measured, documents)
+    compare(f"{texts}, gather", pace.predicted_gather, pace.measured_gather, documents)
 
 # %% tags=["time"]
 names = [name for name in both if "four" in name]
@@ -593,23 +562,22 @@ wrong, right = (sum(line) / len(line) for line in both.values())
 
 # %% jupyter={"source_hidden": true}
 print(f"loss {wrong:.2f} with each rank's own positions, {right:.2f} with the right ones")
-title = "From the second rank on, at 64, wrong positions are worse than hardly any context"
+title = "Beyond the first rank, at 64, wrong positions are worse than hardly any context"
 show(curves(lines, title, x="position", y="loss (nats)"))
 reveal("long_context-10", wrong=wrong, right=right)
 
 # %% [markdown]
 # All shapes fit, so nothing crashes. The first quarter of the text is read as well as ever, since
 # it looks at nothing but itself, and within a rank all distances are right. For every later
-# quarter, the distances to the ranks before it are wrong. So positions must travel with the
-# tokens: `net(ids[:, mine], positions=mine)`. The **targets** need the same care: the token after
-# a rank's last position lives on another rank, so shift first and cut afterwards.
+# quarter, the distances to the ranks before it are wrong. So positions must travel with the tokens:
+# `net(ids[:, mine], positions=mine)`. The **targets** need the same care: the token after a rank's
+# last position lives on another rank, so shift first and cut afterwards.
 #
 # ## It trains
 #
 # Now we train the whole model on a grid of two replicas, each made of two ranks that share their
-# sequences. (`Grid(dp=2, cp=2)` puts neighboring ranks into one replica.) Gradients are summed
-# over the ranks of a sequence, because each has a term of the same mean, and averaged over the
-# replicas.
+# sequences. (`Grid(dp=2, cp=2)` puts neighboring ranks into one replica.) Gradients are summed over
+# the ranks of a sequence, because each has a term of the same mean, and averaged over the replicas.
 
 # %% jupyter={"source_hidden": true}
 flags = ["--steps", quick("8", "2"), "--layers", "2", "--batch-size", "1"]
@@ -620,13 +588,11 @@ pair = [*flags, *SGD, "--batch-size", "2", "--like-ranks", "2"]
 alone, whole, _ = intro.train(intro.read_flags(pair), lambda step, loss: None)
 
 
-def train_rank(flags, replicas=None):
-    """On a rank: losses and weights. replicas: what to divide the gradients by instead."""
-    if replicas:
-        right = intro_CP_ring.add_up_gradients
-        intro_CP_ring.add_up_gradients = lambda net, **_: right(net, replicas=replicas)
+def train_rank(flags, add_up=add_up_gradients):
+    """On a rank: losses and weights."""
     options = intro_CP_ring.read_flags([*flags, "--cp", "2"])
-    losses, net, _ = intro_CP_ring.train(options, find_place(), "cpu", lambda *_: None)
+    place = find_place()
+    losses, net, _ = intro_CP_ring.train(options, place, "cpu", lambda *_: None, add_up=add_up)
     return losses, net.state_dict()
 
 
@@ -651,9 +617,16 @@ predict(
     "it diverges",
 )
 
+
 # %%
-curve = [launch(train_rank, 4, (flags, n), quiet=True)[0][0] for n in (None, 4)]
-by_sgd = launch(train_rank, 4, ([*flags, *SGD], 4), quiet=True)[0][1]
+def mean_of_all(net, replicas):
+    for p in net.parameters():
+        dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)
+
+
+ways = (add_up_gradients, mean_of_all)
+curve = [launch(train_rank, 4, (flags, way), quiet=True)[0][0] for way in ways]
+by_sgd = launch(train_rank, 4, ([*flags, *SGD], mean_of_all), quiet=True)[0][1]
 apart = max(abs(a - b) for a, b in zip(*curve, strict=True))
 moved = max((by_sgd[name] - w).abs().max().item() for name, w in whole.state_dict().items())
 
@@ -687,8 +660,8 @@ reveal("long_context-11")
 #
 # - In its last stages, Llama 3 405B was trained on sequences of 131,072 tokens with a
 #   context-parallel degree of 16, beside tensor parallelism of 8, 16 pipeline stages and 8 replicas
-#   on 16,384 H100s. It gathers keys and values, and cuts each sequence into $2n$ chunks, as
-#   your zigzag does ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2 and table 4).
+#   on 16,384 H100s. It gathers keys and values, and cuts each sequence into $2n$ chunks, as your
+#   zigzag does ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2 and table 4).
 # - Balancing the mask by stripes made training on 256k tokens up to 1.45 times faster than the
 #   plain ring ([2311.09431](https://arxiv.org/abs/2311.09431), abstract). That's for whole training
 #   steps; for attention alone the bound is $2 - 1/n$.
@@ -696,9 +669,9 @@ reveal("long_context-11")
 #   its speed ([2309.14509](https://arxiv.org/abs/2309.14509), abstract).
 #
 # To read in Megatron-LM: `get_batch_on_this_cp_rank` in `megatron/core/utils.py`. In recent
-# versions it only chooses between ways to cut a batch, so follow it to the dozen lines with `2 *
-# cp_size`: that's your `zigzag`. In PyTorch, `_SDPAMerger` is your `merge`, with $o/\ell$ and $L$
-# in place of $(o, m, \ell)$, and `_templated_ring_attention` has the loop of your ring. (By
+# versions it only chooses between ways to cut a batch, so follow it to the dozen lines with
+# `2 * cp_size`: that's your `zigzag`. In PyTorch, `_SDPAMerger` is your `merge`, with $o/\ell$ and
+# $L$ in place of $(o, m, \ell)$, and `_templated_ring_attention` has the loop of your ring. (By
 # default, though, its first step all-gathers all keys and values; `set_rotate_method("alltoall")`
 # passes them from rank to rank instead.) Both are in `_context_parallel/_attention.py` of
 # `torch/distributed/tensor/experimental`.

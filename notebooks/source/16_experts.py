@@ -60,10 +60,10 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # \in \mathrm{top}\,k} p_j}\; E_e(x).$$
 #
 # Each $E_e$ is an ordinary feed-forward network. (Mixtral divides by the sum of the chosen, as we
-# do here. DeepSeek-V3 does, too, but chooses by sigmoids in place of the softmax. Switch, with $k =
-# 1$, doesn't divide: the weight would always be 1, and no gradient of the language-modeling loss
-# would reach the router.) Some models add a **shared** expert that every token passes through, so
-# that the others needn't all learn what is common.
+# do here. DeepSeek-V3 does, too, but chooses by sigmoids in place of the softmax. Switch, with
+# $k = 1$, doesn't divide: the weight would always be 1, and no gradient of the language-modeling
+# loss would reach the router.) Some models add a **shared** expert that every token passes through,
+# so that the others needn't all learn what is common.
 #
 # The name of Mixtral 8x7B suggests eight times seven billion parameters.
 
@@ -243,8 +243,8 @@ for seed in range(5):
 # $$L_b = E \sum_e f_e\,\bar p_e.$$
 #
 # If everything is even, both factors are $1/E$ and $L_b = 1$; if all tokens choose the same $k$
-# experts and give them all their probability, $L_b = E/k$. A count has no gradient, so only $\bar
-# p_e$ is pushed, and it's pushed down hardest where $f_e$ is largest. (On several ranks, even
+# experts and give them all their probability, $L_b = E/k$. A count has no gradient, so only
+# $\bar p_e$ is pushed, and it's pushed down hardest where $f_e$ is largest. (On several ranks, even
 # shares of each rank's own tokens are a stronger demand than even shares of all.)
 #
 # The second way leaves the loss alone, because a gradient that asks for even experts may compete
@@ -451,10 +451,10 @@ reveal("experts-7")
 # \frac FB.$$
 #
 # (Attention and a shared expert aren't counted. If backward recomputes the whole layer, there are
-# six trips for $24kdf$ FLOPs, and the bound becomes $\frac12\,F/B$.) Forward alone has $4kd/B \le
-# 6kdf/F$, so its own bound is $(2/3)\,F/B$, and backward's is half of that. Nothing hides by
-# itself: a layer waits for its tokens, computes, and waits for them to come home, so at the bound
-# it takes twice as long as its computing.
+# six trips for $24kdf$ FLOPs, and the bound becomes $\frac12\,F/B$.) Forward alone has
+# $4kd/B \le 6kdf/F$, so its own bound is $(2/3)\,F/B$, and backward's is half of that. Nothing
+# hides by itself: a layer waits for its tokens, computes, and waits for them to come home, so at
+# the bound it takes twice as long as its computing.
 #
 # Now put in DeepSeek-V3, whose experts are 2,048 wide and spread over eight nodes, with network
 # cards of 50 GB/s:

@@ -217,8 +217,7 @@ predict(
 )
 
 # %%
-weight = torch.ones((), dtype=torch.bfloat16)
-master = torch.ones(())
+weight, master = torch.ones((), dtype=torch.bfloat16), torch.ones(())
 for _ in range(1000):
     weight += 0.002
     master += 0.002
