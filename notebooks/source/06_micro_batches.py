@@ -29,7 +29,7 @@ from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.pipeline import Pace, run_paced
 from helpers.ranks import find_place, launch
 from helpers.schedules import gpipe, in_flight, messages, naive, one_f_one_b, parse
-from helpers.simulate import Costs, simulate
+from helpers.simulate import simulate
 from simplellm.losses import causalLLMLoss
 from simplellm.slicing import whole_weights
 
@@ -216,19 +216,13 @@ compare_with_one_device(by_gpipe)
 # How much memory is that? Take a stage of eight layers of Llama 3 405B, and micro-batches of one
 # sequence of 8,192 tokens. Backward needs the inputs of all matrix products, the queries, keys and
 # values, SwiGLU's gate and up, and what goes into the norms, in 2 bytes each. (Fused kernels
-# compute the scores and the SiLU again. Lesson 09 counts them one by one.)
-
-# %% jupyter={"source_hidden": true}
-from helpers.cost import layer_activations, read_config
+# compute the scores and the SiLU again. Lesson 09 counts one by one.)
 
 # %%
-sizes = {"hidden_size": 16384, "intermediate_size": 53248, "vocab_size": 128256}
-sizes |= {"num_attention_heads": 128, "num_key_value_heads": 8, "num_hidden_layers": 126}
-large = read_config({"model_type": "llama", **sizes})
-one = 8 * layer_activations(large, batch=1, sequence=8192, fused=True)
+width, inside, keys = 16_384, 53_248, 1_024  # keys: 8 heads of 128, and values the same
+numbers = 6 * width + 2 * keys + 3 * inside  # of a token in a layer
+one = 8 * 8192 * 2 * numbers  # eight layers, 8,192 tokens, 2 bytes
 weights = 8 * 2 * 3.19e9  # 2 bytes for each parameter of eight layers
-
-# %% jupyter={"source_hidden": true}
 print(f"one micro-batch {one / 1e9:.0f} GB, the weights {weights / 1e9:.0f} GB")
 
 # %% [markdown]
@@ -251,19 +245,18 @@ predict(
 # Try it on paper before you look: four rows, and 33 little squares in each.
 
 # %%
-costs = Costs(activation_bytes=one)
-pair = {each.name: simulate(each, costs).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
+pair = {each.name: simulate(each).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
 
 # %% jupyter={"source_hidden": true}
 show(lanes(pair, "Same work, same 33 s, and half the activations or less"))
 reveal("micro_batches-3")
 
 # %% [markdown]
-# The lower order is **1F1B**: one forward, one backward. The trick is to run a backward as
-# soon as one is ready, because a backward *frees* memory and a forward takes it. So its picture has
-# three phases, and we'll use their names from here on: the **warm-up**, in which the pipeline
-# fills; the **steady state**, in which each rank alternates and its memory, the gray strip below
-# it, stops growing; and the **cool-down**, in which the last backwards drain.
+# The lower order is **1F1B**: one forward, one backward. The trick is to run a backward as soon as
+# one is ready, because a backward *frees* memory and a forward takes it. So its picture has three
+# phases, and we'll use their names from here on: the **warm-up**, in which the pipeline fills; the
+# **steady state**, in which each rank alternates and its memory, the gray strip below it, stops
+# growing; and the **cool-down**, in which the last backwards drain.
 #
 # How high does it get? From the start of its forward on rank $r$ to the end of its backward there,
 # a micro-batch passes $p - r$ ranks forward and the same ranks backward, which takes at least
@@ -310,8 +303,8 @@ answer("micro_batches-5", mine)
 #
 # - GPipe's authors knew about the memory, and paid for it in time. They keep only the *input* of a
 #   stage for each micro-batch and compute its forward a second time just before its backward. This
-#   is **recomputation** (or activation checkpointing), and it costs one more forward, or a
-#   third more FLOPs. Lesson 09 counts it; it can be combined with any order, 1F1B as well.
+#   is **recomputation** (or activation checkpointing), and it costs one more forward, or a third
+#   more FLOPs. Lesson 09 counts it; it can be combined with any order, 1F1B as well.
 # - One forward, one backward comes from **PipeDream**
 #   ([1806.03377](https://arxiv.org/abs/1806.03377)), which never emptied the pipeline at all:
 #   there, every mini-batch updates the weights right after its backward, so those in flight use
@@ -405,8 +398,8 @@ def a_paced_step(schedule):
         return done[-1].step_time
 
     claim(f"a step of {schedule.name}", step_time, predicted.step_time, unit=" s")
-    kept = list(done[-1].most_kept)
-    claim.same("peak kept per rank, as planned", kept, in_flight(schedule, until="weights"))
+    print(f"the ranks kept {list(done[-1].most_kept)}")
+    assert list(done[-1].most_kept) == in_flight(schedule, until="weights")
     return predicted, done[-1]
 
 
@@ -447,12 +440,10 @@ show(done.trace)
 # micro-batch? Every action needs its input to be there, and the check reports where it isn't:
 
 # %%
-from helpers.schedules import BadSchedule
-
 careful = text.replace("F0 F1 F2 B0", "F0 B0 F1 F2")
 try:
     simulate(parse(careful))
-except BadSchedule as problem:
+except ValueError as problem:
     print(problem)
 
 # %% [markdown]
@@ -502,7 +493,7 @@ print(f"{20 * run_paced(plan, Pace(0.05, 0.025, 0.025)).step_time:.1f} s, and pa
 #
 # ## In the wild
 #
-# - GPipe's authors found the bubble negligible from $m = 4p$ on
+# - GPipe's authors found the bubble negligible if $m \ge 4p$
 #   ([1811.06965](https://arxiv.org/abs/1811.06965), section 2.3). By our formula that's still 16 %
 #   of the time with four stages, and almost a fifth with many; they note that recomputation can
 #   begin before the gradient arrives, which hides a part of it.
