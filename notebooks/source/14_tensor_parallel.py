@@ -14,29 +14,33 @@
 # in the middle of a layer, and what does that cost?
 
 # %%
+import math
 import sys
-from dataclasses import replace
 
 import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from torch.profiler import profile
 
 from helpers.check import check, solve
+from helpers.lesson import answer, predict, reveal
+from helpers.parallel import (
+    LLAMA,
+    add_up_shared,
+    cut,
+    join,
+    parallel_cross_entropy,
+    sequence_parallel,
+)
+from helpers.ranks import find_place, launch
 
 # %%
-from helpers.draw import curves
-from helpers.lesson import answer, predict, reveal, show
-from helpers.oracle import between, judge, one_step, snapshot
-from helpers.ranks import find_place, keep_warm, launch
-from helpers.trace import Recorder, last_steps
-
 sys.path[:0] = ["../primer", "../TP", "../TP/llama"]
 import intro
 import intro_TP
 
 torch.set_num_threads(1)  # in this lab, one device is one core
-keep_warm(2)  # ranks get ready while you read
 
 # %% [markdown]
 # ## Two ways to cut a matrix
@@ -128,7 +132,9 @@ reveal("tensor_parallel-2")
 # After a cut by columns each rank has *whole* features, only fewer of them, so it can carry on
 # alone: through the function, and through its rows of the next matrix. Only then comes a sum.
 # Attention is cut in the same way, because its **heads** don't look at each other: each rank has
-# some heads, whole, and the output projection is cut by rows.
+# some heads, whole, and the output projection is cut by rows. So the ranks must divide the query
+# heads. Where several query heads share one key head, there are fewer key heads, and with more
+# ranks than these each rank keeps a copy of one.
 #
 # ## How much does it save?
 #
@@ -144,9 +150,9 @@ reveal("tensor_parallel-2")
 #
 # So Megatron's way sends 4/11 as much. If the MLP is a network's first layer, its input needs no
 # gradient, so the column "input backward" drops out and the ratio is 2/9. Other shapes have other
-# ratios: a network of 784, 256 and 10 features, as in the MPI lab of `TP/README.md`, sends $(256 +
-# 10 + 256)/(2 \cdot 10) = 26$ times as much by columns alone, because it has so few outputs. (If
-# the forward passes of the test are counted too, it's 24 times.)
+# ratios: a network of 784, 256 and 10 features, as in the MPI lab of `TP/README.md`, sends
+# $(256 + 10 + 256)/(2 \cdot 10) = 26$ times as much by columns alone, because it has so few
+# outputs. (If the forward passes of the test are counted too, it's 24 times.)
 #
 # And the factor itself? Take an all-reduce of 8 MB in a ring of 16 ranks: how many MB does each
 # rank send?
@@ -213,9 +219,9 @@ reveal("tensor_parallel-4")
 #
 # $$\frac{\partial L}{\partial X} = \sum_r \frac{\partial L}{\partial (X A_r)}\, A_r^{\mathsf T}.$$
 #
-# Unless these terms are added up, every layer below trains on a part of its gradient.
-# Megatron-LM puts this into two operators: $f$, which we call `Copy`, stands before the columns,
-# and $g$, which we call `Sum`, stands after the rows.
+# Unless these terms are added up, every layer below trains on a part of its gradient. Megatron-LM
+# puts this into two operators: $f$, which we call `Copy`, stands before the columns, and $g$, which
+# we call `Sum`, stands after the rows.
 #
 # ### Your turn: TP-5 · 15 minutes · 10 points
 #
@@ -252,32 +258,22 @@ alone, whole, _ = intro.train(intro.read_flags(flags), lambda step, loss: None)
 
 # %%
 def train_rank(flags):
-    """On a rank: losses, this rank's weights, and a trace with every all-reduce."""
+    """On a rank: losses, and this rank's weights."""
     options, place = intro_TP.read_flags(flags), find_place()
-    recorder, add_up = Recorder(place.rank), intro_TP.all_reduced
-
-    def all_reduced(x):
-        with recorder.span("all-reduce", bytes=x.nbytes):
-            return add_up(x)
-
-    intro_TP.all_reduced = all_reduced
-    losses, net, trace = intro_TP.train(options, place, "cpu", lambda *_: None)
-    return losses, net.state_dict(), trace.merged(recorder.trace())
+    losses, net, _ = intro_TP.train(options, place, "cpu", lambda *_: None)
+    return losses, net.state_dict()
 
 
-# %% tags=["training"] jupyter={"source_hidden": true}
 two = launch(train_rank, ranks=2, args=(flags,), quiet=True)
-show(curves({"one device": alone, "two ranks": two[0][0]}))
+print(f"last loss: one device {alone[-1]:.5f}, two ranks {two[0][0][-1]:.5f}")
 
 # %% [markdown]
-# A curve proves little, so we put the parts together and compare every weight. `join` knows which
+# A loss proves little, so we put the parts together and compare every weight. `join` knows which
 # tensors are cut, and along which dimension. (It takes the others from rank 0.)
 
 # %%
-from helpers.parallel import LLAMA, join
-
 blocks = {name: way for name, way in LLAMA.items() if name.startswith("*.")}
-parts = [weights for _, weights, _ in two]
+parts = [weights for _, weights in two]
 joined, right_ones = join(parts, blocks), whole.state_dict()
 far = max((joined[name] - right_ones[name]).abs().max().item() for name in right_ones)
 numbers = [sum(w.numel() for w in weights.values()) for weights in (*parts, right_ones)]
@@ -295,17 +291,27 @@ print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:
 #
 # Each block has two all-reduces forward, one after the attention's output projection and one after
 # the MLP's last matrix. Backward it has more: in our script each projection that is cut by outputs,
-# queries, keys, values, gate and up, has its own Copy, and each Copy is an all-reduce.
+# queries, keys, values, gate and up, has its own Copy, and each Copy is an all-reduce. Torch's
+# profiler sees the messages of gloo, too, so it can count them:
 
 # %%
-step = last_steps(two[0][2])
-reduces = [e for e in step.events_of(0) if e.kind == "all-reduce"]
-first_b = min(e.start for e in step.events_of(0) if e.kind == "B")
-forward = sum(e.start < first_b for e in reduces) // 3
-backward = sum(e.start >= first_b for e in reduces) // 3
+options = intro.read_flags([*flags, "--batch-size", "2", "--seq-l", "32"])
+tokenizer = intro.make_tokenizer(options)
+ids = next(intro.stories_of_ranks(options, tokenizer, 1))
 
-# %% jupyter={"source_hidden": true}
-print(f"all-reduces of a block: {forward} forward, {backward} backward")
+
+def all_reduces(net):
+    """On a rank: how many all-reduces one batch takes, forward and backward."""
+    intro_TP.cut_layers(net, dist.get_rank(), 2)
+    with profile() as forward:
+        loss = F.cross_entropy(net(ids)[:, :-1].mT, ids[:, 1:])
+    with profile() as backward:
+        loss.backward()
+    return [sum(e.name == "gloo:all_reduce" for e in part.events()) for part in (forward, backward)]
+
+
+forward, backward = launch(all_reduces, 2, (whole,), quiet=True)[0]
+print(f"all-reduces of a block: {forward // 3} forward, {backward // 3} backward")
 
 # %% [markdown]
 # Megatron-LM keeps queries, keys and values in one matrix, and gate and up in another. Each of the
@@ -347,19 +353,13 @@ predict(
 
 # %%
 def loss_in_parts():
-    from helpers.parallel import parallel_cross_entropy
-
-    put, send = [], dist.all_reduce
-
-    def counted(tensor, *rest, **more):
-        put.append(tensor.numel())
-        return send(tensor, *rest, **more)
-
-    dist.all_reduce = counted
     torch.manual_seed(0)
     logits, targets = torch.randn(3, 128, 4096), torch.randint(4096, (3, 128))
     mine = logits.chunk(2, -1)[dist.get_rank()]
-    loss = parallel_cross_entropy(mine, targets)
+    with profile(record_shapes=True) as seen:
+        loss = parallel_cross_entropy(mine, targets)
+    sent = [e.input_shapes[0] for e in seen.events() if e.name == "gloo:all_reduce"]
+    put = [math.prod(shape) for shape in sent]
     return put, (loss - F.cross_entropy(logits.flatten(0, 1), targets.flatten())).abs().item()
 
 
@@ -396,61 +396,30 @@ reveal("tensor_parallel-7")
 #
 # One thing is new. On each rank a norm now sees only some positions, so the gradient of its weight
 # is only one term of a sum, and the terms must be added up, which is what `add_up_shared` does.
-# Would you notice if it were forgotten? The functions of `helpers.oracle` compare every gradient
-# with that of one device.
+# Would you notice if it were forgotten? Let's compare every gradient with that of one device.
+
 
 # %%
-from helpers.parallel import add_up_shared, cut, parallel_cross_entropy, sequence_parallel
-
-
-def following(ids):  # the next token of each position; -100 where there is none
-    return F.pad(ids[:, 1:], (0, 1), value=-100)
-
-
-def step_on_a_rank(model, ids, add_up):
+def gradients_on_a_rank(model, add_up):
     cut(model, LLAMA, sequence=True, heads=(model.config.num_heads,))
     sequence_parallel(model.model.layers, ends_here=False)
-    before = snapshot(model)
-    parallel_cross_entropy(model(ids), following(ids)).backward()
+    targets = F.pad(ids[:, 1:], (0, 1), value=-100)  # the last position has none
+    parallel_cross_entropy(model(ids), targets).backward()
     if add_up:
         add_up_shared(model, None, between=lambda name: "norm" in name)
-    with torch.no_grad():
-        for p in model.parameters():
-            p -= 0.3 * p.grad
-    return between(before, snapshot(model))
+    return {name: p.grad for name, p in model.named_parameters()}
 
-
-# %% jupyter={"source_hidden": true}
-options = intro.read_flags([*flags, "--batch-size", "2", "--seq-l", "32"])
-tokenizer = intro.make_tokenizer(options)
 
 # %%
-torch.manual_seed(0)
 model = intro.make_model(options, tokenizer).double()
-ids = next(intro.stories_of_ranks(options, tokenizer, 1))
-
-
-def loss_of(net, ids):
-    return F.cross_entropy(net(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
-
-
-one = one_step(model, loss_of, [ids], lambda ps: torch.optim.SGD(ps, lr=0.3))
-
-
-# %%
-def verdict(add_up):
-    steps = launch(step_on_a_rank, ranks=2, args=(model, ids, add_up), quiet=True)
-    kinds = ("before", "gradients", "after")
-    whole = {kind: join([getattr(step, kind) for step in steps], LLAMA) for kind in kinds}
-    return judge(one, replace(steps[0], **whole))
-
-
-# %%
-for add_up in (True, False):
-    rows = [row for row in verdict(add_up).rows if row.kind == "gradient"]
-    wrong = [row.name for row in rows if not row.ok]
+gradients = {way: launch(gradients_on_a_rank, 2, (model, way), quiet=True) for way in (True, False)}
+F.cross_entropy(model(ids)[:, :-1].mT, ids[:, 1:]).backward()
+right = {name: p.grad for name, p in model.named_parameters()}
+for add_up, parts in gradients.items():
+    found = join(parts, LLAMA)
+    wrong = [name for name in right if (found[name] - right[name]).abs().max() > 1e-12]
     print(f"add_up_shared {'called' if add_up else 'left out'}: "
-          f"{len(rows) - len(wrong)} gradients right, {len(wrong)} wrong", *wrong[:1])  # fmt: skip
+          f"{len(right) - len(wrong)} gradients right, {len(wrong)} wrong", *wrong[:1])  # fmt: skip
 
 # %% [markdown]
 # With the sum, two ranks that each hold only a part of every matrix compute the same gradients as
@@ -506,39 +475,30 @@ def seconds(n, rate, link, d, f, t):
 
 # %% [markdown]
 # Here are the layers of a model of 7 billion parameters ($d$ = 4,096, $f$ = 11,008) and of Llama 3
-# 405B ($d$ = 16,384, $f$ = 53,248) on H100s: once at their peaks, and once at what large products
-# and collectives alone reach, about two thirds of 989 TFLOP/s and four fifths of 450 GB/s over
-# NVLink. Over a network card we count four fifths of its 50 GB/s too, which is a little generous.
-# (We assume that each machine holds one GPU of the group, so each rank sends through a card of its
-# own.) 405B has only $g = 8$ key heads for $h = 128$ query heads, which makes two of attention's
-# four matrices smaller: for it $4d$ becomes $(2 + 2g/h)\,d$.
+# 405B ($d$ = 16,384, $f$ = 53,248) on H100s at the peaks of lesson 10's table, where each machine
+# holds one GPU of the group if they talk over network cards. 405B has only $g = 8$ key heads for
+# $h = 128$ query heads, which makes two of attention's four matrices smaller: for it $4d$ becomes
+# $(2 + 2g/h)\,d$.
 
 # %%
 SHAPES = {"7B": (4096, 11008), "405B": (16384, 53248)}
 HEADS = {"7B": 1, "405B": 8 / 128}
-RATES = {"peak": (989e12, 1.0), "reached": (0.67 * 989e12, 0.8)}
 for where, link in {"NVLink": 450e9, "network card": 50e9}.items():
-    for how, (rate, part) in RATES.items():
-        ranks = [
-            f"{bound(*shape, rate, part * link, HEADS[name]):.1f} ({name})"
-            for name, shape in SHAPES.items()
-        ]
-        print(f"{where}, {how}: both are equal at so many ranks: {', '.join(ranks)}")
+    for name, shape in SHAPES.items():
+        most = bound(*shape, 989e12, link, HEADS[name])
+        print(f"{name:4} over {where}: sending takes as long as computing at {most:.1f} ranks")
 
 # %%
 for n in (8, 64):
-    computing, sending = seconds(n, 0.67 * 989e12, 0.8 * 50e9, *SHAPES["7B"], t=2048)
+    computing, sending = seconds(n, 989e12, 50e9, *SHAPES["7B"], t=2048)
     print(f"{n:2} GPUs with network cards: compute {1e3 * computing:.2f} ms, "
           f"send {1e3 * sending:.2f} ms")  # fmt: skip
 reveal("tensor_parallel-8")
 
 # %% [markdown]
 # With $n$ ranks, sending takes $(n-1)/(n^*-1)$ of the time of computing. For a 7B layer on 8 GPUs
-# in one domain that's 0.7 at reached rates, so they're $8/1.7 = 4.7$ times as fast as one. With one
-# card for each machine, any number of GPUs is at most $n^* - 1 = 1.1$ times as fast as one. (A
-# group that fills two machines can run eight rings, one over each card, 8 × 50 = 400 GB/s in all,
-# nearly NVLink's 450. But its 16 ranks exceed the bound of a 7B layer even over NVLink.) A wide
-# model affords more.
+# in one domain that's 0.83, so they're $8/1.83 = 4.4$ times as fast as one. With one card for each
+# machine, any number of GPUs is slower than one: $n^* - 1 = 0.94$. A wide model affords more.
 #
 # Each further GPU gains less, and over a network much less. So tensor parallelism is mostly used
 # inside an **NVLink domain**, the group of GPUs that the fast links connect, and pipelines and data
