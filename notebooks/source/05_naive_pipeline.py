@@ -33,8 +33,8 @@ from helpers.ranks import find_place, launch
 
 # %%
 from helpers.schedules import naive
-from helpers.simulate import Costs, simulate
-from helpers.trace import Recorder, bubble, busy, idle_by_cause, with_waits
+from helpers.simulate import simulate
+from helpers.trace import Recorder, bubble, with_waits
 from simplellm.losses import causalLLMLoss
 from simplellm.slicing import slice_stage, slice_stages, whole_name, whole_weights
 
@@ -279,7 +279,7 @@ predict(
 )
 
 # %%
-plan = simulate(naive(3), Costs(forward=1, input_grad=1, weight_grad=1))
+plan = simulate(naive(3))
 
 # %% jupyter={"source_hidden": true}
 show(plan.trace)
@@ -353,11 +353,6 @@ step = min(steps, key=lambda each: each.duration)
 show(step)
 
 # %% tags=["time"]
-for rank, computes in busy(step).items():
-    done = step.end - max(e.end for e in step.events_of(rank))
-    waits = idle_by_cause(step)[rank]["wait"]
-    shares = ", ".join(f"{each / step.duration:.0%}" for each in (computes, waits, done))
-    print(f"rank {rank}: busy, waiting and finished {shares}")
 claim("bubble", bubble(step), 2 / 3, within=0.05)
 claim("seconds of the step", step.duration, 3 * (FORWARD + BACKWARD), unit=" s")
 
@@ -366,8 +361,8 @@ claim("seconds of the step", step.duration, 3 * (FORWARD + BACKWARD), unit=" s")
 # small stage beside it really computes, and messages take time. (The picture calls finished ranks
 # idle.) So what have we gained? One device would compute the same layers in the same $T$, without
 # any message. All messages of the naive pipeline are on the critical path: $p-1$ activations
-# forward and as many gradients back. For the model of the question above and four stages that's $6
-# \times 1.34 = 8$ ms a batch.
+# forward and as many gradients back. For the model of the question above and four stages that's
+# $6 \times 1.34 = 8$ ms a batch.
 #
 # We've bought memory, but no time. The next lesson is about filling the bubble.
 #

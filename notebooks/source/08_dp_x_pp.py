@@ -23,15 +23,11 @@ import sys
 import torch
 
 from helpers.check import check, solve
-from helpers.draw import cells, lanes
-from helpers.draw.style import CAUSES, RANKS
-from helpers.grid import Grid
-from helpers.lesson import answer, claim, predict, reveal, show, show_code, vary
+from helpers.lesson import answer, predict, reveal, show, show_code
 from helpers.network import Link
 from helpers.ranks import find_place, launch
 from helpers.schedules import one_f_one_b
 from helpers.simulate import Costs, simulate
-from helpers.trace import Trace, with_waits
 
 # %%
 from simplellm.slicing import whole_weights
@@ -40,7 +36,6 @@ sys.path[:0] = ["../primer", "../DP_PP"]
 import clip_and_tie
 import intro
 import intro_DP_PP
-import overlap
 
 torch.set_num_threads(1)  # in this lab, one device is one core
 
@@ -60,41 +55,15 @@ predict(
     "with one rank of the other pipeline: 4",
 )
 
-# %%
-grid = Grid(dp=2, pp=3)
-
-
-def seen_by(rank):
-    """The grid, and whom a rank exchanges what with: in its row and in its column."""
-    rows = [[f"rank {3 * d}", "", f"rank {3 * d + 1}", "", f"rank {3 * d + 2}"] for d in range(2)]
-    table = {"pipeline 0": rows[0], "": [""] * 5, "pipeline 1": rows[1]}
-    title = f"Rank {rank}: activations along its row, gradients along its column"
-    says = f"{title}: ranks in a table, pipelines are rows, and stages are columns."
-    look = {"colors": {"": "none", f"rank {rank}": RANKS[2]}, "wide": 112, "high": 40}
-    ax = cells(table, title, columns=["stage 0", "", "stage 1", "", "stage 2"], alt=says, **look)
-    at = {text.get_text(): text.get_position() for text in ax.texts}
-    along = [(f"rank {r}", f"rank {r + 1}", r // 3 == rank // 3) for r in (0, 1, 3, 4)]
-    down = [(f"rank {r}", f"rank {r + 3}", r == rank % 3) for r in range(3)]
-    for pairs, what, away, side in (
-        (along, "activations", 46, (0, 8)),  # points: from the middle of a cell, and of the arrow
-        (down, "gradients", 18, (32, -3)),
-    ):
-        for a, b, mine in pairs:
-            look = {"arrowstyle": "<|-|>", "shrinkA": away, "shrinkB": away}
-            look |= {"color": CAUSES[what], "lw": 2} if mine else {"color": RANKS[7], "lw": 0.5}
-            ax.annotate("", at[a], at[b], arrowprops=look)
-            middle = [(one + other) / 2 for one, other in zip(at[a], at[b], strict=True)]
-            words = what if mine else ""
-            ax.annotate(words, middle, side, textcoords="offset points", fontsize=8, ha="center")
-    return ax
-
-
 # %% jupyter={"source_hidden": true}
-vary(seen_by, rank=(1, 0, 2, 3, 4, 5))
 reveal("dp_x_pp-1")
 
 # %% [markdown]
-# Choose a rank: its row and its column light up. (Without a kernel you see those of rank 1.)
+# | | stage 0 | | stage 1 | | stage 2 |
+# |---|:-:|:-:|:-:|:-:|:-:|
+# | pipeline 0 | rank 0 | ⇄ | rank 1 | ⇄ | rank 2 |
+# | gradients | ⇅ | | ⇅ | | ⇅ |
+# | pipeline 1 | rank 3 | ⇄ | rank 4 | ⇄ | rank 5 |
 #
 # Each **row** carries what a pipeline needs: activations to the right, and the gradients of these
 # activations back to the left. Each **column** carries what data parallelism needs: gradients of
@@ -315,29 +284,9 @@ show(slow.trace)
 #
 # It can start earlier if part of the gradients is complete earlier. With the interleaved schedule
 # of lesson 07 a rank holds two chunks, and the later one has seen its last backward while the
-# earlier one still has work. `Pipeline` calls `gradients_ready(stage)` at that moment, and
-# `DP_PP/overlap.py` starts the average there. Its stages sleep where a model would compute, so that
-# the step shows the schedule and not your machine, and only the columns are slow (60 ms a stage).
-
-
-# %% jupyter={"source_hidden": true}
-show_code("DP_PP/overlap.py", "Columns.start")
-
-
-# %% tags=["time"]
-def first_pipeline(trace):
-    return Trace([e for e in with_waits(trace).events if e.rank < 3])
-
-
-after, during = overlap.run(False), overlap.run(True)
-both_ways = {"at the end": after, "with overlap": during}
-show(lanes({name: first_pipeline(trace) for name, trace in both_ways.items()}))
-
-# %% tags=["time"] jupyter={"source_hidden": true}
-words = "ms a step with overlap, and with the average at the end"
-claim.below(words, 1e3 * during.duration, 1e3 * after.duration, spread=0.03)
-
-# %% [markdown]
+# earlier one still has work. `Pipeline` calls `gradients_ready(stage)` at that moment, which is
+# when its average can start.
+#
 # ## Which messages are larger?
 #
 # A pipeline sends activations between neighbors: for each sequence $s \cdot d$ numbers forward and

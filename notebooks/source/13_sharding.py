@@ -16,7 +16,6 @@
 
 # %%
 import sys
-from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -26,9 +25,8 @@ from helpers.check import check, solve
 from helpers.cost import states
 from helpers.draw import curves
 from helpers.lesson import claim, predict, reveal, show, show_code, show_diff
-from helpers.network import Link, slow_link
 from helpers.ranks import find_place, keep_warm, launch
-from helpers.trace import cut_by, last_steps, step_seconds
+from helpers.trace import cut_by, last_steps
 
 # %%
 sys.path[:0] = ["../DP/zero"]
@@ -76,10 +74,10 @@ for stage in range(4):
 # \qquad M_3 = \frac{16\,P}{n}.$$
 #
 # Two conventions circulate. The ZeRO paper keeps gradients in 16 bits, which makes 16 bytes a
-# parameter. Megatron-LM accumulates them in 32 bits, which makes 18, and stage 1 becomes $6\,P +
-# 12\,P/n$. If two tables disagree, by an eighth for stages 0 and 3 and by up to a half for stage 1,
-# that's why. Neither counts activations: they belong to each rank's own samples, and no stage of
-# ZeRO touches them.
+# parameter. Megatron-LM accumulates them in 32 bits, which makes 18, and stage 1 becomes
+# $6\,P + 12\,P/n$. If two tables disagree, by an eighth for stages 0 and 3 and by up to a half for
+# stage 1, that's why. Neither counts activations: they belong to each rank's own samples, and no
+# stage of ZeRO touches them.
 #
 # A model of one billion parameters takes 16 GB in mixed precision; with ZeRO-2 on 16 ranks, each
 # keeps 2 + 14/16 = 2.9 GB.
@@ -113,23 +111,19 @@ check("DP-6")
 # ## Does a rank keep what the formula says?
 #
 # Three real ranks train the small LLaMA in 32 bits, where weight, gradient and the two states take
-# 4, 4 and 8 bytes. `kept` counts the memory blocks behind all of these just before an update. The
-# ranks run on an artificial link of 20 megabits a second, on which the model's bytes take much
-# longer than its few tokens compute: later we'll see in seconds what each stage sends.
+# 4, 4 and 8 bytes. `kept` counts the memory blocks behind all of these just before an update.
 
 # %%
 FLAGS = ["--steps", quick("3", "2"), "--seq-l", "16"]
-SLOW = Link(20)
 
 
-def train(stage, link=SLOW):
+def train(stage):
     """On a rank: losses, bytes kept and expected, and the trace."""
     import intro_ZeRO
     from memory import expected
 
     options, place = intro_ZeRO.read_flags([*FLAGS, "--stage", str(stage)]), find_place()
-    with slow_link(link):
-        losses, count, kept, trace = intro_ZeRO.train(options, place, "cpu", lambda *_: None)
+    losses, count, kept, trace = intro_ZeRO.train(options, place, "cpu", lambda *_: None)
     return losses, kept, expected(count, stage, place.world_size), trace
 
 
@@ -181,8 +175,7 @@ check("DP-7")
 # Now let's run the other two stages, and count the tensors that each hands to its collectives. Each
 # is priced as in a ring, where a rank sends $(n-1)/n$ of them for a reduce-scatter, as much for an
 # all-gather, and twice that for an all-reduce. (NCCL's ring does. Torch's Gloo backend builds a
-# reduce-scatter out of all-reduces, which send twice as much, but our slow link charges what a ring
-# would.)
+# reduce-scatter out of all-reduces, which send twice as much.)
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -218,35 +211,8 @@ reveal("sharding-3", ratio=volume[3] / volume[0])
 # more for backward, and reduce-scatters the gradients: three volumes of the model instead of two.
 # (This holds if weights and gradients travel in the same precision, as here. If weights are
 # gathered in 2 bytes and gradients are reduced in 4, as is common, stage 0 sends 8 bytes a
-# parameter, stage 1 sends 6, and stage 3 sends 8.) On our link, a step should take as long as on a
-# fast one, plus these bytes over the link's bandwidth:
-
-
-# %% tags=["time"]
-def quickest(stage, tries):
-    """Seconds of the quickest step, in the run above, or else in a new one."""
-    ranks = next(tries, None) or launch(train, ranks=3, args=(stage,), quiet=True)
-    return min(step_seconds(ranks[0][3]))
-
-
-fast = launch(lambda: [train(stage, Link(10**6)) for stage in (1, 2, 3)], ranks=3, quiet=True)[0]
-besides = {stage: min(step_seconds(run[3])) for stage, run in enumerate(fast, 1)}
-one, took = SLOW.seconds(whole * 2 / 3), {}
-for stage in (1, 2, 3):
-    took[stage] = claim(
-        f"stage {stage}, seconds a step",
-        partial(quickest, stage, iter([runs[stage]])),
-        round(volume[stage]) * one + besides[stage],
-    )
-
-# %% tags=["time"] jupyter={"source_hidden": true}
-print(f"stage 3 takes {took[3] / took[1]:.2f} times as long as stage 1")
-print(f"stage 0: {quickest(0, iter([plain])):.2f} s a step")
-
-# %% [markdown]
-# Stage 0 sends as much as stage 1, but in 57 calls instead of 18, because it averages every
-# parameter by itself. The extra time is probably the price of these calls, some milliseconds each
-# where three ranks that wait for each other share two cores.
+# parameter, stage 1 sends 6, and stage 3 sends 8.) Stage 0 sends as much as stage 1, but in 57
+# calls instead of 18, because it averages every parameter by itself.
 #
 # Here is a step of stage 3, on three ranks. F and B are cut where the rank stops to communicate.
 
@@ -261,8 +227,7 @@ show(last_steps(cut_by(trace)))
 # ## Peak memory
 #
 # **Stage 3 has a floor: its largest unit.** `kept` looked between backward and update, when no unit
-# is gathered. But a GPU runs out of memory at its *peak*. So let's count after every
-# operation:
+# is gathered. But a GPU runs out of memory at its *peak*. So let's count after every operation:
 
 # %% jupyter={"source_hidden": true}
 show_code("DP/zero/memory.py", "Watch.note")
@@ -347,9 +312,9 @@ reveal("sharding-4", found=found)
 #
 # **With gradients in 2 bytes, FSDP hides all its messages but the first and the last if a
 # micro-batch has at least $F/B$ tokens and each gather starts one unit early.** $F$ is the rate in
-# FLOP/s that a rank reaches, and $B$ its bytes a second. Weights depend on nothing
-# that's computed in this step. So a unit can be gathered while the one before computes, which is
-# called **prefetching**, and lesson 10 derived how many tokens that takes.
+# FLOP/s that a rank reaches, and $B$ its bytes a second. Weights depend on nothing that's computed
+# in this step. So a unit can be gathered while the one before computes, which is called
+# **prefetching**, and lesson 10 derived how many tokens that takes.
 #
 # With $u$ units, $m$ seconds a message and $c \ge m$ seconds a unit's forward pass, what's left
 # over is the first gather and the last reduce-scatter:
@@ -357,9 +322,9 @@ reveal("sharding-4", found=found)
 # $$T = 3uc + 2m.$$
 #
 # These two are all that's exposed, for any number of units: with four units at the bound, $c = m$,
-# a step takes 14/12 of its computing, and 24/12 if a rank waits for each message. With half
-# the tokens the link is busy all the time, and the step takes twice as long as its computing.
-# (Lesson 18 runs this on real ranks, and asks when it pays to be further ahead.)
+# a step takes 14/12 of its computing, and 24/12 if a rank waits for each message. With half the
+# tokens the link is busy all the time, and the step takes twice as long as its computing. (Lesson
+# 18 runs this on real ranks, and asks when it pays to be further ahead.)
 #
 # ## With gradient accumulation
 #
@@ -460,9 +425,8 @@ def in_torchs_words(reshard=None):
 show_code("DP/zero/torchs_own.py", "sharded")
 
 # %% [markdown]
-# Its losses must be those of your ZeRO-3. And each of its parameters has
-# become a **DTensor**, a tensor that knows how it's cut: its shape is that of the whole, while each
-# rank holds only a part.
+# Its losses must be those of your ZeRO-3. And each of its parameters has become a **DTensor**, a
+# tensor that knows how it's cut: its shape is that of the whole, while each rank holds only a part.
 
 
 # %%
