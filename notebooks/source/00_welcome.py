@@ -78,8 +78,8 @@ reveal("welcome-1", years=years)
 
 # %% [markdown]
 # An H100 is hundreds or thousands of times faster than a processor, and one still isn't enough:
-# 30.84 million hours are 3,500 years of one H100. So the work has to be divided.
-# Shared by 16,384 GPUs they are 1,882 hours: 78 days, if none of them ever stops.
+# 30.84 million hours are 3,500 years of one H100. So the work has to be divided. Shared by 16,384
+# GPUs they are 1,882 hours: 78 days, if none of them ever stops.
 #
 # ## One device, and three ways to use more
 #
@@ -230,14 +230,14 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # - Some lessons ask you to write code: a function in a file of this project, of the kind that you'd
 #   find inside Megatron-LM or PyTorch. The heading says "Your turn", the task has a name such as
 #   TR-1, and the cell `check("TR-1")` tells you whether it's right, or what is wrong with it. There
-#   are two hints: `check("TR-1", hint=1)`, and so on. Once it's right, the same cell shows one
-#   way to write it, for you to compare.
+#   are two hints: `check("TR-1", hint=1)`, and so on. Once it's right, the same cell shows one way
+#   to write it, for you to compare.
 # - From there on, the lesson runs *your* function. If you haven't written it yet, the cells that
 #   need it say so, and the others run as usual. If you're stuck or short of time, `solve("TR-1")`
 #   writes the lab's own into the file, and keeps yours beside it.
 # - Whenever a lesson claims that something was measured, it prints the numbers, and every try if it
-#   took more than one. On two cores three processes take turns, so where a lesson is about *waiting*
-#   its ranks sleep for as long as a larger machine would compute.
+#   took more than one. On two cores three processes take turns, so where a lesson is about
+#   *waiting* its ranks sleep for as long as a larger machine would compute.
 # - The minutes below a title are estimates: no class has been timed. Outputs live in the browser's
 #   page until you save (Ctrl+S), so a tab that you close without saving loses them.
 #
@@ -280,8 +280,8 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 #
 # - What 16,384 GPUs could do in 78 days if none of them ever stopped would take one of them 3,500
 #   years, and a laptop's processor hundreds of thousands at least.
-# - A rank is one process among several, and the world size is how many there are. Ranks share
-#   no memory: whatever one knows about another came in a message.
+# - A rank is one process among several, and the world size is how many there are. Ranks share no
+#   memory: whatever one knows about another came in a message.
 # - Three ranks with equal shares that average their gradients take the same step as one rank with
 #   the whole batch.
 # - When a rank dies, the others wait or complain. Look for the one that failed first.
@@ -299,11 +299,12 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # [v3]: https://arxiv.org/abs/2412.19437
 # [nano]: https://github.com/karpathy/nanoGPT
 #
-# DeepSeek-V3 took 11.6 times fewer hours for nearly as much text. Can you say
-# why? Training takes 6 FLOPs for each token and each parameter that the token uses (lesson 01
-# derives the 6). In Llama 3.1 405B every token uses all parameters. In DeepSeek-V3, which is made
-# of experts (lesson 16), a token uses 37 of 671 billion. So it took $6 \cdot 37 \cdot 10^9
-# \cdot 14.8 \cdot 10^{12} = 3.3 \times 10^{24}$ FLOPs, 11.6 times fewer than Llama's.
+# DeepSeek-V3 took 11.6 times fewer hours for nearly as much text. Can you say why? Training takes 6
+# FLOPs for each token and each parameter that the token uses (lesson 01 derives the 6). In Llama
+# 3.1 405B every token uses all parameters. In DeepSeek-V3, which is made of experts (lesson 16), a
+# token uses 37 of 671 billion. So it took
+# $6 \cdot 37 \cdot 10^9 \cdot 14.8 \cdot 10^{12} = 3.3 \times 10^{24}$ FLOPs, 11.6 times fewer than
+# Llama's.
 #
 # Something to read: `init_process_group` in `torch/distributed/distributed_c10d.py`. Every program
 # in this course that has ranks begins with it, and so does one on 16,384 GPUs. Its documentation

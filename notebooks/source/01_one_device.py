@@ -236,8 +236,8 @@ answer("one_device-3", mine)
 #
 # 1. **Forward** (F): from the tokens to the loss $L$.
 # 2. **Backward** (B): from the loss back to the **gradient** $\partial L / \partial W$ of every
-#   weight $W$. It says how the loss changes if the weight does. Note what is differentiated: the
-#   loss, not the model's output.
+#    weight $W$. It says how the loss changes if the weight does. Note what is differentiated: the
+#    loss, not the model's output.
 # 3. **Update** (U): move each weight a little in the direction in which the loss falls,
 #    $W \leftarrow W - \lambda \, \partial L / \partial W$. The factor $\lambda$ is the **learning
 #    rate**, and this plainest of all rules is **SGD**, stochastic gradient descent.
@@ -289,8 +289,9 @@ claim.below("mean loss of the last steps with 0.01, and with 0.1", good, tenfold
 # ## A batch is a mean
 #
 # Three ranks that averaged their gradients took the step of one (lesson 00). Why? The loss of a
-# batch is the mean of its sequences' losses, or of any $m$ pieces in which equally many tokens are
-# predicted. Differentiation is linear, so the gradient of a mean is the mean of the gradients:
+# batch is the mean of its sequences' losses, or of any $m$ pieces in which the same number of
+# tokens are predicted. Differentiation is linear, so the gradient of a mean is the mean of the
+# gradients:
 #
 # $$\nabla \Big( \frac{1}{m} \sum_{k=1}^{m} L_k \Big) = \frac{1}{m} \sum_{k=1}^{m} \nabla L_k .$$
 
@@ -347,10 +348,11 @@ print(f"{of_three / 1e6:.1f} MB for three sequences, {of_one / 1e6:.1f} for one"
 claim("times as many bytes for three", of_three / of_one, 3, within=0.05)
 
 # %% [markdown]
-# One condition is easy to overlook: the pieces must hold equally many tokens. If they don't, each
-# has to be weighted by its $t_k$ of the $t$ tokens, $L = \sum_k (t_k / t)\, L_k$. Until October
-# 2024 several widely used trainers forgot that, so training with accumulated gradients differed
-# from training on the whole batch. The repair in transformers began with two pull requests:
+# One condition is easy to overlook: the pieces must hold the same number of tokens. If they don't,
+# each has to be weighted by its $t_k$ of the $t$ tokens, $L = \sum_k (t_k / t)\, L_k$. Until
+# October 2024 several widely used trainers forgot that, so training with accumulated gradients
+# differed from training on the whole batch. The repair in transformers began with two pull
+# requests:
 # [one](https://github.com/huggingface/transformers/pull/34191) lets a loss divide by the tokens of
 # the whole batch, and [the other](https://github.com/huggingface/transformers/pull/34198) lets the
 # trainer count them. (A [third](https://github.com/huggingface/transformers/pull/35438) still had
@@ -407,11 +409,12 @@ assert apart < 1e-4
 # = \underbrace{\mathbb{E}_q[-\log q]}_{\text{entropy } H(q)}
 # + \underbrace{\mathbb{E}_q\Big[\log \frac{q}{p_\theta}\Big]}_{\text{KL divergence, } \geq 0}.$$
 #
-# The second term is never negative: the logarithm is concave, so $-\mathbb{E}_q[\log(p_\theta/q)]
-# \geq -\log \mathbb{E}_q[p_\theta/q] = -\log 1 = 0$. It's what a model can still learn. The first
-# is what no model can ever learn: the **entropy** of the text. Here the text comes from a grammar,
-# so $q$ is known, and the entropy of a story can be computed exactly: it's 54 nats. Divided by the
-# mean length of a story, which we count on 500 of them, it's what we call the **floor**.
+# The second term is never negative: the logarithm is concave, so
+# $-\mathbb{E}_q[\log(p_\theta/q)] \geq -\log \mathbb{E}_q[p_\theta/q] = -\log 1 = 0$. It's what a
+# model can still learn. The first is what no model can ever learn: the **entropy** of the text.
+# Here the text comes from a grammar, so $q$ is known, and the entropy of a story can be computed
+# exactly: it's 54 nats. Divided by the mean length of a story, which we count on 500 of them, it's
+# what we call the **floor**.
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -457,9 +460,9 @@ claim.below("nats per token of a perfect reader, and of ours", least.nats_per_to
 # ## A first story
 #
 # To write, the model gives the probabilities of the next token, we draw one, append it, and ask
-# again. The **temperature** $\tau$ divides the logits $z$ before the softmax, $p_i \propto e^{z_i /
-# \tau}$: near 0 the likeliest token always wins, at 1 we sample from the model's own probabilities,
-# and above 1 unlikely tokens get a better chance.
+# again. The **temperature** $\tau$ divides the logits $z$ before the softmax,
+# $p_i \propto e^{z_i / \tau}$: near 0 the likeliest token always wins, at 1 we sample from the
+# model's own probabilities, and above 1 unlikely tokens get a better chance.
 
 
 # %% tags=["training"]
@@ -502,8 +505,9 @@ for name in NAMES:
 # A checkpoint is also a place to start from. Continuing on new text is called *fine-tuning*, and
 # the loss starts higher there. Continuing on the same text is called *resuming*, and it takes more
 # than the weights, which are all that our files hold: the state of the optimizer and the learning
-# rate have to go on where they were, too (lesson 21). In a terminal, `python primer/intro.py --from
-# best --text my_diary.txt` continues with a text that you've written.
+# rate have to go on where they were, too (lesson 21). In a terminal,
+# `python primer/intro.py --from best --text my_diary.txt` continues with a text that you've
+# written.
 #
 # ## Where the time goes
 #
@@ -517,9 +521,9 @@ for name in NAMES:
 # The first is passed on to the previous layer, and the second is what the update needs. So backward
 # has twice the FLOPs of forward, and a step takes $2 + 4 = 6$ FLOPs per weight and token, for all
 # weights that stand in products (the embedding is looked up, and attention has products without
-# weights): a rule that you'll need in lesson 09. For Llama 3 405B that's $6 \cdot 405 \cdot 10^9
-# \cdot 15.6 \cdot 10^{12} = 3.8 \cdot 10^{25}$, the number with which lesson 00 began. But FLOPs
-# are not seconds.
+# weights): a rule that you'll need in lesson 09. For Llama 3 405B that's
+# $6 \cdot 405 \cdot 10^9 \cdot 15.6 \cdot 10^{12} = 3.8 \cdot 10^{25}$, the number with which
+# lesson 00 began. But FLOPs are not seconds.
 
 # %% tags=["time"]
 from helpers.trace import Trace
@@ -555,8 +559,8 @@ for name, steps, seconds_of in ("all", len(losses), trace.duration), ("these", 3
 # - A step is forward, backward, update. The gradient is that of the loss, and the loss is the mean
 #   surprise per token: it starts at the logarithm of the vocabulary, and no model can get below the
 #   entropy of the text.
-# - The gradient of a batch is the mean of the gradients of its parts, provided they hold equally
-#   many tokens. Computed in different places, that's data parallelism; one after the other,
+# - The gradient of a batch is the mean of the gradients of its parts, provided they hold the same
+#   number of tokens. Computed in different places, that's data parallelism; one after the other,
 #   gradient accumulation.
 # - Between any two blocks the hidden states have the same shape.
 # - Backward has twice the FLOPs of forward. Whether it takes twice as long depends on how much of

@@ -187,8 +187,8 @@ reveal("ranks_and_collectives-2")
 #
 # Many hangs in training have no circle at all. Three ranks train, and after each batch they add up
 # their gradients with `dist.all_reduce`. This is a **collective** operation: *every* rank of the
-# group has to call it, and every rank equally often. (Here the group is all ranks, as it is unless
-# you name another. From lesson 08 on there are smaller groups.)
+# group has to call it, and every rank the same number of times. (Here the group is all ranks, as it
+# is unless you name another. From lesson 08 on there are smaller groups.)
 
 
 # %%
@@ -393,9 +393,9 @@ for rank, (everything, part, parts) in enumerate(launch(without_a_root, ranks=3,
 # ## Outside the lab
 #
 # On a cluster nobody draws the arrows for you. With gloo all you get is a time-out. With NCCL each
-# rank's message at least names the collective that it was in and its number, as in `SeqNum=680,
-# OpType=ALLREDUCE`: look for the rank with another number. These tools help, first those that work
-# on a job that already hangs:
+# rank's message at least names the collective that it was in and its number, as in
+# `SeqNum=680, OpType=ALLREDUCE`: look for the rank with another number. These tools help, first
+# those that work on a job that already hangs:
 #
 # - The **flight recorder** (NCCL only): each rank remembers its last collectives, 2,000 by default,
 #   and writes them to a file when the time-out strikes. `TORCH_FR_BUFFER_SIZE=20000` keeps more.
@@ -442,9 +442,9 @@ print(f"rank 0 says: {said}")
 # - Don't count on `send` returning before the other side receives: with gloo it never does. If all
 #   ranks send first, all of them wait. Let one receive first, start the sends without waiting, or
 #   put the send and the receive into one batch.
-# - All ranks of a group have to call its collectives equally often and in the same order. If a call
-#   is missing, the others wait for it. If two that look alike are swapped, the sums are wrong and
-#   nothing tells you.
+# - All ranks of a group have to call its collectives the same number of times and in the same
+#   order. If a call is missing, the others wait for it. If two that look alike are swapped, the
+#   sums are wrong and nothing tells you.
 # - To explain a hang, ask every rank what it waits for. Either the arrows form a circle, or they
 #   lead to a rank that isn't waiting for anyone: it has left, or it's busy with something else.
 # - A buffer that is too large or of the wrong type leads to wrong numbers without an error, unless

@@ -83,8 +83,8 @@ far = max((gradient - one_device).abs().max().item() for gradient in parallel)
 print(f"largest gradient {one_device.abs().max().item():.1e}, largest difference {far:.1e}")
 
 # %% [markdown]
-# The loss of the batch is the mean of the ranks' losses, since each has equally many tokens (lesson
-# 01), and taking gradients is linear, so the same holds for the gradients:
+# The loss of the batch is the mean of the ranks' losses, since each has the same number of tokens
+# (lesson 01), and taking gradients is linear, so the same holds for the gradients:
 #
 # $$L = \frac1n\sum_{r}L_r \qquad\Longrightarrow\qquad \nabla L = \frac1n\sum_{r}\nabla L_r .$$
 #

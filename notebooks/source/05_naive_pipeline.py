@@ -408,7 +408,7 @@ answer("naive_pipeline-5", mine)
 # not 128. Its authors took one layer from the first stage and one from the last: fourteen stages
 # hold eight, and the last one holds seven and the head, or 7.66. The first one is relieved for a
 # reason that lesson 06 gives: it has to keep the activations of more micro-batches than any other,
-# and beside them an embedding of 2.1 billion parameters.
+# and next to them an embedding of 2.1 billion parameters.
 #
 # ## What to remember
 #

@@ -3,7 +3,7 @@
 #
 # *Reading 50 minutes, tasks 75*
 #
-# *With twenty minutes: read to the picture of GPipe beside 1F1B, and predict on the way.*
+# *With twenty minutes: read to the picture of GPipe next to 1F1B, and predict on the way.*
 #
 # The naive pipeline of lesson 05 lets a model grow beyond one device, but it's a terrible deal:
 # with four stages, every device sits idle for three quarters of the time, and each device you add
@@ -45,7 +45,7 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # ## Does cutting the batch change the gradient?
 #
 # It had better not. It's the **gradient accumulation** of lesson 01: micro-batch $k$ with $t_k$ of
-# the $t$ tokens counts $t_k / t$, which is $1/m$ if all $m$ pieces are equally long, and
+# the $t$ tokens counts $t_k / t$, which is $1/m$ if all $m$ pieces have the same length, and
 # `backward()` adds to the gradients that are already there. Two mistakes are easy to make. You can
 # forget the division, and you can use $1/m$ where the pieces hold different numbers of tokens:
 
@@ -81,7 +81,7 @@ for name, parts, weights in (
 # With SGD the first mistake shows at once, because every step is four times too long (Adam hides
 # it, as in lesson 03). The second is more dangerous: the loss still falls under any optimizer, and
 # nothing looks broken. It's the mistake that several trainers shared until 2024 (lesson 01). In
-# this lesson all sequences are equally long, so $1/m$ is right.
+# this lesson all sequences have the same length, so $1/m$ is right.
 #
 # ## Forward first
 #

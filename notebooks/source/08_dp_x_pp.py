@@ -74,7 +74,7 @@ reveal("dp_x_pp-1")
 #
 # The result is the step of one device with the batch of all rows. A row takes the mean over its
 # micro-batches (lesson 06) and a column the mean over the rows (lesson 03). All of them cover
-# equally many tokens, so the mean of these means is the mean over the whole batch.
+# the same number of tokens, so the mean of these means is the mean over the whole batch.
 #
 # ### Your turn: DP-PP-1 · 10 minutes · 5 points
 #
@@ -313,7 +313,7 @@ print(f"{2 * activations / 1e9:.0f} GB of activations there and back, "
       f"{gradients / 1e9:.0f} GB of gradients in a stage")  # fmt: skip
 
 # %% [markdown]
-# The two are equally large. But an all-reduce among 8 pipelines sends 2 · 7/8 times its gradients,
+# The two are the same size. But an all-reduce among 8 pipelines sends 2 · 7/8 times its gradients,
 # 51 GB: even with 4 million tokens a step, BLOOM's columns send more than its rows.
 #
 # Bytes aren't the whole difference. Activations are on the critical path: one that arrives late

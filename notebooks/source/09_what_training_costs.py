@@ -72,8 +72,8 @@ for attention in ("full", "causal", "weights"):
 # %% [markdown]
 # About 8 % of the FLOPs are the scores and their product with the values: they grow with the square
 # of the sequence, but equal the matrices' only at about 25,000 tokens. So always say which
-# convention you use. The papers on Megatron and PaLM count all scores,
-# although a causal kernel computes only half of them.
+# convention you use. The papers on Megatron and PaLM count all scores, although a causal kernel
+# computes only half of them.
 #
 # Backward should take twice as many FLOPs as forward, since each product of the forward pass needs
 # two in backward, one for the gradient of its input and one for the gradient of its weights. Torch
@@ -95,10 +95,10 @@ _ = claim("FLOPs of backward", counter.get_total_flops(), 2 * ours.forward, with
 # %% [markdown]
 # (Torch's counter misses the scores, because one fused kernel computes them, and for the CPU's
 # version of it the counter has no formula.) For quick estimates, forget the architecture. Each
-# weight of a matrix is multiplied and added once per token in forward and twice in backward, so
-# $P$ parameters take about $6P$ FLOPs per token. (An embedding only looks up rows, but in LLaMA-7B
-# it's just 2 % of the parameters.) Scaling laws write $N$ for the parameters and $D$ for the tokens
-# of a whole run, which then takes
+# weight of a matrix is multiplied and added once per token in forward and twice in backward, so $P$
+# parameters take about $6P$ FLOPs per token. (An embedding only looks up rows, but in LLaMA-7B it's
+# just 2 % of the parameters.) Scaling laws write $N$ for the parameters and $D$ for the tokens of a
+# whole run, which then takes
 #
 # $$C \approx 6\,N D \quad \text{FLOPs}.$$
 #
@@ -127,9 +127,9 @@ check("CO-1")
 # %% [markdown]
 # ## Memory: weights, gradients, optimizer
 #
-# Most models are trained in **mixed precision**: products in 16 bits, the update in 32. With
-# Adam, each parameter then needs its weight (2 bytes), its gradient (2), and in 32 bits a copy of
-# the weight, a mean and a variance (12).
+# Most models are trained in **mixed precision**: products in 16 bits, the update in 32. With Adam,
+# each parameter then needs its weight (2 bytes), its gradient (2), and in 32 bits a copy of the
+# weight, a mean and a variance (12).
 
 # %%
 for precision in ("mixed", "mixed, fp32 gradients"):
@@ -320,7 +320,7 @@ for name, how in {"DP 8": {"dp": 8}, "TP 8": {"tp": 8}, "PP 8": {"pp": 8}}.items
     volumes[name] = bytes_on_the_wire(llama, count.total / part, **plan, **how).total
     print(f"{name}: {bytes_text(volumes[name]):>8} sent by a GPU in a step of 32 x 2,048 tokens")
 equal = 2048 * 32 * volumes["DP 8"] / volumes["TP 8"] / 8
-print(f"TP 8 and DP 8 send equally much in a step of 8 x {equal:,.0f} tokens")
+print(f"TP 8 and DP 8 send the same number of bytes in a step of 8 x {equal:,.0f} tokens")
 
 # %% [markdown]
 # Real steps have more tokens than that, so in practice tensor parallelism sends more, and it sends

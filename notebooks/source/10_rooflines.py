@@ -46,11 +46,11 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # right side belongs to the machine. Drawn over the intensity, the FLOP/s that you get rise along
 # the wire's slope and then stay flat at $F$, like a roof: hence **roofline**.
 #
-# The first wire of every device is the one to its own memory. Multiply $t$ rows by a matrix of $d
-# \times d$ weights: $2td^2$ FLOPs, while at least the $4d^2$ bytes of the weights (in 32 bits) have
-# to come from memory. So the intensity is $t/2$, and few rows must wait for memory. Here is that
-# roof for one core of your machine. We take $B$ from the product with one row, $F$ from that with
-# the most:
+# The first wire of every device is the one to its own memory. Multiply $t$ rows by a matrix of
+# $d \times d$ weights: $2td^2$ FLOPs, while at least the $4d^2$ bytes of the weights (in 32 bits)
+# have to come from memory. So the intensity is $t/2$, and few rows must wait for memory. Here is
+# that roof for one core of your machine. We take $B$ from the product with one row, $F$ from that
+# with the most:
 
 # %% tags=["time"]
 d = quick(4096, 512)
@@ -275,14 +275,14 @@ answer("rooflines-3", mine)
 #
 # - **Pipelines.** A stage of $\ell$ layers sends $d$ numbers of 2 bytes per token. A LLaMA's layer
 #   has $W = (2 + 2g/h)\,d^2 + 3df$ weights in its matrices ($g$ key heads for $h$ query heads, $f$
-#   wide inside), so a stage computes $2\ell W$ FLOPs per token. The tokens cancel: $\ell \ge
-#   \frac{d}{W}\cdot\frac FB$.
+#   wide inside), so a stage computes $2\ell W$ FLOPs per token. The tokens cancel:
+#   $\ell \ge \frac{d}{W}\cdot\frac FB$.
 # - **Tensor parallelism** (lesson 14). A layer computes $6Wt/n$ FLOPs on each of $n$ ranks, forward
 #   and backward, and each rank sends $16td\,(n-1)/n$ bytes. The tokens cancel, too, and the *ranks*
 #   are left: $n \le 1 + \frac38\cdot\frac Wd\cdot\frac BF$.
 # - **Ring attention** (lesson 15). Each of $s$ queries on a rank meets each of $s$ keys, $4s^2d$
-#   FLOPs, half of them with a causal mask. Meanwhile keys and values travel, $4sd\,g/h$ bytes: $s
-#   \ge 2\,\frac gh\cdot\frac FB$.
+#   FLOPs, half of them with a causal mask. Meanwhile keys and values travel, $4sd\,g/h$ bytes:
+#   $s \ge 2\,\frac gh\cdot\frac FB$.
 # - **Experts** (lesson 16). A token meets $k$ experts of three matrices $d \times f$, $18kdf$
 #   FLOPs. It travels to each and back, and so do its gradients: four trips of $2kd$ bytes. The
 #   *width* of an expert is left: $f \ge \frac49\cdot\frac FB$.
@@ -352,7 +352,7 @@ for what, (peak, used) in bounds(1, 1, 1).items():
 # parallelism in each of 16 stages, with 131,072 tokens a step. Each of them computes a 128th of the
 # FLOPs and sends a 128th of the gradients, and those that hold the same slice sit in different
 # nodes, so each has a card to itself: the bound stays 19,780 tokens for the *replica*. Averaging is
-# short beside the step.
+# short compared with the step.
 #
 # Whether it *hides* is another matter. The 131,072 tokens are 16 sequences for 16 stages, so the
 # last micro-batch is hardly more than one sequence of 8,192 tokens. A GPU holds 3.2 billion
@@ -395,8 +395,8 @@ for event in recorded[:: len(recorded) // 4]:
 # long: room enough to enqueue a gradient's all-reduce before backward has got there. At width 256
 # the same host is never ahead, and nothing could overlap (lesson 12).
 #
-# Reality is worse in two ways. NCCL's kernels occupy some of the multiprocessors, so the
-# products beside them run slower (lesson 11). And kernels that wait for each other across ranks
+# Reality is worse in two ways. NCCL's kernels occupy some of the multiprocessors, so the products
+# that run meanwhile are slower (lesson 11). And kernels that wait for each other across ranks
 # deadlock if two ranks enqueue them in different orders: streams don't change lesson 02.
 #
 # ## What to remember

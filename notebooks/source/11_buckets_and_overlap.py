@@ -24,7 +24,7 @@ import torch
 from helpers.check import check, solve
 from helpers.draw import curves, lanes
 from helpers.lesson import claim, predict, reveal, show, show_code, show_diff
-from helpers.network import Link, measured, slow_link
+from helpers.network import Link, slow_link
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
 
@@ -69,17 +69,13 @@ show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
 #
 # The bytes are the same for every $k$, but the latency isn't, and our small model already has 57
 # weight tensors. If each of their two ring steps has half a millisecond of latency, 57 messages pay
-# 57 ms of it, on top of 44 ms for the bytes. (The table below also has the $\alpha$ and $\beta$ of
-# one machine: yours if lesson 03 has measured it, or else a recorded one.)
+# 57 ms of it, on top of 44 ms for the bytes:
 
-# %% tags=["time"]
-slow, (here, whose), total = Link(400, 0.5), measured(), 547_648 * 4
+# %%
+slow, total = Link(400, 0.5), 547_648 * 4
 for messages in (1, 4, 57):
-    there, inside = (
-        1e3 * messages * link.all_reduce_seconds(total / messages, ranks=2) for link in (slow, here)
-    )
-    print(f"{messages:2} messages: {there:5.1f} ms, inside one machine {inside:4.1f} ms")
-print(whose)
+    seconds = messages * slow.all_reduce_seconds(total / messages, ranks=2)
+    print(f"{messages:2} messages: {1e3 * seconds:5.1f} ms")
 
 # %% [markdown]
 # A single message, on the other hand, has to wait for the last gradient, and then nothing overlaps.
@@ -206,10 +202,10 @@ show(curves(both, "Too few buckets can't overlap, too many pay latency", x="buck
 # %% [markdown]
 # By the formula the lowest point is at $\sqrt{0.4 / 0.006} \approx 8$ buckets, and the valley
 # around it is flat: twice or half as many cost 3 % more. What's measured lies a little above the
-# formula, because each bucket also costs some processor time. So a
-# bucket size isn't worth hours of tuning, but it should follow the machine. With more ranks a ring
-# has more steps, $\alpha$ counts $2(n-1)$ times, and larger buckets pay; that's why Megatron-LM's
-# default, 40 million gradients, grows with the number of replicas from 40 on.
+# formula, because each bucket also costs some processor time. So a bucket size isn't worth hours of
+# tuning, but it should follow the machine. With more ranks a ring has more steps, $\alpha$ counts
+# $2(n-1)$ times, and larger buckets pay; that's why Megatron-LM's default, 40 million gradients,
+# grows with the number of replicas beyond 40.
 #
 # On a real size: 126 replicas average over a ring with $\alpha$ = 10 µs. Backward takes 0.9 s, and
 # the bytes 1.1 s, so the link can't keep up. A message pays $2 \cdot 125 \cdot 10$ µs = 2.5 ms of
@@ -224,11 +220,11 @@ show(curves(both, "Too few buckets can't overlap, too many pay latency", x="buck
 # accumulation the gradients are sent during the backward of the *last* micro-batch, so it's the
 # tokens of that one that count.)
 #
-# Below you see where the time goes in each of the four ways. All of them are
-# measured, torch's DDP among them. (For each of its buckets DDP calls a Python function of ours in
-# place of its own all-reduce, because that's what `slow_link` can hold back. It also waits for its
-# messages inside backward, so we end its B where its last layer has computed. In the titles,
-# *communicating* is what sticks out.)
+# Below you see where the time goes in each of the four ways. All of them are measured, torch's DDP
+# among them. (For each of its buckets DDP calls a Python function of ours in place of its own
+# all-reduce, because that's what `slow_link` can hold back. It also waits for its messages inside
+# backward, so we end its B where its last layer has computed. In the titles, *communicating* is
+# what sticks out.)
 
 
 # %%
@@ -263,9 +259,9 @@ show(lanes(each[0], "A single message waits for the end of backward; buckets and
 #
 # On GPUs, too, sending isn't free for the computing. NCCL's collectives are kernels: they occupy
 # some of the streaming multiprocessors and part of the memory bandwidth, and the matrix products
-# beside them get slower. DeepSeek-V3 set 20 of an H800's 132 multiprocessors aside for the messages
-# of its experts ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2). Compute-bound work
-# takes 132/112 as long on the others, 18 % more, even if all messages hide.
+# that run meanwhile get slower. DeepSeek-V3 set 20 of an H800's 132 multiprocessors aside for the
+# messages of its experts ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2).
+# Compute-bound work takes 132/112 as long on the others, 18 % more, even if all messages hide.
 #
 # ## Tied weights come last
 #
@@ -315,9 +311,9 @@ reveal("buckets_and_overlap-4")
 #   in few messages, all ranks in the same order.
 # - With $k$ buckets of $c$ seconds, $T_\text{step} = t_F + \max(t_B + c,\ t_B/k + kc)$. The best
 #   $k$ is near $\sqrt{t_B/(2(n-1)\,\alpha)}$, in a flat valley, or larger where the link keeps up.
-# - From $F/B$ tokens on (with gradients of 16 bits), backward takes as long as sending or longer,
-#   and only a bucket and the latencies stick out. Below that no choice of buckets hides the rest,
-#   $t_S - t_B$.
+# - With at least $F/B$ tokens (and gradients of 16 bits), backward takes as long as sending or
+#   longer, and only a bucket and the latencies stick out. Below that no choice of buckets hides the
+#   rest, $t_S - t_B$.
 #
 # ## In the wild
 #
@@ -331,5 +327,4 @@ reveal("buckets_and_overlap-4")
 #
 # ## Where next
 #
-# You've predicted where the time of a step goes. [Lesson 12](12_where_time_goes.ipynb) measures
-# it.
+# You've predicted where the time of a step goes. [Lesson 12](12_where_time_goes.ipynb) measures it.

@@ -85,7 +85,7 @@ for stage in range(4):
 # ## From parameters to shards
 #
 # Parameters that travel together form a **unit**: a block, the embedding, the head. All parameters
-# of a unit live in one flat tensor, padded so that the ranks' parts are equally long, and each
+# of a unit live in one flat tensor, padded so that the ranks' parts have the same length, and each
 # parameter is a view of it. That way a unit needs only one collective. A part may then begin in the
 # middle of a matrix, which Adam doesn't mind, because it treats every number by itself.
 #

@@ -659,9 +659,9 @@ reveal("long_context-11")
 # ## In the wild
 #
 # - In its last stages, Llama 3 405B was trained on sequences of 131,072 tokens with a
-#   context-parallel degree of 16, beside tensor parallelism of 8, 16 pipeline stages and 8 replicas
-#   on 16,384 H100s. It gathers keys and values, and cuts each sequence into $2n$ chunks, as your
-#   zigzag does ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2 and table 4).
+#   context-parallel degree of 16, next to tensor parallelism of 8, 16 pipeline stages and 8
+#   replicas on 16,384 H100s. It gathers keys and values, and cuts each sequence into $2n$ chunks,
+#   as your zigzag does ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2 and table 4).
 # - Balancing the mask by stripes made training on 256k tokens up to 1.45 times faster than the
 #   plain ring ([2311.09431](https://arxiv.org/abs/2311.09431), abstract). That's for whole training
 #   steps; for attention alone the bound is $2 - 1/n$.

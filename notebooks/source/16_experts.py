@@ -201,7 +201,7 @@ def wanted(net):
 
 
 def busiest(counts):
-    """The largest count of any expert, in times its share."""
+    """How many times its share the busiest expert gets."""
     return (counts.max(1).values / counts.double().mean(1)).max().item()
 
 

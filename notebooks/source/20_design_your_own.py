@@ -30,8 +30,8 @@ from helpers.simulate import OutOfMemory
 # A **layout** is a handful of numbers: `dp` replicas, each cut into `pp` stages, each layer cut
 # into `tp` parts, so $dp \cdot pp \cdot tp$ is the number of devices. Before a program computes
 # anything, do it yourself: 175 billion parameters, 8 stages, 8 parts of each layer, 8 replicas, and
-# nothing sharded over the replicas. With 16 bytes for each parameter, as in lesson 09, how many
-# GB of weights, gradients and optimizer states does each device hold?
+# nothing sharded over the replicas. With 16 bytes for each parameter, as in lesson 09, how many GB
+# of weights, gradients and optimizer states does each device hold?
 
 # %%
 mine = None
@@ -60,9 +60,9 @@ answer("design_your_own-1", mine)
 # \frac{86\,s\,d}{M}\right) \right].$$
 #
 # Data sheets would put peaks here. These are the rates that programs reach, by the model that this
-# lesson is about to judge: $F = 503$ TFLOP/s in a layer's products that are cut into 8 parts, $B =
-# 371$ GB/s over NVLink, $M = 2{,}750$ GB/s of memory, and $\alpha = 56$ µs for an all-reduce among
-# eight GPUs.
+# lesson is about to judge: $F = 503$ TFLOP/s in a layer's products that are cut into 8 parts,
+# $B = 371$ GB/s over NVLink, $M = 2{,}750$ GB/s of memory, and $\alpha = 56$ µs for an all-reduce
+# among eight GPUs.
 #
 # With a batch of 512 sequences of 2,048 tokens and 96 layers with a width of 12,288:
 
@@ -141,8 +141,9 @@ print(f"one factor for this paper's software: {factor:.3f}")
 # are the A100's. Three constants were set on four published runs on H100s, and these judge nothing.
 # Of 34 other runs on H100s and H800s, among them FSDP, mixtures of experts and FP8, the model
 # predicts 23 to within 15 %; the worst took more than twice as long as predicted. For the B200 it
-# takes the data sheet and the H100's shares: no run on B200s was compared. `python -m
-# helpers.cluster.validate` prints every row, and `docs/cluster_model.md` says what they mean.
+# takes the data sheet and the H100's shares: no run on B200s was compared.
+# `python -m helpers.cluster.validate` prints every row, and `docs/cluster_model.md` says what they
+# mean.
 #
 # ## Meet the limits
 #
@@ -262,7 +263,7 @@ check("CO-3")
 # %% [markdown]
 # Your layout runs on 512 GPUs, as `tp` 8, `pp` 8, `dp` 8, with a batch of 512 sequences. One node
 # of eight fails, and there's no spare. `tp`, `pp` and the batch of 512 stay, and all replicas read
-# equally many sequences. On how many GPUs can training go on?
+# the same number of sequences. On how many GPUs can training go on?
 
 # %%
 mine = None

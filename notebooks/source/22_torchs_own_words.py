@@ -368,8 +368,8 @@ reveal("torchs_own_words-5")
 # aren't written at a time-out, but `torch.distributed.debug.start_debug_server` can write them
 # every minute. And with NCCL a collective is only queued, so a rank stops later, at the first line
 # that needs a number, such as `loss.item()`: the time-out names the kind and the size of the
-# collective, and only the recorder the line that started it. (If ranks can't have equally many
-# batches, DDP's context `join()` lets the others go on.)
+# collective, and only the recorder the line that started it. (If ranks can't have the same number
+# of batches, DDP's context `join()` lets the others go on.)
 #
 # ## Where the pieces don't fit together
 #

@@ -147,8 +147,8 @@ predict(
 )
 
 # %% [markdown]
-# You can ask the oracle as well. It tries every mistake it knows on the numbers, but it
-# doesn't know this layout, so read its sentence as a hint. Then read the training loop.
+# You can ask the oracle as well. It tries every mistake it knows on the numbers, but it doesn't
+# know this layout, so read its sentence as a hint. Then read the training loop.
 
 # %%
 example.judge()
@@ -174,9 +174,9 @@ example.accuse(rank="all", tensor="all", line=line, mistake="left over")
 #
 # ## A second case, from the mistake to its trace
 #
-# Now the other way round. A mean of means was in the trainer of Hugging Face's
-# Transformers until October 2024, and it was found by comparing two curves that should have been
-# the same, with gradient accumulation and without ([their own
+# Now the other way round. A mean of means was in the trainer of Hugging Face's Transformers until
+# October 2024, and it was found by comparing two curves that should have been the same, with
+# gradient accumulation and without ([their own
 # account](https://huggingface.co/blog/gradient_accumulation)). One step would have done. Its
 # sibling between replicas stayed the default there until 2025
 # ([#39395](https://github.com/huggingface/transformers/pull/39395)). Let's plant that one: each
@@ -275,12 +275,12 @@ for name, meaning in mistakes().items():
 #
 # ## The same for your own scripts
 #
-# The comparison of gradients and weights works on other scripts, too. `python -m helpers.oracle
-# SINGLE PARALLEL` runs two scripts as they are and compares a step of each, or says why it can't.
-# In `forensics/theirs` are two that know nothing of this course: one trains a Hugging Face LLaMA on
-# one device, the other the same under FSDP2 on two ranks. (With `--model plain` it's a model of
-# torch's own layers, which loads sooner.) Here FSDP2 was told to leave one layer alone
-# (`ignored_params`), so nobody averages that layer's gradients.
+# The comparison of gradients and weights works on other scripts, too.
+# `python -m helpers.oracle SINGLE PARALLEL` runs two scripts as they are and compares a step of
+# each, or says why it can't. In `forensics/theirs` are two that know nothing of this course: one
+# trains a Hugging Face LLaMA on one device, the other the same under FSDP2 on two ranks. (With
+# `--model plain` it's a model of torch's own layers, which loads sooner.) Here FSDP2 was told to
+# leave one layer alone (`ignored_params`), so nobody averages that layer's gradients.
 
 # %%
 from helpers.oracle.__main__ import compare_scripts, first_difference
@@ -319,16 +319,15 @@ print("the tensors that differ are of", *{row.name[:8] for row in found.rows if 
 # | the norm is off by a factor, fixed or not | a divisor | `backwards()` is right: it's the norm |
 # | the norm is off by a percent or less | a few tensors | all are off: each rank's own divisor |
 # | the loss is off in step 0 | the data | `stories()` is right: it's the forward |
-# | the loss is off from step 1 on | the rate, or weights | the norm was first: left over |
+# | the loss is off after the first step | the rate, or weights | the norm was first: left over |
 # | both are right, and later not | a condition: clipping | two right runs diverge, too: rounding |
 # | the loss leaves the band of other seeds | its seed | its healthy twin doesn't leave it |
 #
 # How large a difference counts? In float32 the tools allow $10^{-4}(1 + \text{loss})$ for a token,
 # and for a gradient $10^{-5}$ of its tensor's largest entry. (A healthy run's log agrees with one
 # device's to four decimals in all 32 steps.) In bfloat16, or with other kernels, measure first how
-# far two
-# *right* runs are apart. And whatever is random must not depend on the layout: here each story has
-# its own dropout mask, wherever it's read.
+# far two *right* runs are apart. And whatever is random must not depend on the layout: here each
+# story has its own dropout mask, wherever it's read.
 #
 # Do it in float64 and with SGD where you can, on a tiny model, with all the layouts you'll use, and
 # with micro-batches of *different* lengths. It takes seconds.
