@@ -30,18 +30,16 @@ from helpers.check import check, solve
 from helpers.draw import curves, lanes
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.network import Link, slow_link
-from helpers.ranks import keep_warm, launch
+from helpers.ranks import launch
 
 # %%
 sys.path[:0] = ["../primer/hiding"]
 import async_tp
 import halves
 import prefetch
-from beside import beside
 from rank import Paper, Rank, hidden
 
 torch.set_num_threads(1)  # in this lab, one device is one core
-keep_warm(4)  # ranks get ready while you read
 
 # %% [markdown]
 # ## Which message leaves a rank idle
@@ -104,8 +102,9 @@ show_code("primer/hiding/rank.py", "Paper")
 # %% [markdown]
 # `Rank` in the same file has the same three verbs (compute, send, and wait by calling what `send`
 # returned), but it's a real process: it computes, sleeps until its time is over, and sends by
-# torch. What follows is written once, and runs on both. First on paper, which is our prediction;
-# then on four ranks with a slow link, paced as in lesson 06. (A few variations stay on paper.)
+# torch. What follows is written once, and runs on both. Most of it stays on paper; for your own
+# work on two halves of a batch, four ranks with a slow link, paced as in lesson 06, check the
+# prediction.
 
 
 # %%
@@ -116,33 +115,7 @@ def on_paper(work, link):
     return rank.trace()
 
 
-def on_a_rank(work, link):
-    """What each real rank runs: once to get ready, and once paced and on the slow link."""
-    work(Rank())
-    rank = Rank(paced=True)
-    dist.barrier()
-    with slow_link(link):
-        begun = time.perf_counter()
-        work(rank)
-        return rank.trace(), time.perf_counter() - begun
-
-
-# %%
 PACE, SLOW = 0.2, Link(0.8)  # seconds of a piece of work; megabits a second
-
-
-def held(sentence, work, link=SLOW):
-    """Claim that the slowest of four ranks takes as long as the one on paper; return a trace."""
-    kept = []
-
-    def milliseconds():
-        ranks = launch(on_a_rank, ranks=4, args=(work, link), quiet=True, checked=False)
-        kept.append(ranks[0][0])
-        return 1e3 * max(seconds for _, seconds in ranks)
-
-    claim(sentence, milliseconds, 1e3 * on_paper(work, link).duration, unit=" ms")
-    return kept[-1]
-
 
 # %% [markdown]
 # ## Tensor parallelism: send other rows
@@ -170,7 +143,7 @@ check("HM-1")
 # them. Not all of our backward hides: for the gradients of the weights, `async_tp.py` simply
 # gathers all rows with a blocking call in each of the two. (These sums could be made block by block
 # along the ring, too.) Does this network still compute the same results and gradients? In float64,
-# four ranks beside one device:
+# four ranks against one device:
 
 
 # %%
@@ -212,7 +185,7 @@ assert off < 1e-12
 
 # %% [markdown]
 # And the time? With $n$ ranks there are $n$ products of $c$ seconds, and $n - 1$ messages of $m$
-# seconds, each beside a product. The first product needs no message at all:
+# seconds, each during a product. The first product needs no message at all:
 #
 # $$T = c + (n-1)\max(c, m), \qquad \text{hidden} = \min\!\left(1, \frac cm\right).$$
 
@@ -227,7 +200,7 @@ predict(
 )
 
 
-# %% tags=["time"]
+# %%
 def layer(rank, seconds, width):
     """A product on four ranks, each with 16 rows. seconds: of the rows of one rank."""
     x, w = torch.zeros(16, width), torch.zeros(width, 4)
@@ -237,21 +210,18 @@ def layer(rank, seconds, width):
 rings = {}
 for ratio in (0.5, 1, 4 / 3, 2, 4):
     width = round(PACE * ratio / SLOW.beta / 64)  # so that a message takes `ratio` pieces
-    rings[ratio] = held(f"m = {ratio:4.2f} c", partial(layer, seconds=PACE, width=width))
+    rings[ratio] = hidden(on_paper(partial(layer, seconds=PACE, width=width), SLOW))
 
-# %% tags=["time"]
+# %%
 shares = {
-    "predicted": {eighths / 8: min(1, 8 / eighths) for eighths in range(4, 33)},
-    "measured": {ratio: hidden(trace) for ratio, trace in rings.items()},
+    "min(1, c / m)": {eighths / 8: min(1, 8 / eighths) for eighths in range(4, 33)},
+    "your ring": rings,
 }
 show(curves(shares, "Once a message is longer than a product, what's hidden falls as c / m",
             x="message, in products", y="hidden share"))  # fmt: skip
 reveal("hiding_messages-1")
 
 # %% [markdown]
-# (Here $c$ and $m$ are seconds of one piece. Each real message takes some 4 to 20 milliseconds more
-# than on paper, because the waiting process has to be woken.)
-#
 # As long as a product takes longer than a message, a whole collective has disappeared. So each
 # product has a bound of its own on the ranks of tensor parallelism, $m \le c$: with fewer ranks all
 # of its messages can hide, and with more only a part of them, $c/m$. (Lesson 14's bound also counts
@@ -310,15 +280,13 @@ off = max(launch(as_one_device, ranks=4, quiet=True))
 print(f"with prefetch, gradients differ from one device's by a share of: {off:.1e}")
 assert off < 1e-12
 
-# %% tags=["time"]
+# %%
 early = {}
 for ahead in (0, 1, 2):
-    work = partial(fsdp, ahead=ahead)
-    on_paper(work, SLOW)
-    words = f"{ahead} ahead, units in memory: {prefetch.Unit.most}"
-    early[f"{ahead} ahead"] = held(words, work)
+    trace = early[f"{ahead} ahead"] = on_paper(partial(fsdp, ahead=ahead), SLOW)
+    print(f"{ahead} ahead: {trace.duration:.1f} s, units in memory: {prefetch.Unit.most}")
 
-# %% tags=["time"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true}
 show(lanes({name: early[name] for name in ("0 ahead", "1 ahead")},
              "One unit ahead: on paper only the first gather is left"))  # fmt: skip
 
@@ -327,7 +295,7 @@ show(lanes({name: early[name] for name in ("0 ahead", "1 ahead")},
 # first are hidden: $1 - 1/(2u-1)$, here 8 of 9. A second unit ahead takes memory and gains nothing,
 # and if gathers take *longer* than computing, it gains nothing either: then it's the link that
 # decides. (We leave out the reduce-scatters of the gradients. If these have as many bytes as
-# weights, $2m$ travel beside $2c$ in backward, and the last of them has nothing beside it.)
+# weights, $2m$ travel during $2c$ of backward, and nothing hides the last of them.)
 #
 # A second unit ahead pays only if units are unequal, such as an embedding with many weights and
 # little to compute. (Another cure is to make them equal.) In backward, torch's `fully_shard` starts
@@ -413,19 +381,44 @@ print(f"results and gradients of two halves differ from one device's by: {off:.1
 assert off < 1e-12
 
 
-# %% tags=["time"]
-def training(rank, way, backward=False):
-    """Both halves forward, and backward too, in one of the two ways."""
+# %%
+def training(rank, way):
+    """Both halves forward, in one of the two ways."""
     passes, _ = two_halves(rank)
     way(*passes)
-    if backward:
-        way(*(halves.Backward(one, one.stays.clone()) for one in passes))
 
 
+# %% [markdown]
+# Now the time, on paper and on four real ranks:
+
+
+# %%
+def on_a_rank(work, link):
+    """What each real rank runs: once to get ready, and once paced and on the slow link."""
+    work(Rank())
+    rank = Rank(paced=True)
+    dist.barrier()
+    with slow_link(link):
+        begun = time.perf_counter()
+        work(rank)
+        return rank.trace(), time.perf_counter() - begun
+
+
+# %% tags=["time"]
 turns = {}
-for name, way in (("one by one", halves.one_by_one), ("in turn", halves.in_turn)):
-    turns[name] = held(f"forward, {name}", partial(training, way=way))
-_ = held("in turn, and backward", partial(training, way=halves.in_turn, backward=True))
+
+
+def run(name, work):
+    def milliseconds():
+        ranks = launch(on_a_rank, 4, (work, SLOW), quiet=True, checked=False)
+        turns[name] = ranks[0][0]
+        return 1e3 * max(seconds for _, seconds in ranks)
+
+    claim(name, milliseconds, 1e3 * on_paper(work, SLOW).duration, unit=" ms")
+
+
+run("one after the other", partial(training, way=halves.one_by_one))
+run("alternating", partial(training, way=halves.in_turn))
 
 # %% tags=["time"] jupyter={"source_hidden": true}
 show(lanes(turns, "One half's tokens travel while the other half computes"))
@@ -436,7 +429,7 @@ show(lanes(turns, "One half's tokens travel while the other half computes"))
 # the last combine of forward and the first gradients of backward: the same share. If the pieces are
 # shorter, the core waits in each of them, as in the ring.
 #
-# ## A forward beside a backward
+# ## A forward during a backward
 #
 # Half a batch makes half-sized products. A pipeline has something better at hand: another
 # *micro-batch*, of which it has many. In the steady state a rank has a forward of one micro-batch
@@ -452,7 +445,7 @@ show(lanes(turns, "One half's tokens travel while the other half computes"))
 # `in_turn` can already do it, because it doesn't ask which way its passes go:
 
 
-# %% tags=["time"]
+# %%
 def pair(rank, way):
     """The backward pass of one micro-batch, and the forward pass of the next."""
     (first, second), _ = two_halves(rank)
@@ -463,22 +456,24 @@ def pair(rank, way):
 
 
 pairs = {
-    "apart": held("backward, then forward", partial(pair, way=halves.one_by_one)),
-    "together": held("the pair in turn", partial(pair, way=halves.in_turn)),
+    "backward, then forward": on_paper(partial(pair, way=halves.one_by_one), SLOW),
+    "alternating": on_paper(partial(pair, way=halves.in_turn), SLOW),
 }
+for name, trace in pairs.items():
+    print(f"{name}: {trace.duration:.1f} s")
 
-# %% tags=["time"] jupyter={"source_hidden": true}
+# %% jupyter={"source_hidden": true}
 show(lanes(pairs, "Each of a pair hides what the other one sends"))
 
 # %% [markdown]
 # Together they take just as long as their computing. The two messages that were exposed have
-# something beside them now: the first gradients travel while the forward pass computes its first
+# something to hide them now: the first gradients travel while the forward pass computes its first
 # piece, and its last combine while the backward pass computes its last one.
 #
 # ## What can't hide
 #
 # **The first and the last.** In a step on its own, what is needed first has to arrive before
-# anything can be computed, and what is sent after the last piece has nothing beside it: FSDP's
+# anything can be computed, and what is sent after the last piece has nothing to hide it: FSDP's
 # first gather, the last combine, the last bucket. Finer pieces make it shorter. But each message
 # pays its latency $\alpha$ as well, and a piece that's too small computes slowly.
 #
@@ -516,10 +511,10 @@ reveal("hiding_messages-5", share=shares[1 / 8])
 # **A link below the bound.** Where $M > C$, at least $M - C$ stays exposed. Then only fewer bytes
 # help, as in lesson 17, or more tokens to a message of weights or gradients, or another layout.
 #
-# **What the message takes from the computing.** A message isn't free even when it's hidden,
-# because somebody has to move it. On this machine that's a core. For how long? We let two ranks
-# add up tensors, count the seconds in which the processor worked for them, and ask what it could
-# have multiplied instead:
+# **What the message takes from the computing.** A message isn't free even when it's hidden, because
+# somebody has to move it. On this machine that's a core. For how long? We let two ranks add up
+# tensors, count the seconds in which the processor worked for them, and ask what it could have
+# multiplied instead:
 
 
 # %%
@@ -543,23 +538,6 @@ print(f"an all-reduce of 32 MB: {1e3 * message:.0f} ms of a core, or {message / 
       "products of 512 x 512 x 512")  # fmt: skip
 
 # %% [markdown]
-# So far our ranks slept while they "computed", and overlap couldn't fail. Here are real products
-# beside a real all-reduce: once on a slow link, where a message mostly waits, and once through this
-# machine's memory, where a core has to carry every byte of it.
-
-
-# %% tags=["time"]
-for words, *given in ("a link of 800 Mbit/s", 5, Link(800)), ("this machine's memory", 32):
-    c, m, t = launch(beside, ranks=2, args=given, quiet=True, checked=False)[0]
-    print(f"{words:21}: C = {1e3 * c:3.0f}, M = {1e3 * m:3.0f}, together {1e3 * t:3.0f} ms, "
-          f"hidden {(c + m - t) / m:.0%}")  # fmt: skip
-
-# %% [markdown]
-# On the slow link most of the message hides (at most $C/M$ of it can). Through memory it competes
-# with the products for cores and for the bandwidth of memory (this was printed on two cores), and
-# less of it does, or nothing. (Each number is the shortest of five, and other programs disturb them
-# all the same: if more than 100 % is hidden, or less than nothing, run it again.)
-#
 # On a GPU it's multiprocessors and memory bandwidth. DeepSeek-V3 gave 20 of an H800's 132
 # multiprocessors to its messages ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2):
 # products on the other 112 take up to $132/112 = 1.18$ times as long, all the time if they're set
@@ -568,12 +546,12 @@ for words, *given in ("a link of 800 Mbit/s", 5, Link(800)), ("this machine's me
 # the products.
 #
 # How much of this does a real run get? Steps of Qwen3 235B were timed on 256 H100s with the
-# messages to experts beside computing, and without: 17.6 and 19.7 s ([Megatron's
+# messages to experts overlapped, and without: 17.6 and 19.7 s ([Megatron's
 # models](https://github.com/yanring/Megatron-MoE-ModelZoo), `best_practice/Qwen3`). The overlap
 # saved 2.1 s. By our model of a cluster ([cluster_model.md](../docs/cluster_model.md)), whose share
 # of hidden messages is set by just these two runs, a third of what was possible was saved. The rest
 # was probably lost while the pipeline filled and drained, and because computing becomes slower
-# beside messages. Hiding is worth a lot, and less than it looks on paper.
+# during messages. Hiding is worth a lot, and less than it looks on paper.
 #
 # A run has layers with 9 ms of computing and 6 ms of messages, forward and backward. A pair hides
 # the messages, and the multiprocessors for them are set aside for good, so all computing takes 1.18
@@ -591,7 +569,7 @@ answer("hiding_messages-7", mine)
 # - A message costs little while its rank computes something that doesn't need it: cores,
 #   multiprocessors and bandwidth, but no waiting. In real runs hiding saves a part of what it saves
 #   on paper.
-# - No order of work makes a step shorter than the longer of $C$ and $M$. The bounds of lesson 09
+# - No order of work makes a step shorter than the longer of $C$ and $M$. The bounds of lesson 10
 #   say which it is.
 # - What can hide, for pieces of $c$ seconds and messages of $m$:
 #
@@ -602,20 +580,20 @@ answer("hiding_messages-7", mine)
 # | activations | the same product for other rows | $m \le c$ | nothing; backward, two gathers |
 # | keys and values | another block | $m \le c$ | nothing; backward, the last message home |
 # | tokens | the other half of the batch | $m \le c$ | the last combine, 1 of $4L$ |
-# | tokens | a backward beside a forward | $m \le c$ | nothing, once the pipeline is full |
+# | tokens | a backward during a forward | $m \le c$ | nothing, once the pipeline is full |
 #
 # - Async tensor parallelism hides all of a gather if a piece's product takes longer than its
 #   message.
 # - Prefetch one unit ahead. More costs memory, and pays only if units are unequal.
 # - A batch that isn't cut can hide the messages of its experts only behind a shared expert or
-#   gradients of weights. Two halves can, or a forward beside a backward.
+#   gradients of weights. Two halves can, or a forward during a backward.
 #
 # ## In the wild
 #
 # - torchtitan's `enable_async_tensor_parallel` lets `torch.compile` cut products as you did, with
-#   `torch._inductor.config._micro_pipeline_tp`. Its idea is older
-#   ([Wang et al., 2023](https://dl.acm.org/doi/10.1145/3567955.3567959)).
-# - Megatron-LM hides experts' messages beside another micro-batch with
+#   `torch._inductor.config._micro_pipeline_tp`. Its idea is older ([Wang et al.,
+#   2023](https://dl.acm.org/doi/10.1145/3567955.3567959)).
+# - Megatron-LM hides experts' messages behind another micro-batch with
 #   `--overlap-moe-expert-parallel-comm`, and can cut backward with `--delay-wgrad-compute` ([its
 #   guide](https://docs.nvidia.com/megatron-core/developer-guide/nightly/user-guide/features/moe_a2a_overlap.html)).
 # - [DeepEP](https://github.com/deepseek-ai/DeepEP) has the kernels that send a token once to a
