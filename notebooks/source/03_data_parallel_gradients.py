@@ -352,6 +352,8 @@ for ranks in (2, 3, 4):
     assert off < 1e-5
 
 # %% [markdown]
+# — *With ninety minutes, stop here.* —
+#
 # ## What a message costs
 #
 # Bytes aren't seconds. Two numbers convert one into the other, and you'll meet them in every paper

@@ -313,6 +313,8 @@ answer("micro_batches-5", mine)
 #   cool-down before each update, or DAPPLE ([2007.01045](https://arxiv.org/abs/2007.01045)), which
 #   arrived at it independently. With it, the gradients are again exactly those of one device.
 #
+# — *With ninety minutes, stop here.* —
+#
 # ## What happens to the messages?
 #
 # GPipe's messages are orderly: first everything flows down, then everything flows up, so

@@ -400,6 +400,8 @@ show(curves(found, title, x=keeps, y=idles))
 # many messages. ZB-H2 and ZB-V reach zero only if no rank waits for the norm of the whole model
 # before it updates.
 #
+# — *With ninety minutes, stop here.* —
+#
 # ## Real ranks
 #
 # All of these are orders of the same work, so the gradients must be those of one device, whether

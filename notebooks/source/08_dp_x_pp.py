@@ -253,6 +253,8 @@ print(tokenizer.decode([i for i in story if i != end]))
 # agreed on it, message by message. For other stories change `seed` or `temperature`; for a better
 # one, `--steps`.
 #
+# — *With ninety minutes, stop here.* —
+#
 # ## What the columns cost
 #
 # In a step each row goes through warm-up, steady state and cool-down on its own, and the columns

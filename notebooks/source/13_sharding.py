@@ -145,7 +145,7 @@ print_kept(1, first_stage)
 # Your ZeRO-1 reaches the same loss up to rounding (sums are taken in another order), because all
 # that has changed is where the numbers are kept. But the optimizer's state has shrunk to a third.
 #
-# — *End of the first session* —
+# — *With ninety minutes, stop here.* —
 #
 # ## ZeRO-2 and ZeRO-3
 #
@@ -399,8 +399,6 @@ print("three shards:", launch(clipped, ranks=3, args=(clip_together,), quiet=Tru
 # factor, so the gradient changes its direction, and how much depends on the number of ranks.
 # Nothing crashes; training on 64 GPUs simply isn't the training you did on 8. The cure costs one
 # all-reduce of a single number.
-#
-# — *End of the second session* —
 #
 # ## Torch's own: FSDP2
 #

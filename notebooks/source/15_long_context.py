@@ -303,7 +303,7 @@ show(lanes(predicted, f"On paper the zigzag is {before / after:.2f} times as fas
 # every block has a triangle in it. In a zigzag that's true only of a rank's own block. In every
 # other block, half of the rows or half of the columns are masked completely, which is easy to skip.
 #
-# — *End of the first session* —
+# — *With ninety minutes, stop here.* —
 #
 # ## Backward: compute it again
 #

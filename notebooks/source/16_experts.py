@@ -283,7 +283,7 @@ assert max(busiest(tables[f"balanced by {way}"]) for way in ("loss", "bias")) < 
 # the bias leaves the loss where it was without balancing, and the balancing loss raises it by some
 # hundredths, but one run can't rank the two.
 #
-# — *A good place for a break* —
+# — *With ninety minutes, stop here.* —
 #
 # ## Experts on four ranks
 #

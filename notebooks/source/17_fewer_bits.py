@@ -487,6 +487,8 @@ again = train.train("FP8, blocks of 128", 0, quick(train.STEPS, 2))
 print(f"the first seed: {recorded['FP8, blocks of 128'][0]:.3f} recorded, {again:.3f} now")
 
 # %% [markdown]
+# — *With ninety minutes, stop here.* —
+#
 # ## Bytes on the wire
 #
 # Fewer bits also make shorter messages, and here lies a trap of its own: an all-reduce doesn't only

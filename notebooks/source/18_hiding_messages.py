@@ -429,6 +429,8 @@ show(lanes(turns, "One half's tokens travel while the other half computes"))
 # the last combine of forward and the first gradients of backward: the same share. If the pieces are
 # shorter, the core waits in each of them, as in the ring.
 #
+# — *With ninety minutes, stop here.* —
+#
 # ## A forward during a backward
 #
 # Half a batch makes half-sized products. A pipeline has something better at hand: another

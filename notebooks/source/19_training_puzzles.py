@@ -188,6 +188,8 @@ play("ddp")
 # Three layers with one sample on each rank take 6 + 0.9 + 1.5 = 8.4 steps, however many ranks there
 # are.
 #
+# — *With ninety minutes, stop here.* —
+#
 # ## Many ranks, each with a shard
 #
 # Cut a tensor into as many parts as there are ranks, and each part is a **shard**. In puzzle 4

@@ -225,7 +225,7 @@ print(on_two_hosts(Link(megabits=100)))
 # is let in only if all have set `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1` (torch 2.13), and then all
 # begin anew.
 #
-# — *End of the first session* —
+# — *With ninety minutes, stop here.* —
 #
 # ## How often a rank fails
 
