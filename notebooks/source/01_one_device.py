@@ -104,7 +104,8 @@ with torch.no_grad():
     print("after six blocks", tuple(hidden.shape))
     print("logits", tuple(net.lm_head(net.model.norm(hidden)).shape))
 count = sum(p.numel() for p in net.parameters())
-claim("parameters, counted and by the drawing", count, 547_648, within=0)
+print(f"{count:,} parameters, as many as the drawing says")
+assert count == 547_648
 
 # %% [markdown]
 # ## Attention
@@ -217,7 +218,7 @@ reveal("one_device-2")
 loss = causalLLMLoss(net(batch), batch, tokenizer.vocab_size)
 
 # %% jupyter={"source_hidden": true}
-claim("nats per token before training", loss.item(), math.log(tokenizer.vocab_size), within=0.02)
+print(f"before training {loss.item():.2f} nats per token, and ln 1,200 = {math.log(1200):.2f}")
 
 # %% [markdown]
 # That's a test you can do in your head for a model with fresh weights: if the first loss isn't near
@@ -278,7 +279,7 @@ show(curves(named, "A rate that's too small crawls, and one that's too large jum
 good, tenfold = (sum(rates[rate][-5:]) / 5 for rate in (0.01, 0.1))
 
 # %% tags=["training"] jupyter={"source_hidden": true}
-claim.below("mean loss of the last steps with 0.01, and with 0.1", good, tenfold)
+print(f"mean loss of the last steps: {good:.2f} with 0.01, {tenfold:.2f} with 0.1")
 
 # %% [markdown]
 # A rate that is ten times as large isn't ten times as fast, and Adam doesn't make up for it. Adam
@@ -450,7 +451,8 @@ last = sum(losses[-10:]) / len(losses[-10:])
 # %% tags=["training"] jupyter={"source_hidden": true}
 print(f"perplexity {math.exp(losses[0]):,.0f} before, {math.exp(last):.1f} after, "
       f"{least.perplexity:.1f} for a perfect reader")  # fmt: skip
-claim.below("nats per token of a perfect reader, and of ours", least.nats_per_token, last)
+print(f"nats per token: a perfect reader {least.nats_per_token:.2f}, ours {last:.2f}")
+assert least.nats_per_token < last
 
 # %% [markdown]
 # It isn't at the floor yet. It has seen few stories so far, and two blocks may be too few. A third
@@ -473,7 +475,7 @@ def tell(model, temperature, seed, length=150):
     return tokenizer.decode([i for i in ids if i != end])
 
 
-print(tell(teller, temperature=0.5, seed=1, length=40))
+print(tell(teller, temperature=0.5, seed=1))
 
 # %% [markdown]
 # Before this training, the matrices of this model held random numbers, and the gradient of its

@@ -87,10 +87,11 @@ small |= {"num_attention_heads": 4, "num_hidden_layers": 3}
 ours = flops(read_config(small), batch=2, sequence=32, attention="weights")
 with FlopCounterMode(display=False) as counter:
     logits = net(ids)
-claim("FLOPs of the matrices, forward", counter.get_total_flops(), ours.forward, within=1e-9)
+print(f"forward: torch counts {counter.get_total_flops():,} FLOPs, we {ours.forward:,.0f}")
 with FlopCounterMode(display=False) as counter:
     logits.sum().backward()
-_ = claim("FLOPs of backward", counter.get_total_flops(), 2 * ours.forward, within=1e-9)
+print(f"backward: torch counts {counter.get_total_flops() / ours.forward:g} times as many")
+assert counter.get_total_flops() == 2 * ours.forward
 
 # %% [markdown]
 # (Torch's counter misses the scores, because one fused kernel computes them, and for the CPU's

@@ -298,6 +298,24 @@ claim.below(words, found[0].seconds, done.seconds)
 # cell above skips it. Others recompute norms or the inner activations of an MLP; the search
 # doesn't.)
 #
+# Which of the machine's numbers decides who wins? Make each of them worse, and search again:
+
+# %%
+inside, between = h100.inside, h100.between
+for what, worse in {
+    "products at 70 %": {"matmul": 0.7 * h100.matmul},
+    "half of NVLink": {"inside": replace(inside, bandwidth=inside.bandwidth / 2)},
+    "half of the card": {"between": replace(between, bandwidth=between.bandwidth / 2)},
+    "70 % of the memory": {"memory": 0.7 * h100.memory},
+}.items():
+    machine = replace(h100, **worse)
+    best = search(gpt3, machine, gpus=512, batch=512, recompute="none", **today)[0]
+    print(f"{what:18} dp {best.layout.dp} x pp {best.layout.pp} x tp {best.layout.tp}, "
+          f"{best.seconds:.2f} s")  # fmt: skip
+
+# %% [markdown]
+# Slower products and links cost seconds and leave the winner where it was; less memory changes it.
+#
 # But the best one fills most of the memory, by a model that counts what training keeps. Allocators
 # and frameworks take more: two published FSDP runs reserved about 20 GB above what this model says
 # (`docs/cluster_model.md`), so leave room.

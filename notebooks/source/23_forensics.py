@@ -20,7 +20,7 @@
 import sys
 from statistics import stdev
 
-from helpers.lesson import claim, predict, reveal, show
+from helpers.lesson import predict, reveal, show
 
 sys.path[:0] = ["../forensics"]
 from cases import Case, mistakes, outside, truth
@@ -219,7 +219,7 @@ n = [sum((losses > 0).sum().item() for losses in rank["losses"]) for rank in eve
 for first in (0, 2):
     own, right = n[first] + n[first + 1], second.one.backwards[first][name]
     factor = (every[first]["backwards"][0][name].norm() / right.norm()).item()
-    claim(f"{own} of {sum(n)} tokens, gradients times", factor, sum(n) / (2 * own), within=0.01)
+    print(f"{own} of {sum(n)} tokens: {factor:.3f} times, expected {sum(n) / (2 * own):.3f} times")
 
 # %% [markdown]
 # If all tensors are off by one factor before any message, look for it in the loss: what is it
