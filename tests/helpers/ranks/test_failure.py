@@ -77,5 +77,5 @@ def test_an_echo_waits_for_its_cause():
     ],
 )
 def test_whom_a_long_wait_is_for(name, peer, words):
-    said = waits_long(0, 12, Operation(name, 0, peer, members=(0, 1, 2)), " at line 4")
+    said = waits_long(12, Operation(name, 0, peer, members=(0, 1, 2)), " at line 4")
     assert said.startswith(f"rank 0 has waited 12 s for {words}: it ") and said.endswith(" line 4")

@@ -221,7 +221,7 @@ def test_wrong_arguments(arguments, sentence):
         launch(print, **arguments)
     if "on_error" not in arguments:
         with pytest.raises(ValueError, match=sentence):
-            run_script("nowhere.py", **arguments)
+            run_script(__file__, **arguments)
 
 
 @pytest.mark.parametrize(
