@@ -79,7 +79,7 @@ def listen(port: int = 0) -> socket.socket:
 def serve_store(address: str, port: int = 0, listening: socket.socket | None = None, **options):
     """Serve a store, on the loopback only if that is the address; port 0 takes any free port.
 
-    Else it listens on every network, and so it does on Windows, where torch takes no socket of ours.
+    Else it listens on every network, and so it does on Windows (torch takes no socket there).
     listening: a socket that listens already. options: of torch's TCPStore.
     """
     from torch.distributed import TCPStore
