@@ -1,4 +1,4 @@
-"""A notebook kernel or a script is interrupted, restarted, killed: ranks and pool go with it."""
+"""In a notebook: `%%ranks 3`; and what is interrupted, restarted, killed takes its ranks along."""
 
 import os
 import re
@@ -9,7 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from jupyter_client.manager import KernelManager
+
+from helpers.ranks import load_ipython_extension
+from helpers.ranks.magic import ranks_cell
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
@@ -149,3 +153,46 @@ def test_no_rank_outlives_a_script_that_is_terminated(tmp_path):
     parent.wait(timeout=90)
     parent.stdout.close()
     wait_until_gone(pids_in(text))
+
+
+# --- %%ranks -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shell():
+    shell = InteractiveShell.instance(colors="nocolor")
+    load_ipython_extension(shell)
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def test_a_cell_on_two_ranks(shell, capsys):
+    shell.run_cell("scale = 10\ndef times(x):\n    return x * scale\n")
+    shell.run_cell("%%ranks 2 --out results\nprint('here', rank, world_size)\ntimes(rank + 1)\n")
+    assert shell.user_ns["results"] == [10, 20]
+    assert "[rank 1] here 1 2" in capsys.readouterr().out
+
+
+def test_the_failing_line_is_the_line_of_the_cell_and_nothing_else_is_shown(shell, capsys):
+    shell.run_cell("%%ranks 1\nx = 1\nif rank == 0:\n    x / 0\n", store_history=True)
+    shown = capsys.readouterr().out
+    assert "RankFailed: rank 0 failed first at line 4 of cell [1]: ZeroDivisionError" in shown
+    assert "x / 0" in shown and "helpers" not in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [("three", "invalid int value: 'three'"), ("2 --fast", "unrecognized arguments: --fast")],
+)
+def test_nonsense_behind_the_magic(shell, line, sentence):
+    with pytest.raises(ValueError, match=f"{sentence}; write %%ranks 3"):
+        ranks_cell(line, "rank", shell)
+
+
+@pytest.mark.parametrize("line", ["x = = 1", "return 3", "print('a"])
+def test_a_cell_that_is_not_python_is_shown_as_any_other_cell(shell, capsys, line):
+    shell.run_cell(f"y = 1\n{line} # a comment\n", store_history=True)
+    plain = capsys.readouterr().out
+    assert f"  Cell In[1], line 2\n    {line} #" in plain and "^\nSyntaxError: " in plain
+    shell.run_cell(f"%%ranks 2\n{line} # a comment\n", store_history=True)
+    assert capsys.readouterr().out == plain.replace("In[1]", "In[2]")
