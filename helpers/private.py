@@ -1,6 +1,6 @@
 """Everything that the project uses of torch, Python and IPython although it isn't public.
 
-Each function says why there is no public way, and who uses it. What stands here can change with any
+Each function says who uses it and why there is no public way. What stands here can change with any
 release: tests/helpers/test_private.py then fails, or the tests of those who use it.
 """
 
@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-# In the names of FSDP1's parameters, which have lost their own (helpers.oracle.record): whether it
-# flattens them can't be asked.
+# In the names of FSDP1's parameters (helpers.oracle.record): whether it flattens them can't be
+# asked.
 FLAT = "_flat_param"
 
 
@@ -26,8 +26,8 @@ FLAT = "_flat_param"
 def groups_made() -> int:
     """Return how many process groups this process has, the default one included.
 
-    torch puts this number into the name under which the members of a group meet, where they alone
-    create it, and tells nobody (helpers.hang.monitor, helpers.pipeline.transport).
+    For helpers.hang.monitor, helpers.pipeline.transport. torch puts the number into the name under
+    which a group's members meet, where they alone create it.
     """
     from torch.distributed import distributed_c10d as c10d
 
@@ -37,8 +37,7 @@ def groups_made() -> int:
 def members_of_groups() -> dict[str, tuple[int, ...]]:
     """Return the ranks of each group that this process belongs to, by torch's name of the group.
 
-    The recorder (helpers.hang.flight) knows a group by its name alone, and
-    get_process_group_ranks wants the group itself.
+    For helpers.hang.flight: get_process_group_ranks wants the group, and the recorder has its name.
     """
     from torch.distributed import distributed_c10d as c10d
 
@@ -50,9 +49,9 @@ def members_of_groups() -> dict[str, tuple[int, ...]]:
 
 
 def flight_record() -> str:
-    """Return what torch's flight recorder holds, as JSON (helpers.hang.flight).
+    """Return what torch's flight recorder holds, as JSON.
 
-    The documented ways write a file, of NCCL's alone, after a time-out.
+    For helpers.hang.flight. The documented ways write a file, of NCCL's alone, after a time-out.
 
     Raises:
         ImportError, AttributeError, RuntimeError: if this torch has no recorder.
@@ -65,8 +64,8 @@ def flight_record() -> str:
 def watch_named_ranks(check: Callable[[Any, int | None, int | None], None]) -> None:
     """Call check(group, rank, rank within the group) for each rank that a call names.
 
-    Every function of torch.distributed that names another rank asks this one for its number
-    (helpers.hang.monitor). There is no public hook, and gloo waits for a rank that isn't there.
+    For helpers.hang.monitor: gloo waits for a rank that isn't there. There is no hook, but every
+    function of torch.distributed that names another rank asks this one for its number.
     """
     from torch.distributed import distributed_c10d as c10d
 
@@ -83,20 +82,14 @@ def watch_named_ranks(check: Callable[[Any, int | None, int | None], None]) -> N
 def files_that_wait() -> tuple[str, ...]:
     """Return the files of torch from which C++ waits for collectives that it has started.
 
-    The backward pass, DDP, and functional collectives (helpers.hang.places). Elsewhere, torch may
-    write a file or call a service, which ends whatever the other ranks do. What C++ does can't be
-    asked; only the line of Python above it is known.
+    For helpers.hang.places: the backward pass, DDP and functional collectives. What C++ does can't
+    be asked; only the line of Python above it is known.
     """
     import torch
 
-    parts = (
-        "autograd/__init__.py",
-        "autograd/graph.py",
-        "nn/parallel/distributed.py",
-        "distributed/utils.py",
-        "distributed/_functional_collectives.py",
-    )
-    return tuple(os.path.join(os.path.dirname(torch.__file__), *each.split("/")) for each in parts)
+    files = ("autograd/__init__.py", "autograd/graph.py", "nn/parallel/distributed.py")
+    files += ("distributed/utils.py", "distributed/_functional_collectives.py")
+    return tuple(os.path.join(os.path.dirname(torch.__file__), *each.split("/")) for each in files)
 
 
 # --- torch: autograd -----------------------------------------------------------------------------
@@ -105,10 +98,10 @@ _RAW = "_raw_saved_"
 
 
 def saved_tensors(node: Any) -> Iterator[Any]:
-    """Yield what a node of the autograd graph keeps for its backward (helpers.pipeline).
+    """Yield what a node of the autograd graph keeps for its backward.
 
-    torch.autograd.graph.saved_tensors_hooks sees only what is saved from then on, and can't tell
-    which node saves it; a node itself has these attributes, which the tutorials show.
+    For helpers.pipeline. torch.autograd.graph.saved_tensors_hooks sees only what is saved from then
+    on, and can't tell which node saves it.
     """
     import torch
 
@@ -121,8 +114,8 @@ def saved_tensors(node: Any) -> Iterator[Any]:
 def replace_saved(node: Any, pack: Callable, unpack: Callable) -> None:
     """Replace what a node keeps by pack(tensor), and give its backward unpack(pack(tensor)).
 
-    For the split backward (helpers.pipeline.split_backward), which frees memory between I and W.
-    torch frees all of a graph or nothing.
+    For helpers.pipeline.split_backward, which frees memory between I and W. torch frees all of a
+    graph or nothing.
     """
     for name in _saved(type(node)):
         for each in _several(getattr(node, _RAW + name)):
@@ -141,10 +134,10 @@ def _several(value: Any) -> Iterable:
 
 
 def after_each_operation(note: Callable[[list], None]) -> Any:
-    """Return a context in which note(tensors) follows each operation of torch (DP/zero/memory.py).
+    """Return a context in which note(tensors) follows each operation of torch.
 
-    tensors: what the operation took and what it made. Public hooks see modules and what's saved for
-    backward, but not what a step holds in between.
+    For DP/zero/memory.py: public hooks see modules and what's saved for backward, but not what a
+    step holds in between. tensors: what the operation took and what it made.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -163,10 +156,7 @@ def after_each_operation(note: Callable[[list], None]) -> Any:
 
 
 def wait_for_threads() -> None:
-    """Wait for every thread that isn't a daemon, as Python itself does only when it ends.
-
-    Executors join theirs in it too; and a rank must still answer meanwhile where it stands.
-    """
+    """Wait for every thread that isn't a daemon, as Python itself does only when it ends."""
     threading._shutdown()
 
 
@@ -176,10 +166,9 @@ def run_exit_handlers() -> None:
 
 
 def forget_exit_handlers() -> None:
-    """Forget what was registered with atexit, and as weakref.finalize.
+    """Forget what was registered with atexit, and as weakref.finalize: it's the fork server's.
 
-    A rank is a fork, and what the fork server has registered isn't its own. Public is only to
-    unregister a function that one knows; and finalize registers with atexit only once.
+    Public is only to unregister a function that one knows; finalize registers with atexit once.
     """
     atexit._clear()
     for finalizer in weakref.finalize._registry:
@@ -188,9 +177,9 @@ def forget_exit_handlers() -> None:
 
 
 def stop_fork_server() -> None:
-    """End the process that ranks are forked from (helpers.ranks.pool).
+    """End the process that ranks are forked from, which takes memory (helpers.ranks.pool).
 
-    It has no public end but that of the process that has started it, and takes memory until then.
+    It has no public end but that of the process that has started it.
     """
     forkserver = sys.modules.get("multiprocessing.forkserver")
     server = forkserver and forkserver._forkserver
@@ -198,9 +187,6 @@ def stop_fork_server() -> None:
         os.kill(server._forkserver_pid, signal.SIGKILL)  # it would wait for what a rank has left
         with suppress(FileNotFoundError):  # at the end of Python its socket has gone already
             server._stop()
-
-
-# --- IPython -------------------------------------------------------------------------------------
 
 
 def cells_of(shell: Any) -> dict[str, int]:

@@ -5,15 +5,6 @@
     Snapshot(standings, ended)          where all ranks stand, as the launcher collects it
     Snapshot(…).certain, .told, .graph  is it a deadlock, what happened and the cure, the picture
 
-Files, from the ground up:
-
-    places, operation     a line of code and what threads do there; one call: plain facts
-    cases                 every sentence: what went wrong, and the cure
-    calls, flight         what a call says of itself; what C++ has started
-    monitor               wraps torch.distributed and answers where the rank stands
-    checked               whoever comes second to an operation compares
-    verdict               who waits for whom, which wait can never end; the whole answer
-
 A verdict needs proof. While another thread, a callback, a remote call or a wait's own time limit
 could still act there is none, and a launch says after ten seconds where each rank stands. The
 timeout of a whole group (timeout=… of init_process_group or new_group) is there to end a program

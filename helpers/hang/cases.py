@@ -4,11 +4,13 @@ To add a deadlock, write its function and name it in `CASES`: from the `Snapshot
 returns what happened and the cure, or None; the first that answers wins.
 """
 
+import re
 import signal
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from helpers.hang.operation import LOCAL, NATIVE, NEW_GROUP, RECEIVES, SENDS, Operation
+from helpers.hang.operation import LOCAL, NEW_GROUP, RECEIVES, SENDS, Operation
+from helpers.hang.places import Frame, locate
 from helpers.words import capital, many, names, say_seconds
 
 if TYPE_CHECKING:
@@ -33,16 +35,14 @@ def crossed_tags(found: "Snapshot") -> Told:
 def messages_in_a_circle(found: "Snapshot") -> Told:
     """Every rank of the cycle sends, and its receiver sends too; or all of them receive."""
     mine = found.cycle
-    if not mine:
-        return None
-    ranks, two = names(sorted(op.rank for op in mine)), len(mine) == 2
-    if all(op.receives for op in mine):
+    ranks, two = names(sorted(op.rank for op in mine)) if mine else "", len(mine) == 2
+    if mine and all(op.receives for op in mine):
         return (
             f"deadlock: {ranks} {'both' if two else 'all'} receive first, and what each waits for "
             "is sent by a rank that receives too",
             "let one of them send first",
         )
-    if not all(op.sends for op in mine):
+    if not mine or not all(op.sends for op in mine):
         return None
     if two:
         return (
@@ -73,16 +73,15 @@ def group_not_made(found: "Snapshot") -> Told:
 
 def step_ahead(found: "Snapshot") -> Told:
     """One rank has reached the same line more often than another."""
-    for wait, operation in found.core:
-        key = (operation.place, operation.name)
-        mine = found.known[wait.who].calls.get(key, 0)
+    for wait, mine in found.core:
         for other in (found.waiting[rank] for rank in wait.needs if rank in found.waiting):
-            theirs = found.known[other.rank].calls.get(key, 0)
-            if operation.collective and 0 < theirs < mine:
+            called = found.known[other.rank].collectives.get(mine.group, [])
+            alike = [op.times for op in called if (op.place, op.name) == (mine.place, mine.name)]
+            if mine.collective and alike and alike[-1] < mine.times:
                 return (
-                    f"rank {wait.who} is ahead of rank {other.rank}: it {operation.doing}"
-                    f"{operation.at}, where rank {other.rank} has been {many(theirs, 'time')} "
-                    f"only; {other.sentence}",
+                    f"rank {wait.who} is ahead of rank {other.rank}: it {mine.doing}{mine.at}, "
+                    f"where rank {other.rank} has been {many(alike[-1], 'time')} only; "
+                    f"{other.sentence}",
                     "let all ranks do the same number of steps: look for a continue, a break or "
                     "a condition that only some ranks meet",
                 )
@@ -123,7 +122,7 @@ def left_early(found: "Snapshot") -> Told:
             f"let {gone} receive it, or do not send it",
         )
     where = operation.at
-    if operation.name.startswith(NATIVE):
+    if operation.native:
         where = f", started inside C++{f' by {wait.where}' * bool(wait.where)}"
     return (
         f"{gone} left early: {it} {has} finished already, while rank {wait.who} {operation.doing}"
@@ -149,7 +148,7 @@ def nobody_answers(found: "Snapshot") -> tuple[str, str]:
     # A collective says more than a message, and most if Python has started it, and not C++.
     wait, operation = min(
         found.core or [(wait, found.waiting[wait.who]) for wait in found.deadlock.waits],
-        key=lambda pair: (not pair[1].collective, pair[1].name.startswith(NATIVE)),
+        key=lambda pair: (not pair[1].collective, pair[1].native),
     )
     missing = names(wait.needs)
     others = [found.waiting[rank].sentence for rank in wait.needs if rank in found.waiting]
@@ -272,28 +271,19 @@ def group_cure(operation: Operation) -> str:
     )
 
 
-# --- a rank that isn't there ---------------------------------------------------------------------
-
-
 def no_such_rank(
-    name: str,
-    rank: int,
-    peer: int | None,
-    inside: int | None,
-    members: Sequence[int],
-    world: bool,
-    itself: bool,
+    name: str, rank: int, peer: int | None, inside: int | None, members: Sequence[int], world: bool
 ) -> str:
     """Return the sentence on a rank that a call can't reach: peer, or inside, counted in its group.
 
-    name: the function that rank `rank` calls. world: its group holds all. itself: its own rank.
+    name: the function that rank `rank` calls. world: its group holds all.
     """
     to = "to" if name in ("reduce", "gather", "gather_object") else "from"
     does = f"rank {rank} calls {name} {to}"
     if messages := name in (*SENDS, *RECEIVES):
         does = f"rank {rank} {'sends to' if name in SENDS else 'receives from'}"
     size, last = len(members), members[-1]
-    if itself:
+    if peer in members:
         cure = "copy the tensor, or name another rank"
         return f"{does} itself, which torch.distributed can't do: {cure}"
     if inside is not None:
@@ -318,50 +308,60 @@ def no_such_rank(
 
 # --- waits and messages of ranks that nobody asks ------------------------------------------------
 
+LATE_MESSAGE = re.compile(r"(?:Timed out waiting|wait timeout after) (\d+)ms")
+# What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
+ECHOES = (
+    "connection closed by peer",
+    "connection reset by peer",
+    "connection refused",
+    "broken pipe",
+    "socket closed",
+    "remote process exited",
+    "connection was likely closed",
+)
 
-def whom(operation: Operation | None) -> str:
+
+def is_echo(text: str) -> bool:
+    """Return whether torch only says that a partner has gone."""
+    return any(echo in text.lower() for echo in ECHOES)
+
+
+def whom(operation: Operation) -> str:
     """Return the ranks that an operation waits for, in words: "rank 1", "one of ranks 1 and 2"."""
-    if operation is None:
-        return "another rank"
-    if not operation.collective and operation.peer is not None:
+    if operation.peer is not None and not operation.collective:
         return f"rank {operation.peer}"
     others = [rank for rank in operation.members if rank != operation.rank]
     return f"{'one of ' * (len(others) > 1)}{names(others)}" if others else "itself"
 
 
-def waits_long(rank: int, seconds: float, operation: Operation | None, where: str) -> str:
+def waits_long(seconds: float, operation: Operation, where: str) -> str:
     """Return the sentence on a wait that lasts. where: " at line 4 of …"."""
-    what = f": it {operation.doing}" if operation else ", inside torch,"
-    return f"rank {rank} has waited {seconds:.0f} s for {whom(operation)}{what}{where}"
+    waited = f"rank {operation.rank} has waited {seconds:.0f} s for {whom(operation)}"
+    return f"{waited}: it {operation.doing}{where}"
 
 
-def message_missed(
-    rank: int, operation: Operation | None, where: str, seconds: float | None
-) -> str:
-    """Return the sentence on a message that didn't come.
+def message_missed(operation: Operation, since: Frame, text: str, all_of_it: bool) -> str:
+    """Return which message didn't come, where gloo says `text`; "" for any other error.
 
-    seconds: it was waited for so long; None: gloo has lost the connection.
+    all_of_it: also if its connection broke or the group's own time is over.
     """
-    doing = f"rank {rank} {operation.doing}" if operation else f"rank {rank} waits inside torch"
-    who = whom(operation)
-    if seconds is None:
+    doing, late = f"rank {operation.rank} {operation.doing}", LATE_MESSAGE.search(text)
+    if "timeout caused pair closure" in text:
         return (
-            f"the connection to {who} broke: {doing}{where}. That rank has ended, or the network "
-            "between them is down: read what it said last"
+            f"{doing}, but an earlier wait on the same connection ran out of time, and gloo then "
+            "closes the connection for good: wait() without a time limit for messages, or give "
+            "the group a longer one"
         )
-    taken = operation and operation.sends
-    missed = f"{who} took no message" if taken else f"no message came from {who}"
-    return f"{missed} within {say_seconds(seconds)}: {doing}{where}"
-
-
-def closed_by_an_earlier_limit(operation: Operation, text: str) -> str:
-    """Return why gloo has closed a connection, where all that it says is that it has; else ""."""
-    if "timeout caused pair closure" not in text:
+    if not all_of_it or not (late or is_echo(text)):
         return ""
+    doing += locate([since]).phrase
+    if late:
+        took = "{} took no message" if operation.sends else "no message came from {}"
+        seconds = say_seconds(int(late.group(1)) / 1000)
+        return f"{took.format(whom(operation))} within {seconds}: {doing}"
     return (
-        f"rank {operation.rank} {operation.doing}, but an earlier wait on the same connection ran "
-        "out of time, and gloo then closes the connection for good: wait() without a time limit "
-        "for messages, or give the group a longer one"
+        f"the connection to {whom(operation)} broke: {doing}. That rank has ended, or the network "
+        "between them is down: read what it said last"
     )
 
 

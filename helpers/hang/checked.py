@@ -69,12 +69,12 @@ def _difference(operations: Sequence[Operation]) -> tuple[str, str] | None:
         send, receive = operations
         if not (send.dtype and receive.dtype):
             return None  # objects: torch sends their size along
+        kind = "message too long" if send.count > receive.count else "message too short"
         if send.dtype != receive.dtype:
-            return "message dtype", explain_message(send, receive)
-        if send.count != receive.count:
-            way = "long" if send.count > receive.count else "short"
-            return f"message too {way}", explain_message(send, receive)
-        return None
+            kind = "message dtype"
+        elif send.count == receive.count:
+            return None
+        return kind, explain_message(send, receive)
     for kind, fact in FACTS.items():
         alike: dict[object, list[Operation]] = {}
         for operation in operations:

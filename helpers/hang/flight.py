@@ -6,43 +6,38 @@ keeps as many as TORCH_FR_BUFFER_SIZE says when torch is imported, or 2,000; 0 t
 """
 
 import json
-from dataclasses import dataclass, field
 
 from helpers import private
+from helpers.hang.operation import NATIVE, Operation
 
 _DTYPES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16"}
 _DTYPES |= {"Long": "int64", "Int": "int32", "Byte": "uint8", "Bool": "bool"}
 
 
-@dataclass(frozen=True)
-class Flight:
-    """What the recorder knows. Groups are named as in `Operation.group`.
+def read(rank: int) -> tuple[dict[str, int], dict[str, Operation]]:
+    """Return what this process, which is rank `rank`, has recorded; nothing without a recorder.
 
-    started: group -> how many collectives this rank has started. open: group -> (number, from 1;
-    name, "all_reduce"; shape; dtype) of the oldest that has not ended. members: group -> its ranks.
+    Of each group, how many collectives it has started; and the oldest that has not ended.
     """
-
-    started: dict[str, int] = field(default_factory=dict)
-    open: dict[str, tuple[int, str, tuple[int, ...], str]] = field(default_factory=dict)
-    members: dict[str, tuple[int, ...]] = field(default_factory=dict)
-
-
-def read() -> Flight | None:
-    """Return what this process has recorded, or None if this torch has no recorder."""
+    started: dict[str, int] = {}
+    unended: dict[str, Operation] = {}
     try:
-        facts = json.loads(private.flight_record())
+        entries = json.loads(private.flight_record()).get("entries", [])
     except (ImportError, AttributeError, RuntimeError, ValueError):
-        return None
-    flight = Flight(members=private.members_of_groups())
-    for entry in facts.get("entries", []):
+        return started, unended
+    members = private.members_of_groups()
+    for entry in entries:
         group, number = entry["process_group"][0], entry["collective_seq_id"]
         if entry.get("is_p2p"):
             continue
-        if number < flight.started.get(group, 0):  # the program has begun again, with new groups
-            flight.open.pop(group, None)
-        flight.started[group] = number
-        if not entry["retired"] and group not in flight.open:
-            name = entry["profiling_name"].split(":")[-1]
+        if number < started.get(group, 0):  # the program has begun again, with new groups
+            unended.pop(group, None)
+        started[group] = number
+        if not entry["retired"] and group not in unended:
+            name = NATIVE + entry["profiling_name"].split(":")[-1]
             shape, dtype = (*entry["input_sizes"], ())[0], (*entry["input_dtypes"], "")[0]
-            flight.open[group] = (number, name, tuple(shape), _DTYPES.get(dtype, ""))
-    return flight
+            facts = {"shape": tuple(shape), "dtype": _DTYPES.get(dtype, ""), "index": number - 1}
+            unended[group] = Operation(
+                name, rank, group=group, members=members.get(group, ()), **facts
+            )
+    return started, unended

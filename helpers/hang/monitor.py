@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ from helpers.hang import cases, flight, places
 from helpers.hang.calls import METHODS, called, facts_of
 from helpers.hang.operation import LOCAL, NEW_GROUP, RECEIVES, SENDS, Operation
 from helpers.hang.places import NOWHERE, Frame, caller
+from helpers.words import many
 
 KEPT = 64  # collectives of a group that are remembered
 MOST_OPEN = 256  # Works kept alive: gloo waits in the destructor of one that the program dropped
@@ -38,11 +39,13 @@ class Standing:
 
     waiting: what its main thread waits for, or None; since: the line of the wait itself.
     posted: channel -> how many operations; latest: channel of messages -> the last of them.
-    collectives: group -> the last ones called. calls: (place, name) -> how often.
+    collectives: group -> the last ones called.
     moved: changes whenever an operation begins or ends.
     unsure: why something besides the main thread could still act; "" if nothing can.
     frames: of the main thread, the outermost first; others: of other threads (name, what they wait
-        for, frames). native: what torch's C++ has started. blocked: whether it may wait there.
+        for, frames).
+    started: group -> how many collectives torch's C++ has started; native: group -> the oldest of
+        them that hasn't ended.
     """
 
     rank: int
@@ -51,13 +54,25 @@ class Standing:
     posted: dict[tuple, int] = field(default_factory=dict)
     latest: dict[tuple, Operation] = field(default_factory=dict)
     collectives: dict[str, list[Operation]] = field(default_factory=dict)
-    calls: dict[tuple, int] = field(default_factory=dict)
     moved: int = 0
     unsure: str = ""
     frames: list[Frame] = field(default_factory=list)
     others: list[tuple[str, Operation | None, list[Frame]]] = field(default_factory=list)
-    native: flight.Flight | None = None
-    blocked: bool = False
+    started: dict[str, int] = field(default_factory=dict)
+    native: dict[str, Operation] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, facts: tuple) -> "Standing":
+        """Return what `dataclasses.astuple` has made plain values of."""
+        plain = cls(*facts)
+        return replace(
+            plain,
+            waiting=plain.waiting and Operation(*plain.waiting),
+            latest={channel: Operation(*each) for channel, each in plain.latest.items()},
+            collectives={g: [Operation(*op) for op in ops] for g, ops in plain.collectives.items()},
+            others=[(name, op and Operation(*op), frames) for name, op, frames in plain.others],
+            native={group: Operation(*op) for group, op in plain.native.items()},
+        )
 
 
 @functools.cache
@@ -86,9 +101,10 @@ class Monitor:
     def __init__(self) -> None:
         self.rank, self.worlds = -1, 0  # torch uses the names of groups again in each world
         self.check: Any = None  # checked mode's `Check`
+        self.explains = False  # what gloo says of a message that didn't come: no launcher does
         self.recorder: Any = None  # a `Recorder` that wants the messages
         self.store: Callable | None = None  # opens our launcher's store, for a program's own world
-        self._begun, self._moved = False, 0
+        self._moved = 0
         self._lock = threading.Lock()
         self._inside = threading.local()  # what torch itself calls doesn't count
         self._posted: Counter[tuple] = Counter()
@@ -102,10 +118,9 @@ class Monitor:
 
     def begin(self, rank: int) -> None:
         """Record from now on what this process, which is rank `rank`, asks of torch."""
-        self.rank = rank
-        if self._begun:
+        begun, self.rank = self.rank >= 0, rank
+        if begun:
             return
-        self._begun = True
         import torch.distributed as dist
         from torch.distributed import distributed_c10d as c10d
 
@@ -139,12 +154,19 @@ class Monitor:
         with self._lock:
             waiting, since, limited = self._waiting.get(main, (None, NOWHERE, False))
             kept = {group: list(each) for group, each in self._collectives.items()}
-            posted, latest, calls = dict(self._posted), dict(self._latest), dict(self._calls)
-            works = list(self._open.values())
+            posted, latest, works = dict(self._posted), dict(self._latest), [*self._open.values()]
         polls = None if waiting else self._polls
         if polls and places.only_polls(frames, polls[1]):
             waiting, since = polls
+        moved, (started, native) = self._moved, flight.read(self.rank)
         blocked = not waiting and not ended and places.inside_torch(frames)
+        if (
+            blocked and native
+        ):  # it waits for the oldest; of several groups it isn't known for which
+            since = places.locate(frames).frame
+            waiting = replace(next(iter(native.values())), place=since)
+        if blocked:
+            moved += places.time_used(main)
         left_open = blocked and any(op.collective and not work.is_completed() for work, op in works)
         reasons = {
             "has other threads": found,
@@ -153,16 +175,16 @@ class Monitor:
             "handles signals": polls and waiting and places.handles_signals(),
             "serves remote calls": places.serves_calls(),
             "has left a collective open": left_open,
+            "waits in several groups": blocked and len(native) > 1,
         }
         others = [
             (places.name_of(ident), self._waiting.get(ident, (None,))[0], places.stack(frame))
             for ident, frame in found.items()
         ]
         return Standing(
-            self.rank, waiting, since, posted, latest, kept, calls,
-            self._moved + (places.time_used(main) if blocked else 0),
+            self.rank, waiting, since, posted, latest, kept, moved,
             next((reason for reason, holds in reasons.items() if holds), ""),
-            frames, others, flight.read(), blocked,
+            frames, others, started, native,
         )  # fmt: skip
 
     # --- the wrappers ----------------------------------------------------------------------------
@@ -181,14 +203,17 @@ class Monitor:
             setattr(home, name, wrapped)
 
     def _posting(self, method: str, own: Callable, group, *args, **kwargs) -> Any:
+        import torch.distributed as dist
         from torch.distributed.constants import default_pg_timeout
 
         name, place = called(sys._getframe(1))
         rest = [*args, *kwargs.values()]
         try:
-            operation = self._operation(method, name, place, group, rest)
+            facts = facts_of(method, name, rest, tuple(dist.get_process_group_ranks(group)))
         except (TypeError, ValueError, LookupError, AttributeError, RuntimeError):
             return own(group, *args, **kwargs)  # torch itself refuses it
+        world = group is dist.group.WORLD
+        operation = self._counted(group=self._name(group), world=world, place=place, **facts)
         # Of monitored_barrier, which is given torch's own limit where the program names none.
         limited = any(isinstance(each, timedelta) and each < default_pg_timeout for each in rest)
         self.note(operation)
@@ -244,9 +269,28 @@ class Monitor:
         return done
 
     def _making(self, own: Callable, ranks=None, *args, **kwargs) -> Any:
-        operation = self._new_group(ranks, kwargs)
-        if operation is None:
+        """Wait for all ranks that must create a group.
+
+        torch wants every rank to create every group, and checked mode makes sure of it, but torch
+        itself waits for the members alone. With use_local_synchronization only they may call.
+        """
+        import torch.distributed as dist
+
+        world = tuple(range(dist.get_world_size()))
+        local = bool(kwargs.get("use_local_synchronization")) and ranks is not None
+        members = tuple(sorted(ranks)) if ranks is not None else world
+        if local and self.rank not in members:
             return own(ranks, *args, **kwargs)
+        detail, group = f"ranks {', '.join(map(str, members))}", self._name(dist.group.WORLD)
+        if local:
+            group = LOCAL + detail
+            # A part of the name under which torch's ranks meet.
+            made = many(private.groups_made() - 1, "group")
+            detail += f"; this rank has made {made} before"
+        operation = self._counted(
+            name=NEW_GROUP, kind=NEW_GROUP, group=group, detail=detail, world=not local,
+            members=world if self.check and not local else members, place=caller(sys._getframe(1)),
+        )  # fmt: skip
         self.note(operation)
         with self.waiting(operation, operation.place):
             if self.check:
@@ -265,16 +309,13 @@ class Monitor:
             members = dist.get_process_group_ranks(group)
         except (TypeError, ValueError, KeyError, RuntimeError):
             return  # torch refuses it
-        named = peer if inside is None else members[inside] if 0 <= inside < len(members) else None
-        if named in members and named != self.rank:
-            return
+        if inside is not None:
+            peer = members[inside] if 0 <= inside < len(members) else None
         name = called(sys._getframe(2))[0]
-        itself = named == self.rank and name in (*SENDS, *RECEIVES)
-        if named not in members or itself:
+        itself = peer == self.rank and name in (*SENDS, *RECEIVES)
+        if peer not in members or itself:
             world = group in (None, dist.group.WORLD)
-            raise NoSuchRank(
-                cases.no_such_rank(name, self.rank, peer, inside, members, world, itself)
-            )
+            raise NoSuchRank(cases.no_such_rank(name, self.rank, peer, inside, members, world))
 
     # --- the record ------------------------------------------------------------------------------
 
@@ -304,9 +345,8 @@ class Monitor:
         try:
             yield
         except RuntimeError as error:
-            if told := cases.closed_by_an_earlier_limit(operation, str(error)):
+            if told := cases.message_missed(operation, since, str(error), self.explains):
                 raise RuntimeError(told) from error
-            error.operation = operation  # for who tells it (helpers.ranks.watch)
             raise
         finally:
             self._inside.torch = False
@@ -319,55 +359,17 @@ class Monitor:
             return contextlib.nullcontext()
         return self.recorder.span("send" if operation.sends else "recv", peer=operation.peer)
 
-    def _operation(self, method: str, name: str, place: Frame, group: Any, rest: list) -> Operation:
-        import torch.distributed as dist
-
-        facts = facts_of(method, name, rest, tuple(dist.get_process_group_ranks(group)))
-        facts |= {"rank": self.rank, "place": place, "world": group is dist.group.WORLD}
-        facts["group"] = self._name(group)
-        channel = ("collective", facts["group"])
-        if "tag" in facts:
-            channel = (facts["kind"], facts["peer"], facts["group"], facts["tag"])
-        return Operation(**facts, **self._count(channel, place, facts["name"]))
-
-    def _new_group(self, ranks: Any, options: dict) -> Operation | None:
-        """Return the operation of creating a group; None if this rank takes no part in it.
-
-        torch wants every rank to create every group, and checked mode makes sure of it, but torch
-        itself waits for the members alone. With use_local_synchronization only they may call.
-        """
-        import torch.distributed as dist
-
-        world = tuple(range(dist.get_world_size()))
-        local = bool(options.get("use_local_synchronization")) and ranks is not None
-        members = tuple(sorted(ranks)) if ranks is not None else world
-        detail, group = f"ranks {', '.join(map(str, members))}", self._name(dist.group.WORLD)
-        if local:
-            if self.rank not in members:
-                return None
-            group = LOCAL + detail
-            made = private.groups_made() - 1  # a part of the name under which torch's ranks meet
-            detail += f"; this rank has made {made} group{'s' * (made != 1)} before"
-        members = world if self.check and not local else members
-        place = caller(sys._getframe(2))
-        return Operation(
-            NEW_GROUP, self.rank, group=group, members=members, detail=detail, place=place,
-            world=not local, kind=NEW_GROUP, **self._count(("collective", group), place, NEW_GROUP),
-        )  # fmt: skip
-
     def _name(self, group: Any) -> str:
         name = group.group_name
         return f"{name} of {self.worlds}" if self.worlds > 1 else name
 
-    def _count(self, channel: tuple, place: Frame, name: str) -> dict[str, int]:
-        """Count an operation; return its number on its channel, and how often it was called there.
-
-        channel: as `Operation.channel` has it.
-        """
+    def _counted(self, **facts: Any) -> Operation:
+        """Return an operation with its number on its channel, and how often it was called there."""
+        operation = Operation(rank=self.rank, **facts)
+        key, times = (operation.place, operation.name), 1
         with self._lock:
-            index, times = self._posted[channel], 1
-            self._posted[channel] += 1
-            if channel[0] == "collective" and "object" not in name:
-                self._calls[place, name] += 1
-                times = self._calls[place, name]
-        return {"index": index, "times": times}
+            index = self._posted[operation.channel]
+            self._posted[operation.channel] += 1
+            if operation.collective and "object" not in operation.name:
+                times = self._calls[key] = self._calls[key] + 1
+        return replace(operation, index=index, times=times)

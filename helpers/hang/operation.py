@@ -57,6 +57,10 @@ class Operation:
         return not (self.sends or self.receives)
 
     @property
+    def native(self) -> bool:
+        return self.name.startswith(NATIVE)
+
+    @property
     def count(self) -> int:
         return math.prod(self.shape)
 

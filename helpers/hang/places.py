@@ -50,16 +50,11 @@ def stack(frame: FrameType | None) -> list[Frame]:
     return frames[::-1]
 
 
-def caller(frame: FrameType | None) -> Frame:
+def caller(frame: FrameType) -> Frame:
     """Return the student's innermost frame, from `frame` outward, or else the outermost."""
-    found = NOWHERE
-    while frame is not None:
-        name = frame.f_code.co_filename
-        found = (name, frame.f_lineno, frame.f_code.co_name)
-        if not is_library(name):
-            break
+    while frame.f_back and is_library(frame.f_code.co_filename):
         frame = frame.f_back
-    return found
+    return frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
 
 
 @cache
@@ -67,7 +62,7 @@ def is_library(name: str) -> bool:
     """Return whether a file belongs to Python, an installed package, or this project."""
     if not name or name.startswith("<"):
         return not name.startswith("<cell")  # a cell that runs on ranks
-    return any(str(Path(name)).startswith(prefix) for prefix in _libraries())
+    return str(Path(name)).startswith(_libraries())
 
 
 @cache
@@ -139,9 +134,6 @@ POLLS = re.compile(
 
 def only_polls(frames: Sequence[Frame], asked: Frame) -> bool:
     """Return whether a thread, at `frames`, is in a loop that only polls, as it did at `asked`.
-
-        while not work.is_completed():
-            time.sleep(0.1)
 
     Such a loop waits just as work.wait() does. A loop that does anything else, such as count its
     rounds, may end in another way, so nothing can be concluded from it.

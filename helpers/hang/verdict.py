@@ -5,13 +5,12 @@ ended, and none of the waits can end before another one has.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from helpers.hang.cases import CASES, still_at_work
 from helpers.hang.checked import Misfit, misfit
 from helpers.hang.monitor import Standing
-from helpers.hang.operation import NATIVE, Operation
+from helpers.hang.operation import Operation
 from helpers.hang.places import Where, locate
 from helpers.waits import Wait, WaitGraph, find_deadlock
 from helpers.words import capital
@@ -32,10 +31,10 @@ class Snapshot:
         silent: Collection[int] = (),
     ):
         self.ended, self.silent = set(ended), set(silent)
-        self.known = {s.rank: s if s.rank in self.ended else _judged(s) for s in standings}
+        self.known = {s.rank: s for s in sorted(standings, key=lambda s: s.rank)}
         self.waiting = {
             rank: standing.waiting
-            for rank, standing in sorted(self.known.items())
+            for rank, standing in self.known.items()
             if standing.waiting and rank not in self.ended
         }
         self.busy = [rank for rank in self.known if rank not in {*self.waiting, *self.ended}]
@@ -48,14 +47,14 @@ class Snapshot:
     def misfit(self) -> Misfit | None:
         """In what a collective differs, if ranks wait in one that isn't the same on all."""
         for operation in self.waiting.values():
-            met = [
+            called = [
                 other
                 for standing in self.known.values()
                 for other in standing.collectives.get(operation.group, [])
-                if other.index == operation.index and not operation.name.startswith(NATIVE)
+                if other.index == operation.index
             ]
-            if operation.collective and met and (found := misfit(met)):
-                return found
+            if operation.collective and not operation.native and called and misfit(called):
+                return misfit(called)
         return None
 
     @property
@@ -156,14 +155,14 @@ class Snapshot:
         return self.known[rank].posted.get(channel, 0) if rank in self.known else 0
 
     def _has_called(self, rank: int, operation: Operation) -> bool:
-        if not operation.name.startswith(NATIVE):
+        if not operation.native:
             return self._posted(rank, operation.channel) > operation.index
-        native = self.known[rank].native if rank in self.known else None
-        if not native or native.started.get(operation.group, 0) <= operation.index:
+        other = self.known.get(rank)
+        if not other or other.started.get(operation.group, 0) <= operation.index:
             return False
         # It may have called another one in its place, which C++ doesn't refuse.
-        number, name, *_ = native.open.get(operation.group, (0, ""))
-        return number != operation.index + 1 or NATIVE + name == operation.name
+        oldest = other.native.get(operation.group)
+        return not oldest or oldest.index != operation.index or oldest.name == operation.name
 
     # --- rows ------------------------------------------------------------------------------------
 
@@ -201,22 +200,3 @@ def _place(standing: Standing) -> Where:
 def _by_tag(standing: Standing, channel: tuple) -> dict[int, int]:
     """Return how many messages of one direction between two ranks were posted, by tag."""
     return {each[3]: count for each, count in standing.posted.items() if each[:3] == channel}
-
-
-def _judged(standing: Standing) -> Standing:
-    """Return a standing that also says what a rank waits for inside torch's C++.
-
-    It is the oldest collective that hasn't ended there; if there are several groups, it isn't known
-    which of them it waits for.
-    """
-    native = standing.native
-    if standing.waiting or not (standing.blocked and native and native.open):
-        return standing
-    group, (number, name, shape, dtype) = next(iter(native.open.items()))
-    place = locate(standing.frames).frame
-    operation = Operation(
-        NATIVE + name, standing.rank, group=group, members=native.members.get(group, ()),
-        index=number - 1, shape=shape, dtype=dtype, place=place,
-    )  # fmt: skip
-    unsure = standing.unsure or "waits in several groups" * (len(native.open) > 1)
-    return replace(standing, waiting=operation, since=place, unsure=unsure)

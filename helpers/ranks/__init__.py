@@ -1,15 +1,9 @@
 """Ranks: start them, connect them, supervise them, and end them.
 
-    launch(function, ranks=3)      a function of the notebook, on real processes
-    %%ranks 3                      a cell            (after %load_ext helpers.ranks)
-    run_script(path, ranks=3)      a script          (python -m helpers.ranks -n 3 SCRIPT)
-    find_place(), connect()        inside a script: who am I, and where are the others
-
-Files, from the ground up: store (one process among all, and where all meet), connect (from
-processes to a group), environment (what the launcher left), watch (waits and deadlocks under other
-launchers), script (flags and frame of a script); job and failure (what travels to a rank and
-back), worker (the program inside a rank), pool (processes that wait for a job), output and
-supervisor (follow one job to its end), start and magic (the calls of a notebook).
+launch(function, ranks=3)      a function of the notebook, on real processes
+%%ranks 3                      a cell            (after %load_ext helpers.ranks)
+run_script(path, ranks=3)      a script          (python -m helpers.ranks -n 3 SCRIPT)
+find_place(), connect()        inside a script: who am I, and where are the others
 """
 
 from importlib import import_module

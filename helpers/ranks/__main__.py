@@ -11,30 +11,22 @@ from helpers.ranks.start import run_script
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit status, 0 if every rank finished without an error."""
     parser = argparse.ArgumentParser(prog="python -m helpers.ranks", description=__doc__)
-    parser.add_argument("-n", "--ranks", type=int, default=3, help="how many ranks (3)")
-    parser.add_argument("--timeout", type=float, default=3600.0, help="seconds (3600)")
-    parser.add_argument(
-        "--checked", action="store_true", help="refuse messages that do not fit (slower)"
-    )
-    parser.add_argument(
-        "--logs", metavar="FOLDER", help="also leave what rank 0 printed in FOLDER/out0.txt, …"
-    )
-    parser.add_argument("script")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    options = parser.parse_args(arguments)
-    logs = Path(options.logs) if options.logs else None
+    add = parser.add_argument
+    add("-n", "--ranks", type=int, default=3, help="how many ranks (3)")
+    add("--timeout", type=float, default=3600.0, help="seconds (3600)")
+    add("--checked", action="store_true", help="refuse messages that do not fit (slower)")
+    logs = "also leave what rank 0 printed in FOLDER/out0.txt, …"
+    add("--logs", metavar="FOLDER", type=Path, help=logs)
+    add("script")
+    add("arguments", nargs=argparse.REMAINDER)
+    asked = parser.parse_args(arguments)
     try:
-        if logs and logs.exists() and not logs.is_dir():
-            raise NotADirectoryError(f"--logs {logs} is a file: name a folder")
-        report = run_script(
-            options.script,
-            options.ranks,
-            options.arguments,
-            options.timeout,
-            checked=options.checked,
-        )
-        for rank, text in enumerate(report.texts if logs else ()):
-            write_whole(logs / f"out{rank}.txt", text)
+        if asked.logs and asked.logs.exists() and not asked.logs.is_dir():
+            raise NotADirectoryError(f"--logs {asked.logs} is a file: name a folder")
+        call = asked.script, asked.ranks, asked.arguments, asked.timeout
+        report = run_script(*call, checked=asked.checked)
+        for rank, text in enumerate(report.texts if asked.logs else ()):
+            write_whole(asked.logs / f"out{rank}.txt", text)
     except KeyboardInterrupt as stopped:
         print(stopped, file=sys.stderr)
         return 130
@@ -43,8 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     if report.failure:
         print(f"\n{report.failure}", file=sys.stderr)
-        return 1
-    return 0
+    return 1 if report.failure else 0
 
 
 if __name__ == "__main__":

@@ -71,6 +71,8 @@ def connect(
     import torch
     import torch.distributed as dist
 
+    from helpers.hang.monitor import the_monitor
+
     if dist.is_initialized():
         raise ConnectError("this process is connected already: call connect() once")
     gpus = torch.cuda.device_count()
@@ -80,12 +82,10 @@ def connect(
     torch.set_num_threads(int(asked) if asked.isdecimal() and int(asked) else share)
     if backend == "nccl":
         torch.cuda.set_device(gpu_of(place, gpus))
-
-    from helpers.hang.monitor import the_monitor
-
-    the_monitor().begin(place.rank)
-    wait = timedelta(seconds=timeout)
-    if "LAB_RANK" in os.environ:
+    monitor, wait = the_monitor(), timedelta(seconds=timeout)
+    monitor.begin(place.rank)
+    watched = "LAB_RANK" in os.environ  # by our own launcher
+    if watched:
         store = launched_store(0, wait)
     elif os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # torchrun has counted the ranks
         store = store_of_this_attempt(place, timeout)
@@ -106,12 +106,12 @@ def connect(
     if checked and backend == "gloo":
         from helpers.hang.checked import Check
 
-        the_monitor().check = Check(dist.PrefixStore("checked", store.clone()))
-    if "LAB_RANK" not in os.environ and place.world_size > 1:  # nobody watches this rank
-        from helpers.ranks.watch import the_watch
+        monitor.check = Check(dist.PrefixStore("checked", store.clone()))
+    if not watched and place.world_size > 1:
+        from helpers.ranks.watch import begin
 
-        meeting = dist.PrefixStore("standings", store.clone())
-        the_watch().begin(place.rank, place.world_size, backend == "gloo", meeting)
+        monitor.explains = True
+        begin(place, backend == "gloo", dist.PrefixStore("standings", store.clone()))
     if place.rank == 0 and not quiet:
         print(f"[ranks] {place.world_size} ranks over {backend}: {why}", flush=True)
     return rank_device()
@@ -132,9 +132,9 @@ def disconnect() -> None:
     import torch.distributed as dist
 
     if "LAB_RANK" not in os.environ:
-        from helpers.ranks.watch import the_watch
+        from helpers.ranks.watch import end
 
-        the_watch().end()
+        end()
     if dist.is_initialized():
         dist.destroy_process_group()
 
@@ -142,8 +142,8 @@ def disconnect() -> None:
 def agree(store, place: Place, backend: str, timeout: float) -> None:
     """Return once every rank has come, exactly once, with the same world size and backend.
 
-    torch waits, silently and for many minutes, where that isn't so. A rank that finds a mistake
-    leaves it in the store, so that all ranks end with the same sentence.
+    A rank that finds a mistake leaves it in the store, so that all ranks end with the same
+    sentence.
 
     Raises:
         ConnectError: if the ranks disagree, one was started twice, or one did not come in time.
@@ -183,12 +183,6 @@ def agree(store, place: Place, backend: str, timeout: float) -> None:
             print(f"[ranks] rank {rank} waits for {names(missing)}", flush=True)
 
 
-def require_backend(request: str) -> None:
-    """Raise BackendError if there is no backend of this name."""
-    if request not in BACKENDS:
-        raise BackendError(f"the backend must be one of {', '.join(BACKENDS)}, not {request!r}")
-
-
 def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> BackendChoice:
     """Return the backend of a rank that sees `gpus` GPUs, and the reason for it.
 
@@ -216,6 +210,12 @@ def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> Backend
     return BackendChoice("nccl", "each rank has a GPU of its own")
 
 
+def require_backend(request: str) -> None:
+    """Raise BackendError if there is no backend of this name."""
+    if request not in BACKENDS:
+        raise BackendError(f"the backend must be one of {', '.join(BACKENDS)}, not {request!r}")
+
+
 def gpu_of(place: Place, gpus: int) -> int:
     """Return which of its machine's `gpus` GPUs a rank takes: the one with its local rank."""
     if place.local_rank < gpus:
@@ -231,8 +231,6 @@ def gpu_of(place: Place, gpus: int) -> int:
 
 def usable_cores() -> int:
     """Return how many cores this process may use: under a limit, fewer than the machine has."""
-    if hasattr(os, "process_cpu_count"):  # Python 3.13 and later
-        return os.process_cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,8 +1,7 @@
 """Which process am I: its rank, the world size, who started it, and where rank 0 listens.
 
-A rank can be started by hand (``python script.py 1``), by ``helpers.ranks``, by ``torchrun``, by
-Slurm's ``srun``, by ``mpiexec``, or by PALS below PBS.  `discover` reads what the launcher left, so
-that one script runs under all of them; `find_place` adds what the command line says.
+`discover` reads what helpers.ranks, torchrun, Slurm's srun, mpiexec or PALS has left, so that one
+script runs under all of them; `find_place` adds what the command line says.
 """
 
 import os
@@ -10,7 +9,6 @@ import platform
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,56 +18,40 @@ SOURCES = ("auto", "env", "mpi", "pals", "slurm")
 LARGEST_STEP = 0xFFFFFF00  # above it Slurm numbers a batch script or a shell
 # The name of a job: all its processes derive the same port from it, and another job another one.
 JOB_NAMES = ("SLURM_JOB_ID", "PMIX_NAMESPACE", "PBS_JOBID", "PALS_APID")
-MPI_COUNTS = ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")
 STEP = "SLURM_STEP_ID"  # two steps of a job may run at once; below mpirun each machine has its own
-
-
-class PlaceError(ValueError):
-    """The rank or the world size is invalid; the message says why and what to do."""
-
-
-class Launcher(NamedTuple):
-    """The variables in which one launcher tells a process its place; the first one set counts.
-
-    source: its name for --rank-source.
-    """
-
-    name: str
-    source: str
-    rank: str
-    world_size: str
-    local_rank: str
-    local_world_size: str
-
-
-# The innermost launcher comes first: torchrun, for example, may itself run below srun.
+# Each launcher, its name for --rank-source, and its variables for the rank, the world size, the
+# local rank and the local size; the first one set counts. The innermost comes first: torchrun, for
+# example, may itself run below srun.
 LAUNCHERS = (
-    Launcher("helpers.ranks", "ranks", "LAB_RANK", "WORLD_SIZE", "LAB_RANK", "WORLD_SIZE"),
-    Launcher("torchrun", "env", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+    ("helpers.ranks", "ranks", "LAB_RANK", "WORLD_SIZE", "LAB_RANK", "WORLD_SIZE"),
+    ("torchrun", "env", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
     *(
-        Launcher("MPI", "mpi", *(f"{of}_COMM_WORLD_{each}" for each in MPI_COUNTS))
-        for of in ("OMPI", "MV2")
+        ("MPI", "mpi", f"{of}_RANK", f"{of}_SIZE", f"{of}_LOCAL_RANK", f"{of}_LOCAL_SIZE")
+        for of in ("OMPI_COMM_WORLD", "MV2_COMM_WORLD")
     ),
-    Launcher(  # it starts programs built with MPICH, so it leaves MPICH's variables too
+    (  # it starts programs built with MPICH, so it leaves MPICH's variables too
         "PALS", "pals", "PALS_RANKID", "PALS_SIZE PMI_SIZE WORLD_SIZE", "PALS_LOCAL_RANKID",
         "PALS_LOCAL_SIZE PMI_LOCAL_SIZE LOCAL_WORLD_SIZE",
     ),
-    Launcher(
+    (
         "MPI", "mpi", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID PMI_LOCAL_RANK",
         "MPI_LOCALNRANKS PMI_LOCAL_SIZE",
     ),
-    Launcher(
+    (
         "Slurm", "slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS SLURM_NTASKS", "SLURM_LOCALID",
         "SLURM_STEP_TASKS_PER_NODE SLURM_NTASKS_PER_NODE",
     ),
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Counts:
-    """What one launcher says; local_world_size is None if it doesn't say.
+class PlaceError(ValueError):
+    """The rank or the world size is invalid; the message says why and what to do."""
 
-    variable: the variable that holds the rank, with its value, as in "RANK=3".
+
+class Counts(NamedTuple):
+    """What one launcher says. variable: where it says the rank, as in "RANK=3".
+
+    local_world_size: 0 if it doesn't say.
     """
 
     name: str
@@ -78,7 +60,7 @@ class Counts:
     rank: int
     world_size: int
     local_rank: int
-    local_world_size: int | None
+    local_world_size: int
 
     def require_same(self, inner: "Counts", cure: str) -> None:
         """Raise PlaceError if another launcher says that this process is another rank."""
@@ -88,11 +70,6 @@ class Counts:
                 f"{self.world_size}, and {inner.variable}, from {inner.name}, that it is rank "
                 f"{inner.rank} of {inner.world_size}: {cure}"
             )
-
-    def require_not_inside(self, inner: "Counts") -> None:
-        """Raise PlaceError if a launcher that is certainly the innermost one says otherwise."""
-        if inner.name in ("helpers.ranks", "torchrun"):
-            self.require_same(inner, f"{inner.name} started it last, so take --rank-source auto")
 
 
 # --- the place -----------------------------------------------------------------------------------
@@ -160,14 +137,25 @@ def discover(
     environ = os.environ if environ is None else environ
     if source not in SOURCES:
         raise PlaceError(f"the rank source must be one of {', '.join(SOURCES)}, not {source!r}")
-    found = [counts for launcher in LAUNCHERS if (counts := _read(launcher, environ))]
+    found = [counts for launcher in LAUNCHERS if (counts := _read(environ, *launcher))]
     if source == "mpi":
         return _ask_mpi(environ, comm, found)
-    counts = _asked_for(source, found, environ) if source != "auto" else _innermost(found)
+    if source == "auto":
+        counts = _innermost(found)
+    else:
+        counts = next((each for each in found if each.source == source), None)
     if counts is None:
         _refuse_one_half(environ)
-        return Place(0, 1, 0, 1, environ.get("MASTER_ADDR") or DEFAULT_ADDRESS, _port(environ))
-    here = counts.world_size if counts.local_world_size is None else counts.local_world_size
+        if source == "auto":
+            return Place(0, 1, 0, 1, environ.get("MASTER_ADDR") or DEFAULT_ADDRESS, _port(environ))
+        name = next(rank for _, of, rank, *_ in LAUNCHERS if of == source)
+        there = [f"; what is there comes from {each.name} ({each.variable})" for each in found[:1]]
+        raise PlaceError(
+            f"the rank source {source} was asked for, but {name} is not set, so this process was "
+            f"not started by it{''.join(there)}: take --rank-source auto"
+        )
+    _refuse_against_the_innermost(counts, found)
+    here = counts.local_world_size or counts.world_size
     where = _address(environ, counts), _meeting_port(environ, counts)
     return Place(counts.rank, counts.world_size, counts.local_rank, here, *where, counts.name)
 
@@ -178,28 +166,33 @@ def _innermost(found: list[Counts]) -> Counts | None:
     RANK and WORLD_SIZE alone may be leftovers. They don't contradict a launcher if that started one
     process per machine, and each of those started more.
     """
-    first = found[0] if found else None
-    for other in found[1:] if first and first.name == "the environment" else ():
-        if other.local_world_size != 1 or first.world_size <= other.world_size:
-            first.require_same(
+    for other in found[1:] if found and found[0].name == "the environment" else ():
+        if other.local_world_size != 1 or found[0].world_size <= other.world_size:
+            found[0].require_same(
                 other,
                 "type 'unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE' before you start, or "
                 "choose with --rank-source",
             )
-    return first
+    return found[0] if found else None
 
 
-def _asked_for(source: str, found: list[Counts], environ: Mapping[str, str]) -> Counts:
-    for counts in found:
-        if counts.source == source:
-            counts.require_not_inside(found[0])
-            return counts
-    _refuse_one_half(environ)
-    name = next(launcher.rank for launcher in LAUNCHERS if launcher.source == source)
-    others = f"; what is there comes from {found[0].name} ({found[0].variable})" if found else ""
+def _refuse_against_the_innermost(counts: Counts, found: list[Counts]) -> None:
+    for inner in found[:1]:
+        if inner.name in ("helpers.ranks", "torchrun"):
+            cure = f"{inner.name} started it last, so take --rank-source auto"
+            counts.require_same(inner, cure)
+
+
+def _refuse_one_half(environ: Mapping[str, str]) -> None:
+    rank, size = _first("RANK PALS_RANKID", environ), _first("WORLD_SIZE", environ)
+    if bool(rank) == bool(size):
+        return
+    there, missing, what = rank, "WORLD_SIZE", "how many there are"
+    if size:
+        there, missing, what = size, "RANK", "which one it is"
     raise PlaceError(
-        f"the rank source {source} was asked for, but {name} is not set, so this process was not "
-        f"started by it{others}: take --rank-source auto"
+        f"{there}={environ[there]} is set, and {missing} is not, so this process does not know "
+        f"{what}: set {missing}, or type 'unset {there}'"
     )
 
 
@@ -224,8 +217,8 @@ def _ask_mpi(environ: Mapping[str, str], comm: Any, found: list[Counts]) -> Plac
                 "mpi4py sees one: it was built for another MPI than this launcher's; start with "
                 "the mpiexec that belongs to it, or take --rank-source auto"
             )
-    for inner in found[:1]:
-        Counts("mpi4py", "mpi", "COMM_WORLD", rank, size, rank, None).require_not_inside(inner)
+    counts = Counts("mpi4py", "mpi", "COMM_WORLD", rank, size, rank, 0)
+    _refuse_against_the_innermost(counts, found)
     offers = comm.allgather((platform.node(), free_port("")))
     here = [other for other in range(size) if offers[other][0] == offers[rank][0]]
     address = environ.get("MASTER_ADDR") or (DEFAULT_ADDRESS if len(here) == size else offers[0][0])
@@ -236,17 +229,20 @@ def _ask_mpi(environ: Mapping[str, str], comm: Any, found: list[Counts]) -> Plac
 # --- what a launcher left ------------------------------------------------------------------------
 
 
-def _read(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
-    rank, size, local, here = (_first(names, environ) for names in launcher[2:])
-    slurm = launcher.source == "slurm"
-    if not (rank and size) or (slurm and not _is_slurm_step(environ)):
+def _read(environ: Mapping[str, str], name: str, source: str, *variables: str) -> Counts | None:
+    """Return what a launcher has left; None if it hasn't started this process."""
+    rank, size, local, here = (_first(names, environ) for names in variables)
+    # A batch script and a shell inside an allocation have Slurm's variables too.
+    step = environ.get(STEP, "")
+    a_step = step.isdigit() and int(step) < LARGEST_STEP
+    if not (rank and size) or (source == "slurm" and not a_step):
         return None
-    by_hand = launcher.name == "torchrun" and not environ.get("TORCHELASTIC_RUN_ID")
+    if name == "torchrun" and not environ.get("TORCHELASTIC_RUN_ID"):
+        name = "the environment"  # set by a script, or left over
     world_size = _whole(environ[size], size)
     number = _rank(environ[rank], world_size, rank)
-    local_number = _whole(environ[local], local) if local else number
-    local_size = None
-    if here and slurm:  # it lists the nodes of the job, not of the step
+    local_number, local_size = _whole(environ[local], local) if local else number, 0
+    if here and source == "slurm":  # it lists the nodes of the job, not of the step
         local_size = max(_tasks_here(environ, here), local_number + 1)
     elif here:
         local_size = _whole(environ[here], here)
@@ -256,32 +252,8 @@ def _read(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
             "each other: the ranks of one machine count from 0, and they are a part of all; let "
             f"the launcher set them, and type 'unset {local} {here}' before it starts"
         )
-    name = "the environment" if by_hand else launcher.name  # set by a script, or left over
     variable = f"{rank}={environ[rank]}"
-    return Counts(name, launcher.source, variable, number, world_size, local_number, local_size)
-
-
-def _refuse_one_half(environ: Mapping[str, str]) -> None:
-    rank, size = _first("RANK PALS_RANKID", environ), _first("WORLD_SIZE", environ)
-    for there, other, missing, what in (
-        (rank, size, "WORLD_SIZE", "how many there are"),
-        (size, rank, "RANK", "which one it is"),
-    ):
-        if there and not other:
-            raise PlaceError(
-                f"{there}={environ[there]} is set, and {missing} is not, so this process does not "
-                f"know {what}: set {missing}, or type 'unset {there}'"
-            )
-
-
-def _is_slurm_step(environ: Mapping[str, str]) -> bool:
-    """Return whether srun started this process.
-
-    Its variables also exist in a batch script and in a shell inside an allocation, which srun did
-    not start; only a job step with an ordinary number (0, 1, …) counts.
-    """
-    step = environ.get(STEP, "")
-    return step.isdigit() and int(step) < LARGEST_STEP
+    return Counts(name, source, variable, number, world_size, local_number, local_size)
 
 
 def _tasks_here(environ: Mapping[str, str], name: str) -> int:
@@ -325,11 +297,11 @@ def _port(environ: Mapping[str, str]) -> int:
 
 def _meeting_port(environ: Mapping[str, str], counts: Counts) -> int:
     """Return the port of rank 0: as set, or a hash of the job's name, the same in every process."""
-    if environ.get("MASTER_PORT") or counts.source in ("ranks", "env"):
-        return _port(environ)
     named = (*JOB_NAMES, STEP) if counts.source == "slurm" else JOB_NAMES
     job = " ".join(environ[name] for name in named if environ.get(name))
-    return PORTS[zlib.crc32(job.encode()) % len(PORTS)] if job else DEFAULT_PORT
+    if environ.get("MASTER_PORT") or counts.source in ("ranks", "env") or not job:
+        return _port(environ)
+    return PORTS[zlib.crc32(job.encode()) % len(PORTS)]
 
 
 def _address(environ: Mapping[str, str], counts: Counts) -> str:
@@ -341,7 +313,7 @@ def _address(environ: Mapping[str, str], counts: Counts) -> str:
         # The first host of a list: "node[03-05,9],gpu1" -> "node03".
         first = re.match(r"(?:[^,\[]|\[[^\]]*\])*", nodes.strip()).group()
         return re.sub(r"\[([^\],-]*)[^\]]*\]", r"\1", first)
-    if counts.source not in ("mpi", "pals") or here is None:
+    if counts.source not in ("mpi", "pals") or not here:
         return DEFAULT_ADDRESS
     nodes = Path(environ.get("PBS_NODEFILE") or "no file")
     if nodes.is_file() and (hosts := nodes.read_text(encoding="utf-8").split()):

@@ -8,7 +8,6 @@ from typing import Any
 from helpers.hang import cases
 from helpers.hang.places import locate
 from helpers.ranks.job import Error
-from helpers.ranks.watch import is_echo
 from helpers.waits import WaitGraph
 from helpers.words import names
 
@@ -95,12 +94,11 @@ class RankState:
     @property
     def echo(self) -> bool:
         """Whether its error only says that a partner has gone."""
-        if self.error is None:
-            return False
-        kind = getattr(builtins, self.error.kind, None)
         # An OSError is a cause, from the program's own files and sockets: torch doesn't raise any.
-        own = isinstance(kind, type) and issubclass(kind, OSError)
-        return not own and is_echo(self.error.text)
+        own = getattr(builtins, self.error.kind, None) if self.error else OSError
+        return not (isinstance(own, type) and issubclass(own, OSError)) and cases.is_echo(
+            self.error.text
+        )
 
 
 def first_failure(states: Sequence[RankState]) -> Failure:

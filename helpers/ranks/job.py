@@ -1,8 +1,6 @@
 """What a launcher sends to a rank, and what a rank that has failed sends back."""
 
-import functools
 import io
-from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import CodeType
@@ -23,8 +21,8 @@ class Job:
     path: list[str]
     place: Place | None = None
     environment: dict[str, str] = field(default_factory=dict)
-    cells: dict[str, str] = field(default_factory=dict)  # of the notebook: file name -> "cell [7]"
-    sources: dict[str, str] = field(default_factory=dict)  # file name -> the text of the cell
+    # Of the notebook: the name of a cell's file, what to call it ("cell [7]"), and its text.
+    cells: list[tuple[str, str, str]] = field(default_factory=list)
     backend: str = "auto"
     timeout: float = 300.0
     quiet: bool = False
@@ -48,29 +46,21 @@ class Error:
 def pack(value: Any) -> bytes:
     """Pickle functions by value, with the name of the file in which each was written.
 
-    As cloudpickle does; but what `pickle.loads` makes of it knows its lines.
-    From 3.1.3 on cloudpickle calls every file "<dynamic-code>", and a rank that fails or waits
-    could no longer tell its line.
+    cloudpickle calls every file "<dynamic-code>", and a rank that fails or waits could no longer
+    tell its line.
     """
-    file = io.BytesIO()
-    _pickler()(file).dump(value)
-    return file.getvalue()
-
-
-@functools.cache
-def _pickler() -> type:
     import cloudpickle  # when something is packed: a rank that runs one line needs none of it
 
-    inherited = cloudpickle.CloudPickler.dispatch_table
-
-    def reduce_code(code: CodeType) -> tuple:
-        make, arguments, *_ = inherited[CodeType](code)
-        return with_file, (make, arguments, code.co_filename)
-
     class Pickler(cloudpickle.CloudPickler):
-        dispatch_table = ChainMap({CodeType: reduce_code}, inherited)
+        def reducer_override(self, thing: Any) -> Any:
+            if not isinstance(thing, CodeType):
+                return super().reducer_override(thing)
+            make, arguments, *_ = self.dispatch_table[CodeType](thing)
+            return with_file, (make, arguments, thing.co_filename)
 
-    return Pickler
+    file = io.BytesIO()
+    Pickler(file).dump(value)
+    return file.getvalue()
 
 
 def with_file(make: Callable[..., CodeType], arguments: tuple, file: str) -> CodeType:

@@ -11,7 +11,7 @@ import shlex
 from typing import Any
 
 from helpers.hang.places import CELLS
-from helpers.ranks.start import raise_failure, run_call, write_now
+from helpers.ranks.start import raise_failure, run_call
 
 USAGE = "write %%ranks 3 (or: %%ranks 3 --timeout 60 --out results)"
 
@@ -44,16 +44,9 @@ def ranks_cell(line: str, text: str, shell: Any) -> None:
         raise CellSyntaxError(error, shell) from None
     used = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
     names = {name: shell.user_ns[name] for name in used if name in shell.user_ns}
-    report = run_call(
-        run_text,
-        (text, file, names),
-        options.ranks,
-        write_now,
-        backend=options.backend,
-        timeout=options.timeout,
-        quiet=True,  # about the connection
-        checked=not options.unchecked,
-    )
+    how = {"backend": options.backend, "timeout": options.timeout, "checked": not options.unchecked}
+    how |= {"quiet": True, "silent": False}  # quiet about the connection alone
+    report = run_call(run_text, (text, file, names), options.ranks, **how)
     raise_failure(report.failure)
     if options.out:
         shell.user_ns[options.out] = report.results
@@ -69,15 +62,9 @@ def run_text(text: str, file: str, names: dict[str, Any]) -> Any:
 
     from helpers.ranks.connect import rank_device
 
-    space = {
-        "__name__": "__main__",
-        "torch": torch,
-        "dist": dist,
-        **names,
-        "rank": dist.get_rank(),
-        "world_size": dist.get_world_size(),
-        "device": rank_device(),
-    }
+    space = {"__name__": "__main__", "torch": torch, "dist": dist, **names}
+    space |= {"rank": dist.get_rank(), "world_size": dist.get_world_size()}
+    space["device"] = rank_device()
     tree = ast.parse(text, file)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, file, "exec"), space)

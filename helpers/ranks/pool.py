@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from helpers import private
+from helpers.ranks import worker_main
 from helpers.ranks.store import listen, loopback_variables
 
 MOST_WARM = 8  # a waiting process that was not forked takes about 200 MB
@@ -39,8 +40,6 @@ class RankProcess:
     """One rank, seen from its launcher: a process, its two channels, and a socket that listens."""
 
     def __init__(self) -> None:
-        from helpers.ranks import worker_main
-
         context = _context()
         self.control, control = context.Pipe()
         self.text, text = context.Pipe(duplex=False)

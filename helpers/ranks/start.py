@@ -20,6 +20,7 @@ from helpers.ranks.failure import Failure, LaunchReport, RankFailed
 from helpers.ranks.job import Job, pack
 from helpers.ranks.pool import in_notebook, the_shell
 from helpers.ranks.supervisor import run_job
+from helpers.words import many
 
 MOST_RANKS = 64
 
@@ -59,7 +60,7 @@ def launch(
     if on_error not in ("raise", "report"):
         raise ValueError(f"on_error must be 'raise' or 'report', not {on_error!r}")
     how = {"backend": backend, "timeout": timeout, "quiet": quiet, "checked": checked}
-    report = run_call(function, args, ranks, None if quiet else write_now, **how)
+    report = run_call(function, args, ranks, **how)
     if on_error == "report":
         return report
     raise_failure(report.failure)
@@ -67,20 +68,18 @@ def launch(
 
 
 def run_call(
-    function: Callable,
-    args: Sequence,
-    ranks: int,
-    write: Callable[[str], object] | None,
-    **options: Any,
+    function: Callable, args: Sequence, ranks: int, silent: bool | None = None, **options: Any
 ) -> LaunchReport:
-    """Run a function of this process on ranks that know the notebook's cells. options: of `Job`."""
-    check_limits(ranks, options["timeout"])
+    """Run a function of this process on ranks that know the notebook's cells.
+
+    silent: show nothing that they print; None: as the option "quiet" says. options: of `Job`.
+    """
     require_backend(options["backend"])
-    cells = notebook_cells()
-    sources = {name: "".join(linecache.getlines(name)) for name in cells}
-    call = pack_call(function, tuple(args))
-    job = Job(os.getcwd(), _path(), cells=cells, sources=sources, call=call, **options)
-    return run_job(job, ranks, write)
+    for name, number in private.cells_of(the_shell()).items():
+        CELLS[name] = f"cell [{number}]"  # `locate` calls them so here too
+    cells = [(name, cell, "".join(linecache.getlines(name))) for name, cell in CELLS.items()]
+    options["call"] = pack_call(function, tuple(args))
+    return _run(ranks, options["quiet"] if silent is None else silent, cells=cells, **options)
 
 
 def run_script(
@@ -104,18 +103,31 @@ def run_script(
         ValueError: for invalid arguments.
         FileNotFoundError: if there is no such file.
     """
-    check_limits(ranks, timeout)
     path = as_path(path)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise FileNotFoundError(f"the script {path} {what}: name a Python file")
     script = [str(path), *map(str, args)]
-    how = {"timeout": timeout, "quiet": quiet, "checked": checked, "script": script}
-    return run_job(Job(os.getcwd(), _path(), **how), ranks, None if quiet else write_now)
+    return _run(ranks, quiet, script=script, timeout=timeout, quiet=quiet, checked=checked)
 
 
-def _path() -> list[str]:
-    return [folder or os.getcwd() for folder in sys.path]
+def _run(ranks: int, silent: bool, **options: Any) -> LaunchReport:
+    if not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= MOST_RANKS:
+        raise ValueError(
+            f"ranks must be a whole number from 1 to {MOST_RANKS}, not {ranks!r} "
+            f"(this machine has {many(usable_cores(), 'core')})"
+        )
+    timeout = options["timeout"]
+    number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if not number or not timeout > 0 or math.isinf(timeout):
+        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
+    path = [folder or os.getcwd() for folder in sys.path]
+    return run_job(Job(os.getcwd(), path, **options), ranks, None if silent else _write)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def raise_failure(failure: Failure | None) -> None:
@@ -129,23 +141,6 @@ def raise_failure(failure: Failure | None) -> None:
     raise RankFailed(failure)
 
 
-def write_now(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-def check_limits(ranks: int, timeout: float) -> None:
-    if not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= MOST_RANKS:
-        cores = usable_cores()
-        raise ValueError(
-            f"ranks must be a whole number from 1 to {MOST_RANKS}, not {ranks!r} "
-            f"(this machine has {cores} core{'s' * (cores != 1)})"
-        )
-    number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-    if not number or not timeout > 0 or math.isinf(timeout):
-        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
-
-
 def pack_call(function: Callable, arguments: tuple) -> bytes:
     """Pickle a call; raise CannotSend with the name of the variable or argument that can't."""
     if not callable(function):
@@ -157,34 +152,21 @@ def pack_call(function: Callable, arguments: tuple) -> bytes:
         return pack((function, arguments))
     except Exception as error:
         name, found = getattr(function, "__name__", repr(function)), inspect.unwrap(function)
-        values = [(f"argument {n} of {name}()", "", v) for n, v in enumerate(arguments, 1)]
+        culprits = [(f"argument {n} of {name}()", "", v) for n, v in enumerate(arguments, 1)]
         if inspect.isfunction(found):
             used = inspect.getclosurevars(found)
-            each = sorted((used.globals | used.nonlocals).items())
-            values += [(f"{name}()", f", because it uses {n!r}", v) for n, v in each]
-        for what, why, value in values:
+            for each, value in sorted((used.globals | used.nonlocals).items()):
+                culprits.append((f"{name}()", f", because it uses {each!r}", value))
+        for what, why, value in culprits:
             try:
                 pack(value)
             except Exception:
-                kind, cure = (
-                    f"it is a {type(value).__name__}",
-                    "make it inside the function instead",
-                )
+                kind, cure = f"it is a {type(value).__name__}", "make it inside the function"
                 if hasattr(value, "acquire") and hasattr(value, "release"):
                     kind += ", which means nothing in another process"
                 elif hasattr(value, "fileno") and hasattr(value, "read"):
                     kind = f"it is an open file ({value.name!r})"
-                    cure = "open the file inside the function instead"
-                sentence = f"{what} cannot be sent to the ranks{why}: {kind}; {cure}"
+                    cure = "open the file inside the function"
+                sentence = f"{what} cannot be sent to the ranks{why}: {kind}; {cure} instead"
                 raise CannotSend(sentence) from None
         raise CannotSend(f"{name}() cannot be sent to the ranks: {error}") from None
-
-
-def notebook_cells() -> dict[str, str]:
-    """Return what to call each cell of the notebook that has run, by its file name.
-
-    From now on `locate` calls them so here too. Outside of notebooks there are none.
-    """
-    for name, number in private.cells_of(the_shell()).items():
-        CELLS[name] = f"cell [{number}]"
-    return dict(CELLS)

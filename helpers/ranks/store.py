@@ -8,7 +8,6 @@ listens on the loopback only.
 import contextlib
 import ipaddress
 import os
-import platform
 import random
 import socket
 import sys
@@ -50,10 +49,6 @@ class ConnectError(RuntimeError):
     """The ranks could not become one group; the message says why and what to do."""
 
 
-class PortTaken(ConnectError):
-    """Somebody else listens where rank 0 should."""
-
-
 def free_port(host: str = HERE) -> int:
     """Return an unused port, chosen at random. host: where it must be free; "": everywhere."""
     chance = random.SystemRandom()  # leaves the state of the caller's generator alone
@@ -84,7 +79,7 @@ def listen(port: int = 0) -> socket.socket:
 def serve_store(address: str, port: int = 0, listening: socket.socket | None = None, **options):
     """Serve a store, on the loopback only if that is the address; port 0 takes any free port.
 
-    On Windows the store listens on every network, because torch accepts no socket from us there.
+    Else it listens on every network, and so it does on Windows (torch takes no socket there).
     listening: a socket that listens already. options: of torch's TCPStore.
     """
     from torch.distributed import TCPStore
@@ -96,7 +91,7 @@ def serve_store(address: str, port: int = 0, listening: socket.socket | None = N
             listening.close()
         else:
             options["master_listen_fd"] = listening.detach()
-    return TCPStore(address, port, is_master=True, wait_for_workers=False, **options)
+    return TCPStore(HERE, port, is_master=True, wait_for_workers=False, **options)
 
 
 def launched_store(number: int, wait: timedelta | None = None):
@@ -138,7 +133,7 @@ def open_store(place: Place, timeout: float):
     from torch.distributed import DistError
 
     try:
-        found = socket.getaddrinfo(place.address, None)
+        socket.getaddrinfo(place.address, None)
     except (socket.gaierror, UnicodeError):
         raise ConnectError(
             f"the address {place.address!r} of rank 0 is not known on this machine: set "
@@ -146,17 +141,11 @@ def open_store(place: Place, timeout: float):
         ) from None
     if place.rank:
         return _call_rank_0(place, timeout, lambda: (place.address, place.port))
-    if not any(_is_own(family, address) for family, *_, address in found):
-        raise ConnectError(  # torch would call it until its time-out
-            f"rank 0 is on {platform.node()}, and the ranks were told to meet at {place.address}, "
-            "which is another machine: set MASTER_ADDR to the name or address of rank 0's machine "
-            "for every rank"
-        )
     try:
         return serve_store(place.address, place.port, timeout=timedelta(seconds=timeout))
     except (DistError, OSError) as error:
         if "in use" in str(error).lower() or "eaddrinuse" in str(error).lower():
-            raise PortTaken(
+            raise ConnectError(
                 f"port {place.port} is in use by another program (or by ranks of an earlier run): "
                 "set MASTER_PORT to another number for every rank, or let "
                 f"'python -m helpers.ranks -n {place.world_size} SCRIPT' find a free one"
@@ -164,13 +153,6 @@ def open_store(place: Place, timeout: float):
         raise ConnectError(
             f"rank 0 cannot listen at {place.address}:{place.port}: {text_of(error)[:200]}"
         ) from None
-
-
-def _is_own(family: int, address: tuple) -> bool:
-    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.bind((address[0], 0, *address[2:]))
-        return True
-    return False
 
 
 def _call_rank_0(place: Place, timeout: float, where: Callable[[], tuple[str, int]]):
@@ -222,26 +204,20 @@ def loopback_variables() -> dict[str, str]:
 
 
 def choose_networks(place: Place) -> dict[str, str]:
-    """Return the variables for the networks that reach all ranks."""
-    if all_here(place):
-        return loopback_variables()
-    name = interface_to(place.address)
-    return {"GLOO_SOCKET_IFNAME": name} if name and not name.startswith("lo") else {}
-
-
-def interface_to(address: str) -> str | None:
-    """Return the interface that reaches an address, as in "eth0"; None if unknown (not on Linux).
+    """Return the variables for the networks that reach all ranks.
 
     gloo would take the interface of the machine's own name. On many laptops that is the loopback,
     which no other machine can reach.
     """
-    own = address_towards(address)
-    if own is None or not sys.platform.startswith("linux"):
-        return None
+    if all_here(place):
+        return loopback_variables()
     import psutil
 
-    interfaces = psutil.net_if_addrs().items()
-    return next((name for name, all_of in interfaces if own in {a.address for a in all_of}), None)
+    own = address_towards(place.address)
+    for name, addresses in psutil.net_if_addrs().items() if sys.platform == "linux" else ():
+        if own in {each.address for each in addresses} and not name.startswith("lo"):
+            return {"GLOO_SOCKET_IFNAME": name}
+    return {}
 
 
 def address_towards(address: str) -> str | None:

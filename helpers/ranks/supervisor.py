@@ -51,24 +51,17 @@ def run_job(job: Job, ranks: int, write: Callable[[str], object] | None) -> Laun
             pool.keep_warm(ranks)
         pool.rest_later()
     results: list[Any] = []
-    if failure is None:
-        results, failure = _unpack(run.states)
-    results = results or [None] * ranks
-    return LaunchReport(results, failure, run.output.texts, time.monotonic() - begun)
-
-
-def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:
-    """Unpickle the results of all ranks; this runs the program's code, which may fail."""
-    results = []
-    for state in states:
+    for state in run.states if failure is None else ():
         try:
-            results.append(pickle.loads(state.result))
+            results.append(pickle.loads(state.result))  # runs the program's code, which may fail
         except (Exception, SystemExit) as error:
             what = ": ".join(filter(None, (type(error).__name__, text_of(error))))
             sentence = cases.UNREADABLE.format(rank=state.rank, what=what)
             trace = "".join(traceback.format_exception(error))
-            return [], Failure(state.rank, sentence, traceback=trace)
-    return results, None
+            failure = Failure(state.rank, sentence, traceback=trace)
+            break
+    results = [None] * ranks if failure else results
+    return LaunchReport(results, failure, run.output.texts, time.monotonic() - begun)
 
 
 class Run:
@@ -88,11 +81,15 @@ class Run:
 
     def follow(self) -> Failure | None:
         """Return how the job failed, or None once all ranks have finished."""
-        self._give_out()
+        count, port = len(self.ranks), self.ranks[0].port
+        for number, rank in enumerate(self.ranks):
+            place = Place(number, count, number, count, HERE, port, "helpers.ranks")
+            environment = rank_variables(place, self.job.checked)
+            rank.tell("job", replace(self.job, place=place, environment=environment))
         limit, ask, running, late = time.monotonic() + START_S, math.inf, False, False
         while not all(s.finished for s in self.states):
             self._listen(min(limit, ask) - time.monotonic())
-            now, answered = time.monotonic(), self._answers.keys() >= self._alive()
+            now, answered = time.monotonic(), self._answered()
             if any(s.failed for s in self.states):
                 ask = math.inf
                 limit = min(limit, now + (CAUSE_S if only_echoes(self.states) else GRACE_S))
@@ -119,7 +116,7 @@ class Run:
         """Return where each rank stands, as it is told of an interrupt."""
         self._ask()
         end = time.monotonic() + ANSWER_S
-        while not self._answers.keys() >= self._alive() and time.monotonic() < end:
+        while not self._answered() and time.monotonic() < end:
             self._listen(end - time.monotonic())
         return f"{cases.INTERRUPTED}\n{self._snapshot().rows()}"
 
@@ -134,13 +131,6 @@ class Run:
         for number, rank in enumerate(self.ranks):
             rank.close()  # kills what the rank has started and left behind
             self.output.add(number, b"", final=True)
-
-    def _give_out(self) -> None:
-        count, port = len(self.ranks), self.ranks[0].port
-        for number, rank in enumerate(self.ranks):
-            place = Place(number, count, number, count, HERE, port, "helpers.ranks")
-            environment = rank_variables(place, self.job.checked)
-            rank.tell("job", replace(self.job, place=place, environment=environment))
 
     # --- news ------------------------------------------------------------------------------------
 
@@ -163,13 +153,9 @@ class Run:
             kind, value = self.ranks[number].control.recv()
         except (EOFError, OSError):
             return False
-        if kind == "running":
-            state.running = True
-        elif kind == "result":
-            state.result = value
-        elif kind == "error":
-            state.error = value
-        elif kind == "where" and value[0] == self._round:
+        if kind != "where":  # "running", "result" or "error"
+            setattr(state, kind, value)
+        elif value[0] == self._round:
             self._answers[number] = value[1]
         return True
 
@@ -191,8 +177,9 @@ class Run:
         for rank in self.ranks:
             rank.tell("where", self._round)
 
-    def _alive(self) -> set[int]:
-        return {s.rank for s in self.states if s.status is None}
+    def _answered(self) -> bool:
+        """Return whether every rank that hasn't ended has answered the last question."""
+        return self._answers.keys() >= {s.rank for s in self.states if s.status is None}
 
     def _snapshot(self):
         from helpers.hang.verdict import Snapshot
@@ -225,13 +212,10 @@ def _failure(found, seconds: str = "") -> Failure:
     sentence, cure = found.told
     if seconds:
         sentence = cases.LATE.format(seconds=seconds, sentence=sentence)
-    facts = {
-        "waits": found.graph,
-        "waiting": tuple((op.rank, op.name, op.peer) for op in found.waiting.values()),
-        "cure": cure,
-        "misfit": found.misfit.kind if found.misfit else "",
-    }
-    return Failure(None, sentence, found.details, **facts)
+    waiting = tuple((op.rank, op.name, op.peer) for op in found.waiting.values())
+    facts = {"waits": found.graph, "waiting": waiting, "cure": cure}
+    kind = found.misfit.kind if found.misfit else ""
+    return Failure(None, sentence, found.details, misfit=kind, **facts)
 
 
 def rank_variables(place: Place, checked: bool) -> dict[str, str]:
@@ -248,5 +232,4 @@ def rank_variables(place: Place, checked: bool) -> dict[str, str]:
         "MASTER_PORT": place.port,
         "TORCHELASTIC_USE_AGENT_STORE": "True",  # rank 0 serves a store already: RPC joins it
     }
-    own = {name: str(value) for name, value in facts.items()}
-    return pool.rank_defaults() | os.environ | own
+    return pool.rank_defaults() | os.environ | {name: str(value) for name, value in facts.items()}

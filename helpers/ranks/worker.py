@@ -92,14 +92,14 @@ def _run(job: Job, tell) -> bytes:
     os.environ.update(job.environment)
     os.chdir(job.folder)
     sys.path[:] = job.path
-    CELLS.update(job.cells)
-    for name, text in job.sources.items():
+    for name, cell, text in job.cells:
+        CELLS[name] = cell
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     the_monitor().begin(job.place.rank)
     the_monitor().store = launched_store
     value = None
     if job.script:
-        tell("running")
+        tell("running", True)
         sys.argv = job.script
         sys.path.insert(0, os.path.dirname(os.path.abspath(job.script[0])))
         try:
@@ -110,15 +110,11 @@ def _run(job: Job, tell) -> bytes:
     else:
         # Longer than the launcher's time-out, whose error can say where every rank stands.
         connect(job.place, job.backend, job.timeout + CONNECT_S, job.quiet, job.checked)
-        tell("running")
+        tell("running", True)
         function, arguments = pickle.loads(job.call)
         value = function(*arguments)
     private.wait_for_threads()
     private.run_exit_handlers()
-    return _packed(value, job.place.rank)
-
-
-def _packed(value: Any, rank: int) -> bytes:
     try:
         packed = pack(value)
     except Exception as error:
@@ -129,9 +125,9 @@ def _packed(value: Any, rank: int) -> bytes:
         ) from None
     if len(packed) > LARGEST:
         raise ValueError(
-            f"the result of rank {rank}, a {type(value).__name__}, takes {len(packed) / 1e6:,.0f} "
-            f"MB, and at most {LARGEST / 1e6:,.0f} MB can be sent back: return less of it, or "
-            "save it to a file"
+            f"the result of rank {job.place.rank}, a {type(value).__name__}, takes "
+            f"{len(packed) / 1e6:,.0f} MB, and at most {LARGEST / 1e6:,.0f} MB can be sent back: "
+            "return less of it, or save it to a file"
         )
     return packed
 

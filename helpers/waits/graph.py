@@ -33,7 +33,7 @@ class Wait:
 class Deadlock:
     """Waits that nothing can end: in a cycle, or for a rank that has ended.
 
-    waits: all of them, in the order of their `who`.
+    waits: all, in the order of their `who`.
     cycle: the shortest cycle of waits, each for the next and the last for the first; () if none.
     ended: the ranks that are waited for but have ended, so they will never answer.
     """
@@ -82,10 +82,7 @@ def find_deadlock(waits: Sequence[Wait], ended: Collection[int] = ()) -> Deadloc
         who = Counter(wait.who for wait in waits).most_common(1)[0][0]
         raise ValueError(f"{who} waits twice: pass one Wait for each `who`")
     gone = set(ended)
-    moved = True
-    while moved:
-        able = [who for who, wait in left.items() if _can_end(wait, left, gone)]
-        moved = bool(able)
+    while able := [who for who, wait in left.items() if _can_end(wait, left, gone)]:
         for who in able:
             del left[who]
     if not left:
@@ -103,25 +100,21 @@ def _can_end(wait: Wait, left: dict[int, Wait], gone: set[int]) -> bool:
 def _shortest_cycle(waits: dict[int, Wait]) -> tuple[Wait, ...]:
     """Return the shortest cycle of waits, of several that with the lowest rank; () if none."""
     rounds = [path for who in sorted(waits) if (path := _path_back(who, waits))]
-    return tuple(waits[who] for who in min(rounds, key=len)) if rounds else ()
+    return tuple(waits[who] for who in min(rounds, key=len, default=()))
 
 
-def _path_back(start: int, waits: dict[int, Wait]) -> list[int]:
-    """Return the shortest path from `start` back to itself, breadth first; [] if there is none."""
-    before: dict[int, int] = {}
-    queue = deque([start])
-    while queue:
-        who = queue.popleft()
-        for needed in waits[who].needs:
+def _path_back(start: int, waits: dict[int, Wait]) -> tuple[int, ...]:
+    """Return the shortest path from `start` back to itself, breadth first; () if there is none."""
+    paths, seen = deque([(start,)]), set()
+    while paths:
+        path = paths.popleft()
+        for needed in waits[path[-1]].needs:
             if needed == start:
-                path = [who]
-                while path[-1] != start:
-                    path.append(before[path[-1]])
-                return path[::-1]
-            if needed in waits and needed not in before:
-                before[needed] = who
-                queue.append(needed)
-    return []
+                return path
+            if needed in waits and needed not in seen:
+                seen.add(needed)
+                paths.append((*path, needed))
+    return ()
 
 
 def sentence(deadlock: Deadlock) -> str:
@@ -138,8 +131,8 @@ def sentence(deadlock: Deadlock) -> str:
     parts = []
     for wait in deadlock.core[:MOST_TOLD]:
         gone = [who for who in wait.needs if who in deadlock.ended]
-        verb = "has ended" if len(gone) == 1 else "have ended"
-        parts.append(f"{_wait(wait, gone)}, which {verb} already")
+        have = "has" if len(gone) == 1 else "have"
+        parts.append(f"{_wait(wait, gone)}, which {have} ended already")
     return "; ".join(parts)
 
 

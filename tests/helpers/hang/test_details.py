@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 from helpers.draw import who_waits
 from helpers.hang.calls import METHODS
-from helpers.hang.monitor import NoSuchRank, the_monitor
+from helpers.hang.monitor import the_monitor
 from helpers.ranks import launch, supervisor
 from tests.frozen import hangs
 
@@ -43,79 +43,49 @@ def test_without_proof_the_rows_are_shown_and_a_verdict_waits_for_the_limit(capf
     assert "  rank 1 receives 1 float32 from rank 0 at line" in noted
 
 
-def names_ranks_that_it_cannot_reach():
-    """On each of two ranks: what its calls are refused with."""
+def calls_that_are_refused_or_left():
+    """On each of two ranks: refusals, what nobody waits for, and how much is in the store."""
     x, rank = torch.ones(2), dist.get_rank()
     mine = [dist.new_group([each]) for each in range(2)][rank]
-    calls = [
-        lambda: dist.reduce(x, dst=-1),
-        lambda: dist.isend(x, rank),
-        lambda: dist.irecv(x, rank),
-        lambda: dist.send_object_list([1], 9),
-        lambda: dist.gather_object(1, [None], dst=1 - rank, group=mine),
-    ]
-    said = []
-    for call in calls:
-        with pytest.raises(NoSuchRank) as error:
+    refused = {}
+    for said, call in {
+        "calls reduce to rank -1, but the ranks are 0 to 1: na": lambda: dist.reduce(x, dst=-1),
+        "sends to itself, which torch.distributed can't do": lambda: dist.isend(x, rank),
+        "receives from itself": lambda: dist.irecv(x, rank),
+        "sends to rank 9": lambda: dist.send_object_list([1], 9),
+        f"calls gather_object to rank {1 - rank}, but its group holds rank {rank}: name one": (
+            lambda: dist.gather_object(1, [None], dst=1 - rank, group=mine)
+        ),
+    }.items():
+        with pytest.raises(ValueError) as error:
             call()
-        said.append(str(error.value))
-    return said
+        refused[f"rank {rank} {said}"] = str(error.value)
+    store, left = dist.distributed_c10d._get_default_store(), the_monitor().not_waited_for
+    for _ in range(200):
+        dist.all_reduce(x)
+        works = dist.batch_isend_irecv([dist.P2POp(dist.isend, x, 1 - rank)])
+        works += [dist.isend(x, 1 - rank)]
+        for _ in range(2):
+            dist.recv(x.clone(), 1 - rank)
+        before = [(operation.name, operation.peer) for operation in left()]
+        for work in works:
+            work.wait()
+    return refused, before, left(), store.num_keys()
 
 
-def test_a_rank_that_a_call_names_and_cannot_reach():
-    for rank, said in enumerate(launch(names_ranks_that_it_cannot_reach, 2, quiet=True)):
-        facts = [
-            "calls reduce to rank -1, but the ranks are 0 to 1: name one of these",
-            "sends to itself, which torch.distributed can't do",
-            "receives from itself",
-            "sends to rank 9",
-            f"calls gather_object to rank {1 - rank}, but its group holds rank {rank}: name one",
-        ]
-        for sentence, fact in zip(said, facts, strict=True):
-            assert sentence.startswith(f"rank {rank} {fact}"), sentence
+def test_what_is_refused_what_nobody_waits_for_and_how_few_notes_are_left():
+    found = launch(calls_that_are_refused_or_left, 2, timeout=60, quiet=True)
+    for rank, (refused, before, after, keys) in enumerate(found):
+        assert all(said.startswith(words) for words, said in refused.items()), refused
+        assert (before, after) == ([("isend", 1 - rank)] * 2, []) and keys < 100
     report = launch(hangs.nobody_sends, 1, timeout=60, on_error="report", quiet=True)
     assert "there is only rank 0: start more ranks" in report.failure.sentence
 
 
-def leave_one():
-    if dist.get_rank() == 1:
-        for _ in range(3):
-            dist.recv(torch.empty(2), 0)
-        return []
-    dist.isend(torch.ones(2), 1).wait()
-    dist.send(torch.ones(2), 1)
-    (work,) = dist.batch_isend_irecv([dist.P2POp(dist.isend, torch.ones(2), 1)])
-    left = [(operation.name, operation.peer) for operation in the_monitor().not_waited_for()]
-    work.wait()
-    return [left, the_monitor().not_waited_for()]
-
-
-def test_a_message_that_nobody_waits_for_is_known():
-    assert launch(leave_one, 2, quiet=True)[0] == [[("isend", 1)], []]
-
-
 def test_no_method_of_a_group_that_gives_a_work_goes_unrecorded():
     """Torch 2.13 renamed two of them, and a hang under fully_shard couldn't be explained."""
-    methods = {
-        name: getattr(dist.ProcessGroup, name)
-        for name in dir(dist.ProcessGroup)
-        if "-> torch._C._distributed_c10d.Work" in (getattr(dist.ProcessGroup, name).__doc__ or "")
-    }
-    given = {inspect.unwrap(method).__name__ for method in methods.values()}
-    several = {name for name in given - set(METHODS) if not name.endswith("_coalesced")}
-    assert several <= {"_end_coalescing"}, "several at once are seen by torch's own recorder alone"
-
-
-def fill_the_store():
-    store = dist.distributed_c10d._get_default_store()
-    x, other = torch.ones(2), 1 - dist.get_rank()
-    for _ in range(200):
-        dist.all_reduce(x)
-        work = dist.isend(x, other)
-        dist.recv(x.clone(), other)
-        work.wait()
-    return store.num_keys()
-
-
-def test_notes_are_cleared_away():
-    assert launch(fill_the_store, 2, timeout=60, quiet=True)[0] < 100
+    group = {name: getattr(dist.ProcessGroup, name) for name in dir(dist.ProcessGroup)}
+    work = "-> torch._C._distributed_c10d.Work"
+    given = {inspect.unwrap(m).__name__ for m in group.values() if work in (m.__doc__ or "")}
+    unseen = {name for name in given - set(METHODS) if not name.endswith("_coalesced")}
+    assert unseen <= {"_end_coalescing"}, "several at once are seen by torch's own recorder alone"

@@ -14,10 +14,11 @@ v             the sum of all that was all-reduced by two ranks must be there
 tN            all_to_all_single that gives each rank as many numbers as N says, and takes 2 of each
 hN            in a second a signal comes, and its handler sends to N
 ( ) j         what a thread does that is started here; wait for all threads
+D N           wrap the model in DistributedDataParallel; one backward pass under its no_sync
+L F           forward and backward of the model; forward alone
 .             compute for a second
 """
 
-import contextlib
 import re
 import signal
 import threading
@@ -57,8 +58,14 @@ CALLS = {
     "(": "def thread():",
     ")": "threads += [threading.Thread(target=thread)]; threads[-1].start()",
     "j": "[thread.join() for thread in threads]",
+    "D": "model = DistributedDataParallel(model)",
+    "L": "model(torch.ones(4, 3)).sum().backward()",
+    "F": "model(torch.ones(4, 3)).sum()",
+    "N": "model.require_backward_grad_sync = False; model(torch.ones(4, 3)).sum().backward()",
     ".": "time.sleep(1.0)",
 }
+HAS = "it has finished already, while"
+REDUCE = "C++ all_reduce of 8 float32, started inside C++ by line"
 # The program, what the first line of its report says, and the cure.
 HANGS = [
     ("s1 r1 / s0 r0", "ranks 0 and 1 both send first", "isend"),
@@ -81,6 +88,17 @@ HANGS = [
     ("A k / r0", "deadlock: ", "before all"),
     ("g01 /", "rank 0 is in dist.new_group (ranks 0, 1)", "also the ranks that do not"),
     ("l01 / r0 /", "but rank 1 never called it", "every member must call"),
+    # What waits here is in C++: DDP sends the 8 numbers of the model's gradient together.
+    ("D L L / D L L L", f"rank 0 left early: {HAS} rank 1 calls {REDUCE}", "number of steps"),
+    ("D L L L / D L F L", f"rank 1 left early: {HAS} rank 0 calls {REDUCE}", "skip (continue)"),
+    ("D N / D L", f"rank 0 left early: {HAS} rank 1 calls {REDUCE}", "as often as the others"),
+    ("D L / L", f"rank 1 left early: {HAS} rank 0 calls C++ all_gather", "as often as the others"),
+    ("D L r1 L / D L L", "rank 0 receives 4 float32 from rank 1 at line 9", "on both sides"),
+    (
+        "D L a L / D L L",
+        "(SUM) at line 9 of program.py, in program, but rank 1 never",
+        "let rank 1",
+    ),
 ]
 ENDS = [
     "s1 r1 / r0 s0",
@@ -111,7 +129,6 @@ REFUSED = [
     ("t22 / t31", "with 3 numbers for rank 0, which takes 2"),
     ("t13 / t22", "with 1 number for itself and room for 2"),
 ]
-MODES = pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
 
 
 def source_of(program):
@@ -120,6 +137,7 @@ def source_of(program):
     lines = [
         "def program():",
         "    x, y, works, batch, threads = torch.ones(4), torch.ones(4), [], [], []",
+        "    model = torch.nn.Linear(3, 2)",
         f"    groups = {{{made}}}",
     ]
     for rank, calls in enumerate(program.split("/")):
@@ -138,46 +156,45 @@ def started(program, folder, checked, seconds=60):
     path = folder / "program.py"
     path.write_text(source_of(program))
     scope = {each.__name__: each for each in (signal, threading, time, torch)}
-    scope |= {"dist": dist, "__name__": "__main__"}
+    scope |= {"dist": dist, "DistributedDataParallel": DistributedDataParallel}
+    scope["__name__"] = "__main__"
     exec(compile(path.read_text(), str(path), "exec"), scope)  # noqa: S102
-    ranks = program.count("/") + 1
-    return reported(scope["program"], ranks, checked, seconds), path
-
-
-def reported(program, ranks, checked, seconds=60):
     how = {"timeout": seconds, "on_error": "report", "quiet": True, "checked": checked}
-    return launch(program, ranks, **how)
+    return launch(scope["program"], program.count("/") + 1, **how), path
 
 
-def lines_shown(said):
-    """The lines of the program in a report, by number."""
-    return {int(number): text for number, text in re.findall(r"^ +(\d+) \| +(.+)$", said, re.M)}
+def name(value):
+    return ("unchecked", "checked")[value] if isinstance(value, bool) else value.replace("/", "|")
+
+
+BOTH = [(checked, *row) for checked in (True, False) for row in HANGS]
+BOTH.remove((False, *HANGS[-1]))  # gloo takes one's numbers for the other's: nothing is proven
 
 
 @pytest.mark.slow_for("unchecked")
-@pytest.mark.parametrize("program, words, cure", HANGS, ids=lambda text: text.replace("/", "|"))
-@MODES
-def test_a_hang_is_told(program, words, cure, checked, tmp_path):
-    report, path = started(program, tmp_path, checked)
+@pytest.mark.parametrize("checked, program, words, cure", BOTH, ids=name)
+def test_a_hang_is_told(checked, program, words, cure, tmp_path):
+    # The first model of DDP imports a compiler, which takes long on a busy machine.
+    report, path = started(program, tmp_path, checked, 240)
     said, source = str(report), path.read_text().splitlines()
     assert words in said.splitlines()[0], said
     assert cure in said.split("Cure: ")[1], said
     assert "did not finish within" not in said, "it was proven, not waited for"
     assert ("in the main thread, is at work at line" in said) == ("j" in program), said
-    shown = lines_shown(said)
-    assert shown and all(source[number - 1].strip() == text for number, text in shown.items()), said
-    assert any("dist." in text or "work" in text for text in shown.values()), said
+    shown = re.findall(r"^ +(\d+) \| +(.+)$", said, re.M)
+    assert shown and all(source[int(number) - 1].strip() == text for number, text in shown), said
+    assert any(re.search(r"dist\.|work|model", text) for _, text in shown), said
 
 
 @pytest.mark.slow_for("unchecked")
-@pytest.mark.parametrize("program", ENDS, ids=lambda text: text.replace("/", "|"))
-@MODES
+@pytest.mark.parametrize("program", ENDS, ids=name)
+@pytest.mark.parametrize("checked", [True, False], ids=name)
 def test_a_right_program_ends(program, checked, tmp_path):
     report, _ = started(program, tmp_path, checked)
     assert report.failure is None, report
 
 
-@pytest.mark.parametrize("program, words", REFUSED, ids=lambda text: text.replace("/", "|"))
+@pytest.mark.parametrize("program, words", REFUSED, ids=name)
 def test_a_call_that_cannot_be_right_is_refused(program, words, tmp_path):
     report, _ = started(program, tmp_path, True)
     assert words in str(report).splitlines()[0], report
@@ -186,112 +203,3 @@ def test_a_call_that_cannot_be_right_is_refused(program, words, tmp_path):
 def test_a_rank_that_computes_is_told_from_one_that_waits(tmp_path):
     report, _ = started("r1 / .........", tmp_path, True, 2)
     assert "rank 0 waits for others, and rank 1 is still at work" in str(report)
-
-
-# --- DistributedDataParallel: what waits is in C++ -----------------------------------------------
-
-
-def make(wrapped=True):
-    torch.manual_seed(0)
-    model = torch.nn.Linear(3, 2)  # 8 numbers, which travel together
-    return DistributedDataParallel(model) if wrapped else model
-
-
-def loss_of(model):
-    return model(torch.ones(4, 3)).sum()
-
-
-def uneven_steps():
-    model = make()
-    for _ in range(2 + dist.get_rank()):
-        loss_of(model).backward()
-
-
-def one_rank_skips_a_backward():
-    model = make()
-    for step in range(3):
-        loss = loss_of(model)
-        if step != 1 or dist.get_rank() != 1:
-            loss.backward()
-
-
-def one_rank_alone_wraps_the_model():
-    model = make(wrapped=dist.get_rank() == 0)
-    loss_of(model).backward()
-
-
-def a_receive_between_two_backwards():
-    model = make()
-    loss_of(model).backward()
-    if dist.get_rank() == 0:
-        dist.recv(torch.ones(4), 1)
-    loss_of(model).backward()
-
-
-def a_break_on_nan():
-    model = make()
-    for step in range(3):
-        loss = loss_of(model) * (float("nan") if dist.get_rank() == 1 and step else 1)
-        if loss.isnan():
-            break
-        loss.backward()
-
-
-def the_loss_reduced_by_one_rank():
-    model = make()
-    for _ in range(2):
-        loss = loss_of(model)
-        loss.backward()
-        if dist.get_rank() == 0:
-            dist.all_reduce(loss.detach())
-
-
-def no_sync_on_one_rank():
-    model = make()
-    with model.no_sync() if dist.get_rank() == 0 else contextlib.nullcontext():
-        loss_of(model).backward()
-
-
-# The program, what its first line says, lines that the report shows, and the cure.
-REDUCE = "C++ all_reduce of 8 float32, started inside C++ by line"
-DDP = [
-    (uneven_steps, ["rank 0 left early", f"while rank 1 calls {REDUCE}"],
-     ["loss_of(model).backward()"], "the same number of steps"),
-    (one_rank_skips_a_backward, ["rank 1 left early", f"while rank 0 calls {REDUCE}"],
-     ["loss.backward()"], "break or skip (continue)"),
-    (one_rank_alone_wraps_the_model, ["rank 1 left early", "while rank 0 calls C++ all_gather"],
-     ["return DistributedDataParallel(model) if wrapped else model"], "as often as the others"),
-    (a_receive_between_two_backwards,
-     ["deadlock: rank 0 receives 4 float32 from rank 1 at line", "while rank 1 calls C++ "],
-     ["dist.recv(torch.ones(4), 1)", "return model(torch.ones(4, 3)).sum()"], "on both sides"),
-    (a_break_on_nan, ["rank 1 left early", f"while rank 0 calls {REDUCE}"],
-     ["loss.backward()"], "break or skip (continue)"),
-    (the_loss_reduced_by_one_rank,
-     ["rank 0 calls all_reduce of 1 float32 (SUM) at line", "but rank 1 never called it"],
-     ["dist.all_reduce(loss.detach())", "return model(torch.ones(4, 3)).sum()"],
-     "let rank 1 call it too"),
-    (no_sync_on_one_rank, ["rank 0 left early", f"while rank 1 calls {REDUCE}"],
-     ["loss_of(model).backward()"], "as often as the others"),
-]  # fmt: skip
-
-
-BOTH = [(checked, *row) for row in DDP for checked in (True, False)]
-BOTH.remove((False, *DDP[5]))  # see below
-
-
-@pytest.mark.slow_for("False")
-@pytest.mark.parametrize("checked, program, words, lines, cure", BOTH)
-def test_a_hang_of_ddp_is_told(checked, program, words, lines, cure):
-    # The first model of DDP imports a compiler, which takes long on a busy machine.
-    said = str(reported(program, 2, checked, 240))
-    assert all(each in said.splitlines()[0] for each in words), said
-    assert [*lines_shown(said).values()] == lines, said
-    assert cure in said.split("Cure: ")[1], said
-
-
-@pytest.mark.slow
-def test_what_is_not_proven_is_told_after_the_time_limit():
-    """Unchecked, both ranks are inside gloo, which took one's 4 bytes for the other's 12."""
-    said = str(reported(the_loss_reduced_by_one_rank, 2, False, 8))
-    assert "rank 0 calls all_reduce of 1 float32 (SUM) at line" in said
-    assert "rank 1 calls C++ broadcast of 3 int32 at line" in said

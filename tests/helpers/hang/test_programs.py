@@ -3,6 +3,8 @@
 There nobody may be judged before two seconds have passed; here ranks stand still for less time.
 """
 
+import random
+
 import pytest
 
 from helpers.ranks import launch, run_script
@@ -82,3 +84,18 @@ def test_a_script_ends_as_python_ends(way, tmp_path):
     report = run_script(tmp_path / "script.py", 2, timeout=60, quiet=True)
     assert report.ok, report.failure
     assert "received 7.0" in report.texts[1]
+
+
+def drawn(seeds):
+    hangs.LATE_S = 0.3
+    return hangs.several_legal(seeds)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("checked", MODES, ids=MODES.values())
+def test_random_legal_programs_are_never_judged(checked):
+    for ranks in (2, 4) * 5:
+        seeds = [random.randrange(1 << 30) for _ in range(12)]
+        report = reported(drawn, ranks, checked, 120, seeds)
+        assert report.ok, f"{ranks} ranks, seeds {seeds}: {report.failure}"
+        assert report.results == ["done"] * ranks

@@ -1,7 +1,7 @@
-"""A notebook kernel or a script is interrupted, restarted, killed: ranks and pool go with it."""
+"""In a notebook: `%%ranks 3`; and what is interrupted, restarted, killed takes its ranks along."""
 
 import os
-import queue
+import re
 import subprocess
 import sys
 import tempfile
@@ -9,7 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from jupyter_client.manager import KernelManager
+
+from helpers.ranks import load_ipython_extension
+from helpers.ranks.magic import ranks_cell
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
@@ -40,6 +44,10 @@ print("pool", *(child.pid for child in psutil.Process().children(recursive=True)
 """
 
 
+class Gone(Exception):
+    """The kernel was ended in the middle of a cell."""
+
+
 class Kernel:
     """A kernel and what its cells print."""
 
@@ -55,38 +63,26 @@ class Kernel:
         self.client.start_channels()
         self.client.wait_for_ready(timeout=250)
 
-    def execute(self, code: str) -> None:
-        """Send a cell; what `read` gives from now on belongs to it."""
-        self.cell = self.client.execute(code)
+    def run(self, code: str, asleep=None) -> str:
+        """Return what a cell prints, and its traceback. asleep: called once SLEEP's ranks are."""
+        self.text, waits = "", asleep is not None
 
-    def read(self, until) -> tuple[str, str]:
-        """What the cell prints, and its error, until `until(text, idle)` holds."""
-        text, error = "", ""
-        end = time.monotonic() + 250
-        while time.monotonic() < end:
-            try:
-                message = self.client.get_iopub_msg(timeout=1)
-            except queue.Empty:
-                continue
-            if message["parent_header"].get("msg_id") != self.cell:
-                continue  # such as an answer from the start of the kernel
+        def take(message):
+            nonlocal waits
             content = message["content"]
-            text += content.get("text", "") if message["msg_type"] == "stream" else ""
-            error += content.get("ename", "")
-            if "traceback" in content:
-                self.traceback = "\n".join(content["traceback"])
-            idle = content.get("execution_state") == "idle"
-            if until(text, idle):
-                return text, error
-        raise AssertionError(f"the kernel did not come to it: {text!r} {error!r}")
+            self.text += "\n".join(content.get("traceback", [content.get("text", "")]))
+            if waits and len(pids_in(self.text)) == 4:
+                waits = False
+                asleep()
 
-    def run(self, code: str) -> tuple[str, str]:
-        self.execute(code)
-        return self.read(lambda text, idle: idle)
+        self.client.execute_interactive(code, timeout=250, output_hook=take)
+        return self.text
 
-    def close(self):
-        self.client.stop_channels()
-        self.manager.shutdown_kernel(now=True)
+
+def pids_in(text: str) -> list[int]:
+    """Return the processes that SLEEP or POOL name: of each rank, and of what it has started."""
+    named = re.findall(r"(?:pid|pool) ([\d ]+)\n", text)
+    return [int(pid) for pids in named for pid in pids.split()]
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +90,8 @@ def kernel():
     with tempfile.TemporaryDirectory() as folder:  # a short name: a socket's may not be long
         kernel = Kernel(Path(folder))
         yield kernel
-        kernel.close()
+        kernel.client.stop_channels()
+        kernel.manager.shutdown_kernel(now=True)
 
 
 def running(pid: int) -> bool:
@@ -116,40 +113,31 @@ def wait_until_gone(pids: list[int]) -> None:
         time.sleep(0.02)
 
 
-def start_sleeping(kernel) -> list[int]:
-    kernel.execute(SLEEP)
-    text, _ = kernel.read(lambda text, idle: text.count("pid ") == 2 and text.endswith("\n"))
-    lines = [line.split()[-2:] for line in text.splitlines() if "pid " in line]
-    return [int(pid) for pids in lines for pid in pids]  # of each rank, and of what it has started
-
-
-def helpers_of(kernel) -> list[int]:
-    text, _ = kernel.run(POOL)
-    return [int(word) for word in text.split()[1:]]
-
-
 def test_an_interrupt_ends_the_ranks_and_the_next_cell_runs(kernel):
-    pids = start_sleeping(kernel)
-    kernel.manager.interrupt_kernel()
-    _, error = kernel.read(lambda text, idle: idle)
-    assert error == "KeyboardInterrupt"
+    said = kernel.run(SLEEP, kernel.manager.interrupt_kernel)
+    assert "KeyboardInterrupt" in said
     for rank in (0, 1):
-        assert f"  rank {rank} is at work at line 7 of cell [" in kernel.traceback
-    assert "time.sleep(600)" in kernel.traceback and "supervisor" not in kernel.traceback
-    wait_until_gone(pids)
-    text, error = kernel.run(SUM)
-    assert (text, error) == ("sum [2.0, 2.0]\n", "")
+        assert f"  rank {rank} is at work at line 7 of cell [" in said
+    assert "time.sleep(600)" in said and "supervisor" not in said
+    wait_until_gone(pids_in(said))
+    assert kernel.run(SUM) == "sum [2.0, 2.0]\n"
 
 
 def test_a_restart_leaves_nothing(kernel):
+    def restart():
+        kernel.manager.restart_kernel(now=True)
+        raise Gone
+
     kernel.run(SUM)
-    pids = helpers_of(kernel) + start_sleeping(kernel)
+    pids = pids_in(kernel.run(POOL))
+    with pytest.raises(Gone):
+        kernel.run(SLEEP, restart)
+    pids += pids_in(kernel.text)
     assert len(pids) >= 6
-    kernel.manager.restart_kernel(now=True)
     wait_until_gone(pids)
     kernel.client.stop_channels()
     kernel.connect()
-    assert kernel.run("from helpers.ranks import launch\n" + SUM) == ("sum [2.0, 2.0]\n", "")
+    assert kernel.run("from helpers.ranks import launch\n" + SUM) == "sum [2.0, 2.0]\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
@@ -157,12 +145,54 @@ def test_no_rank_outlives_a_script_that_is_terminated(tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(SLEEP)
     parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
-    pids = []
-    while len(pids) < 4:
-        line = parent.stdout.readline()
+    text = ""
+    while len(pids_in(text)) < 4:
+        text += (line := parent.stdout.readline())
         assert line, "the parent ended too early"
-        pids += map(int, line.split()[-2:] if "pid" in line else ())
     parent.terminate()
     parent.wait(timeout=90)
     parent.stdout.close()
-    wait_until_gone(pids)
+    wait_until_gone(pids_in(text))
+
+
+# --- %%ranks -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shell():
+    shell = InteractiveShell.instance(colors="nocolor")
+    load_ipython_extension(shell)
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def test_a_cell_on_two_ranks(shell, capsys):
+    shell.run_cell("scale = 10\ndef times(x):\n    return x * scale\n")
+    shell.run_cell("%%ranks 2 --out results\nprint('here', rank, world_size)\ntimes(rank + 1)\n")
+    assert shell.user_ns["results"] == [10, 20]
+    assert "[rank 1] here 1 2" in capsys.readouterr().out
+
+
+def test_the_failing_line_is_the_line_of_the_cell_and_nothing_else_is_shown(shell, capsys):
+    shell.run_cell("%%ranks 1\nx = 1\nif rank == 0:\n    x / 0\n", store_history=True)
+    shown = capsys.readouterr().out
+    assert "RankFailed: rank 0 failed first at line 4 of cell [1]: ZeroDivisionError" in shown
+    assert "x / 0" in shown and "helpers" not in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [("three", "invalid int value: 'three'"), ("2 --fast", "unrecognized arguments: --fast")],
+)
+def test_nonsense_behind_the_magic(shell, line, sentence):
+    with pytest.raises(ValueError, match=f"{sentence}; write %%ranks 3"):
+        ranks_cell(line, "rank", shell)
+
+
+@pytest.mark.parametrize("line", ["x = = 1", "return 3", "print('a"])
+def test_a_cell_that_is_not_python_is_shown_as_any_other_cell(shell, capsys, line):
+    shell.run_cell(f"y = 1\n{line} # a comment\n", store_history=True)
+    plain = capsys.readouterr().out
+    assert f"  Cell In[1], line 2\n    {line} #" in plain and "^\nSyntaxError: " in plain
+    shell.run_cell(f"%%ranks 2\n{line} # a comment\n", store_history=True)
+    assert capsys.readouterr().out == plain.replace("In[1]", "In[2]")

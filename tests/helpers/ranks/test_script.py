@@ -1,100 +1,249 @@
-"""Scripts on several ranks, by helpers.ranks and by hand; by torchrun in test_listening.py."""
+"""Scripts on several ranks, started by us, by hand, by torchrun, or as srun does.
+
+Nobody outside of this machine can reach them, what a person does wrong is named, and a rank that
+nobody watches says for whom it waits.
+"""
 
 import argparse
+import ipaddress
+import os
+import re
 import socket
+import subprocess
 import sys
-import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 import torch.distributed as dist
 
-from helpers.ranks import ConnectError, Place, run_script
+from helpers.ranks import ConnectError, Place, launch, run_script
 from helpers.ranks import store as meeting
 from helpers.ranks.__main__ import main
 from helpers.ranks.connect import agree
 from helpers.ranks.script import timeout_seconds
-
-from .by_hand import ended
+from helpers.ranks.store import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
-SCRIPT = textwrap.dedent("""
-    import argparse, os
-    import torch, torch.distributed as dist
-    from helpers.plain_errors import plain_errors
-    from helpers.ranks import connect, disconnect
-    from helpers.ranks.script import add_rank_flags, place_from
+SCRIPT = """
+import argparse, os, sys, psutil
+import torch, torch.distributed as dist
+from helpers.plain_errors import plain_errors
+from helpers.ranks import connect, disconnect, watch
+from helpers.ranks.script import add_rank_flags, place_from
 
-    def main():
-        parser = argparse.ArgumentParser()
-        add_rank_flags(parser, ranks=2)
-        parser.add_argument("--fail", type=int)
-        options = parser.parse_args()
-        place = place_from(options)
-        connect(place, options.backend, options.timeout, quiet=True)
-        if options.fail == place.rank:
-            raise RuntimeError("as asked")
-        x = torch.ones(3) * (place.rank + 1)
-        dist.all_reduce(x)
-        print("sum", x.sum().item(), place.launcher, os.environ["LAB_CHECKED"])
-        disconnect()
+def meet(rank, other, x):
+    dist.all_reduce(x)
+    assert x[0].item() == 2
+    dist.new_group([0, 1])
+    sockets = psutil.Process().net_connections(kind="inet")
+    here = [c.laddr.ip for c in sockets if c.status == "LISTEN"]
+    print(*(f"listens {os.getpid()} {ip}\\n" for ip in here), sep="", flush=True)
+    dist.barrier()
 
-    if __name__ == "__main__":
-        with plain_errors():
-            main()
-""")
+def fails(rank, other, x):
+    if rank == 1:
+        raise RuntimeError("as asked")  # fails
+
+def deadlock(rank, other, x):
+    dist.recv(x, src=other)  # deadlock
+
+def dies(rank, other, x):
+    dist.barrier()
+    if rank == 1:
+        os._exit(3)
+    dist.recv(x, src=1)  # dead
+
+def main():
+    watch.SAY_AFTER_S = 0.8
+    parser = argparse.ArgumentParser()
+    add_rank_flags(parser, ranks=2)
+    parser.add_argument("--program", default="meet")
+    options = parser.parse_args()
+    place = place_from(options)
+    connect(place, options.backend, options.timeout, quiet=True)
+    globals()[options.program](place.rank, 1 - place.rank, torch.ones(4))
+    disconnect()
+
+if __name__ == "__main__":
+    with plain_errors():
+        main()
+"""
+OWN_GROUP = """
+import time
+for number in range(3):
+    dist.init_process_group("gloo", {})
+    meet(0, 1, torch.ones(4))
+    dist.destroy_process_group()
+    gone = f"{{__file__}}.{{number}}"  # or rank 1 could call the store that is about to end
+    if os.environ["RANK"] == "0":
+        open(gone, "w").close()
+    while not os.path.exists(gone):
+        time.sleep(0.01)
+"""
+ADDRESS = """f"tcp://localhost:{os.environ['MASTER_PORT']}",
+        rank=int(os.environ["RANK"]), world_size=2"""
+FOREIGN = ("SLURM_", "PALS_", "PMI_", "OMPI_", "LAB_", "MASTER_", "GLOO_", "TP_", "NCCL_")
+
+
+def at(comment: str, function: str) -> str:
+    """Return the words for the line of SCRIPT that ends in this comment."""
+    lines = SCRIPT.splitlines()
+    number = next(n for n, line in enumerate(lines, 1) if line.endswith(f"# {comment}"))
+    return f"at line {number} of two.py, in {function}"
 
 
 @pytest.fixture
 def script(tmp_path):
-    path = tmp_path / "sum.py"
+    path = tmp_path / "two.py"
     path.write_text(SCRIPT)
     return path
 
 
-def by_hand(script, *calls: list[str], port: int | None = None):
-    return ended(*([sys.executable, str(script), *call] for call in calls), port=port)
+def ended(script, *calls, port=None, variables=({}, {})):
+    """Start a process for each call at once, as in as many terminals, and wait for all."""
+    clean = {name: v for name, v in os.environ.items() if not name.startswith(FOREIGN)}
+    clean["MASTER_PORT"] = str(port or free_port())
+
+    def run(call, own):
+        command = [sys.executable, *(str(script) if word == "SCRIPT" else word for word in call)]
+        how = {"capture_output": True, "text": True, "timeout": 300}
+        return subprocess.run(command, env=clean | own, **how)
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls, variables))
 
 
-def at_once(text: str) -> str:
-    """What a rank said, without the lines that say for whom it waits: on a slow machine it does."""
-    return "".join(line for line in text.splitlines(True) if " waits for " not in line)
+def only_two_on_the_loopback(texts) -> None:
+    said = [line.split()[-2:] for text in texts for line in text.splitlines() if "listens" in line]
+    assert len({process for process, _ in said}) == 2
+    assert all(ipaddress.ip_address(address).is_loopback for _, address in said), said
+
+
+# --- by our launcher -----------------------------------------------------------------------------
 
 
 def test_a_script_that_fails(script, capfd, tmp_path):
-    assert main(["-n", "2", "--logs", str(tmp_path), str(script), "--fail", "1"]) == 1
-    err = capfd.readouterr().err
-    line = SCRIPT.splitlines().index('        raise RuntimeError("as asked")') + 1
-    assert f"rank 1 failed first at line {line} of sum.py, in main: RuntimeError: as asked" in err
+    call = ["-n", "2", "--logs", str(tmp_path), str(script), "--program", "fails"]
+    assert main(call) == 1
+    said = f"rank 1 failed first {at('fails', 'fails')}: RuntimeError: as asked"
+    assert said in capfd.readouterr().err
     assert (tmp_path / "out1.txt").exists()
+    assert main(["-n", "2", "nowhere.py"]) == 2
+    said = "error: the script nowhere.py does not exist: name a Python file\n"
+    assert capfd.readouterr().err == said
 
 
-def test_a_script_that_is_not_python(tmp_path):
-    (tmp_path / "wrong.py").write_text("import os\n\nfor rank in range(2)\n    print(rank)\n")
-    report = run_script(tmp_path / "wrong.py", 1, quiet=True)
-    assert "rank 0 failed first at line 3 of" in report.failure.sentence
-    assert "wrong.py" in report.failure.sentence and "expected ':'" in report.failure.sentence
-
-
-@pytest.mark.parametrize(("code", "said"), [("", ""), ("0", ""), ("3", "with exit status 3")])
-def test_a_script_that_ends_itself(code, said, tmp_path):
-    (tmp_path / "ends.py").write_text(f"import sys\nsys.exit({code})\n")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import sys\nsys.exit()", ""),
+        ("import sys\nsys.exit(0)", ""),
+        ("import sys\nsys.exit(3)", "with exit status 3"),
+        ("import os\n\nfor rank in range(2)\n    print(rank)\n", "first at line 3 of ends.py: "),
+    ],
+)
+def test_a_script_that_ends_itself_or_is_not_python(text, said, tmp_path):
+    (tmp_path / "ends.py").write_text(text)
     report = run_script(tmp_path / "ends.py", 1, quiet=True)
     assert report.ok if not said else said in report.failure.sentence
 
 
-def test_a_script_that_is_not_there(capfd):
-    assert main(["-n", "2", "nowhere.py"]) == 2
-    assert capfd.readouterr().err == (
-        "error: the script nowhere.py does not exist: name a Python file\n"
-    )
+@pytest.mark.parametrize(("own", "checked"), [("", True), ("", False), (ADDRESS, True)])
+def test_a_script_with_worlds_of_its_own_listens_on_the_loopback(own, checked, script):
+    script.write_text(SCRIPT[: SCRIPT.index("if __name__")] + OWN_GROUP.format(own))
+    report = run_script(script, 2, timeout=60, quiet=True, checked=checked)
+    assert not report.failure, report.failure
+    only_two_on_the_loopback(report.texts)
+
+
+@pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
+def test_every_process_of_a_launch_listens_on_the_loopback(checked):
+    """Also this process, and the one that ranks are forked from."""
+
+    def program():
+        import psutil
+
+        dist.all_reduce(torch.ones(1))
+        dist.new_group([0, 1])
+        above = psutil.Process().parent()
+        family = [psutil.Process(), above, *above.children()]
+        while (above := above.parent()) and above.pid != starter:
+            family.append(above)
+        found = [
+            f"listens {process.pid} {c.laddr.ip}"
+            for process in family
+            for c in process.net_connections(kind="inet")
+            if c.status == "LISTEN"
+        ]
+        dist.barrier()
+        return "\n".join(found)
+
+    starter = os.getpid()
+    only_two_on_the_loopback(launch(program, 2, timeout=60, quiet=True, checked=checked))
+
+
+# --- by hand, by torchrun, as srun does ----------------------------------------------------------
+
+BY_TORCHRUN = "-m torch.distributed.run --standalone --nproc-per-node=2 SCRIPT".split()
+
+
+@pytest.mark.parametrize(
+    "calls", [[["SCRIPT", "0"], ["SCRIPT", "1"]], [BY_TORCHRUN]], ids=["person", "torchrun"]
+)
+def test_ranks_that_somebody_else_starts_listen_on_the_loopback(calls, script):
+    """torchrun itself listens on every network; its ranks do not."""
+    processes = ended(script, *calls)
+    assert not any(process.returncode for process in processes), processes
+    only_two_on_the_loopback(process.stdout for process in processes)
 
 
 def test_ranks_that_disagree_about_the_world_size(script):
-    for rank in by_hand(script, ["0", "--world-size", "2"], ["1", "--world-size", "3"]):
+    two = [["SCRIPT", str(rank), "--world-size", str(rank + 2)] for rank in range(2)]
+    for rank in ended(script, *two):
         assert rank.returncode == 1
         assert rank.stderr.startswith("error: the ranks disagree about the world size: rank ")
         assert len(rank.stderr.splitlines()) == 1
+
+
+def test_a_port_in_use(script):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        (zero,) = ended(script, ["SCRIPT", "0"], port=port)
+    assert zero.returncode == 1
+    assert f"error: port {port} is in use by another program" in zero.stderr
+    assert "MASTER_PORT" in zero.stderr
+
+
+@pytest.mark.long
+def test_a_rank_that_never_comes(script):
+    (zero,) = ended(script, ["SCRIPT", "0", "--timeout", "4"])
+    assert "rank 0 waits for rank 1" in zero.stdout
+    assert zero.stderr == "error: after 4 s rank 1 did not come\n"
+    (one,) = ended(script, ["SCRIPT", "1", "--timeout", "4"])
+    assert "waits for rank 0 at localhost" in one.stdout
+    assert "but nothing listens there: start rank 0 too" in one.stderr
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ({}, "after 0 s rank 1 did not come"),
+        ({"came/0": "abc"}, "rank 0 was started twice: give each process a rank of its own, from"),
+        ({"terms": "2 nccl 1"}, "the ranks disagree about the backend: rank 1 takes nccl and rank"),
+    ],
+)
+def test_a_mistake_is_left_for_all(there, said, monkeypatch, capsys):
+    monkeypatch.setattr(meeting, "SAY_AFTER_S", 0.0)
+    store = dist.HashStore()
+    for name, value in there.items():
+        store.set(name, value)
+    with pytest.raises(ConnectError, match=said) as caught:
+        agree(store, Place(0, 2, 0, 2), "gloo", timeout=0.1)
+    waited = capsys.readouterr().out
+    assert waited == ("" if there else "[ranks] rank 0 waits for rank 1\n")
+    assert store.get("mistake").decode() == str(caught.value)  # a late rank reads it
 
 
 def test_no_time_at_all_is_no_time_limit():
@@ -103,49 +252,51 @@ def test_no_time_at_all_is_no_time_limit():
             timeout_seconds(text)
 
 
-def test_a_port_in_use(script):
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        (zero,) = by_hand(script, ["0"], port=port)
-    assert zero.returncode == 1
-    assert f"error: port {port} is in use by another program" in zero.stderr
-    assert "MASTER_PORT" in zero.stderr
+def as_srun_does(script, program: str, checked: str, timeout: int):
+    """Return the exit status of each of two ranks, and what it wrote to stderr."""
+    common = {"STEP_NUM_TASKS": 2, "STEP_ID": 0, "STEP_TASKS_PER_NODE": 2, "JOB_ID": os.getpid()}
+    each = [common | {"PROCID": rank, "LOCALID": rank} for rank in range(2)]
+    variables = [{f"SLURM_{name}": str(n) for name, n in own.items()} for own in each]
+    call = ["SCRIPT", "--program", program, "--timeout", str(timeout)]
+    checking = [own | {"LAB_CHECKED": checked} for own in variables]
+    return [(p.returncode, p.stderr) for p in ended(script, call, call, variables=checking)]
 
 
-@pytest.mark.long
-def test_a_rank_that_never_comes(script):
-    (zero,) = by_hand(script, ["0", "--timeout", "4"])
-    assert "rank 0 waits for rank 1" in zero.stdout
-    assert zero.stderr == "error: after 4 s rank 1 did not come\n"
-    (one,) = by_hand(script, ["1", "--timeout", "4"])
-    assert "waits for rank 0 at localhost" in one.stdout
-    assert "but nothing listens there: start rank 0 too" in one.stderr
+@pytest.mark.long_for("0")
+@pytest.mark.parametrize("checked", ["0", "1"])
+def test_a_deadlock_ends_in_a_sentence(checked, script):
+    ends = as_srun_does(script, "deadlock", checked, 9)
+    words = []
+    for rank, (code, err) in enumerate(ends):
+        here = f"it receives 4 float32 from rank {1 - rank} {at('deadlock', 'deadlock')}"
+        lines = err.splitlines()
+        assert code == 1
+        if rank == 0:  # it tells for all, and that within 15 s
+            assert "[ranks] deadlock: ranks 0 and 1 both receive first" in err
+            assert "  Cure: let one of them send first\n" in err
+        else:
+            waits = re.findall(r"^\[ranks\] rank 1 has waited \d+ s for (.*)$", err, re.MULTILINE)
+            assert waits == [f"rank 0: {here}"] and len(lines) == 2, err
+        words.append(lines[-1])
+    late = [
+        f"error: no message came from rank {1 - rank} within 9 s: "
+        f"rank {rank} receives 4 float32 from rank {1 - rank} {at('deadlock', 'deadlock')}"
+        for rank in (0, 1)
+    ]
+    # The rank that gives up first breaks the other one's connection.
+    broke = [f"error: the connection to rank {1 - rank} broke: " for rank in (0, 1)]
+    assert any(word == told for word, told in zip(words, late, strict=True))
+    for word, told, other in zip(words, late, broke, strict=True):
+        assert word == told or word.startswith(other)
 
 
-# --- before they are a group ---------------------------------------------------------------------
-
-
-def refusal(store, rank: int = 0) -> str:
-    with pytest.raises(ConnectError) as caught:
-        agree(store, Place(rank, 2, rank, 2), "gloo", timeout=0.1)
-    return str(caught.value)
-
-
-def test_a_mistake_is_left_for_all(monkeypatch, capsys):
-    monkeypatch.setattr(meeting, "SAY_AFTER_S", 0.0)
-    store = dist.HashStore()
-    sentence = refusal(store)
-    assert capsys.readouterr().out == "[ranks] rank 0 waits for rank 1\n"
-    assert sentence == "after 0 s rank 1 did not come"
-    assert store.get("mistake").decode() == sentence  # a late rank reads it
-    store = dist.HashStore()
-    store.set("came/0", "abc")
-    assert refusal(store).startswith("rank 0 was started twice")
-    store = dist.HashStore()
-    store.set("terms", "2 nccl 1")
-    assert refusal(store) == (
-        "the ranks disagree about the backend: rank 1 takes nccl and rank 0 takes gloo; name one "
-        "for all with --backend"
+@pytest.mark.long_for("0")
+@pytest.mark.parametrize("checked", ["0", "1"])
+def test_a_rank_whose_partner_has_died(checked, script):
+    (code, err), (other, _) = as_srun_does(script, "dies", checked, 60)
+    assert (code, other) == (1, 3)
+    assert err == (
+        "error: the connection to rank 1 broke: rank 0 receives 4 float32 from rank 1 "
+        f"{at('dead', 'dies')}. That rank has ended, or the network between them is down: "
+        "read what it said last\n"
     )
