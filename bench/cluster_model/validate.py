@@ -17,10 +17,10 @@ from pathlib import Path
 from statistics import fmean
 
 from helpers.clone import ROOT
+from helpers.cluster import estimate
 from helpers.cluster.layer import layer_seconds
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import A100, A100_HALF, H100, PRESETS, Machine
-from helpers.cluster.parts import parts
 from helpers.cost import MODELS, ModelConfig, MoE, flops, gpt, read_config
 from helpers.files import read_whole
 
@@ -70,7 +70,7 @@ class Measurement:
 
     def predicted(self, machine: Machine) -> float:
         """Return the seconds of the step by the closed form."""
-        return parts(self.model, self.layout, machine).seconds(self.layout)
+        return estimate(self.model, self.layout, machine).seconds
 
     def error(self, machine: Machine) -> float:
         """Return predicted over measured, minus 1."""
