@@ -145,7 +145,7 @@ def test_rows_of_your_own(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["validate", str(path)])
     runpy.run_module("helpers.cluster.validate", run_name="__main__")
     said = capsys.readouterr().out
-    assert "64 GPUs" in said and "2 rows, mean" in said
+    assert "64 GPUs" in said and "rows.csv | 2 | " in said
     with pytest.raises(ValueError, match="'12 x' is not a row: write batch"):
         validate.read_rows(["12 x"])
     path.write_text("nothing\n")
