@@ -10,7 +10,6 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing
 
 from bench.race import Race
 from helpers.ranks import keep_warm, launch
@@ -27,13 +26,11 @@ dist.destroy_process_group()
 
 
 def races() -> list[Race]:
-    """Ours, cold and warm, beside torch's two launchers."""
+    """Ours, cold and warm, beside torch's launcher."""
     name = f"{RANKS} ranks to their first all-reduce"
     return [
         Race(name, "launch(), cold", "torchrun", cold, torchrun),
-        Race(name, "launch(), cold", "multiprocessing.spawn", cold, spawn),
         Race(name, "launch(), warm", "torchrun", warm, torchrun),
-        Race(name, "launch(), warm", "multiprocessing.spawn", warm, spawn),
     ]
 
 
@@ -78,19 +75,3 @@ def torchrun() -> float:
     if done.returncode:
         raise RuntimeError(f"torchrun failed: {done.stderr[-2000:]}")
     return max(float(at) for at in re.findall(r"^at (\S+)$", done.stdout, re.MULTILINE)) - begun
-
-
-def spawn() -> float:
-    """The launcher that comes with torch, for a function of a module."""
-    with tempfile.TemporaryDirectory() as folder:
-        begun = time.time()
-        torch.multiprocessing.spawn(_spawned, (folder,), nprocs=RANKS)
-        return max(float(path.read_text()) for path in Path(folder).glob("rank*")) - begun
-
-
-def _spawned(rank: int, folder: str) -> None:
-    dist.init_process_group(
-        "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=RANKS
-    )
-    Path(folder, f"rank{rank}").write_text(str(first_all_reduce()))
-    dist.destroy_process_group()

@@ -121,15 +121,8 @@ def _paced(name: str, build) -> Race:
         latency = launch(message_latency, 8, quiet=True, checked=False)[0]
         return 1e3 * simulate(build(), PACE.costs(latency)).step_time
 
-    return Race(
-        f"{name}, 8 paced ranks beside the simulation, with the latency measured just before",
-        "real",
-        "simulated",
-        real,
-        simulated,
-        "ms",
-        3,
-    )
+    what = f"{name}, 8 paced ranks beside the simulation, with the latency measured just before"
+    return Race(what, "real", "simulated", real, simulated, "ms", 3)
 
 
 def paced(name: str) -> float:

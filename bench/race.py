@@ -28,13 +28,6 @@ class Race:
     note: str = ""
 
 
-def seconds_of(work: Callable[[], object]) -> float:
-    """How long it takes once."""
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
-
-
 def in_the_same_ranks(
     name: str, ours: str, rival: str, work: Callable, ranks: int, arguments: tuple, **facts
 ) -> Race:
@@ -75,7 +68,9 @@ def timed_in_turn(
             if before:
                 before[number]()
             dist.barrier()
-            times[number].append(seconds_of(way))
+            begun = time.perf_counter()
+            way()
+            times[number].append(time.perf_counter() - begun)
     return [statistics.median(each[warm_up:]) for each in times]
 
 

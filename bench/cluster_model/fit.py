@@ -1,8 +1,7 @@
 """Set ten of a machine's constants on many measured iterations.
 
 Least squares of the logarithm of predicted over measured, by Levenberg and Marquardt's method. Each
-constant also pulls towards what data sheets and micro-benchmarks say, as strongly as that is
-known. So constants that the rows say little about stay plausible.
+constant also pulls towards what data sheets and micro-benchmarks say, as strongly as that is known.
 """
 
 from collections.abc import Sequence
@@ -81,10 +80,7 @@ def fit(machine: Machine, rows: Sequence[Measurement], most: int = 40) -> Machin
 
 
 def held_out(machine: Machine, rows: Sequence[Measurement], folds: int = 5) -> list[float]:
-    """The error of each row by constants that were set without it: cross-validation.
-
-    Measurement i belongs to fold i modulo `folds`; each fold is judged by what the others set.
-    """
+    """The error of each row by constants that were set without it; row i is in fold i % folds."""
     errors = [0.0] * len(rows)
     for fold in range(folds):
         others = [row for i, row in enumerate(rows) if i % folds != fold]

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
 from helpers.clone import ROOT
+from helpers.cluster import estimate
 from helpers.cluster.layer import layer_seconds
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import A100, A100_HALF, H100, PRESETS, Machine
-from helpers.cluster.parts import parts
 from helpers.cost import MODELS, ModelConfig, MoE, flops, gpt, read_config
 from helpers.files import read_whole
 
@@ -53,10 +54,7 @@ def models() -> dict[str, ModelConfig]:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured iteration. name: what the source calls it. seconds: of one step.
-
-    source, machine, figure, sets, missed: as in bench/cluster_model/published.csv.
-    """
+    """One measured iteration, as in bench/cluster_model/published.csv. seconds: of one step."""
 
     name: str
     model: ModelConfig
@@ -70,15 +68,14 @@ class Measurement:
 
     def predicted(self, machine: Machine) -> float:
         """Return the seconds of the step by the closed form."""
-        return parts(self.model, self.layout, machine).seconds(self.layout)
+        return estimate(self.model, self.layout, machine).seconds
 
     def error(self, machine: Machine) -> float:
         """Return predicted over measured, minus 1."""
         return self.predicted(machine) / self.seconds - 1
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """A row and its error."""
 
     row: Measurement
@@ -128,14 +125,8 @@ def rows_of(source: str) -> list[Measurement]:
 
 
 def read_rows(lines: Iterable[str]) -> list[Measurement]:
-    """Read rows of ten numbers, as in `measured_a100.csv`, separated by spaces or commas.
-
-    A leading column with the number of GPUs, as in the published table, is allowed; lines that do
-    not begin with a digit are skipped.
-
-    Raises:
-        ValueError: if a line cannot be read; the message quotes it.
-    """
+    """Read rows of ten numbers, as in `measured_a100.csv`, separated by spaces or commas. They may
+    begin with the number of GPUs; lines that don't begin with a digit are skipped."""
     rows = []
     for line in lines:
         if not line[:1].isdigit():
@@ -207,9 +198,8 @@ def summary(found: dict[str, list[Judged]]) -> str:
     text = "| source | rows | mean error | largest | within 15 % |\n|---|---|---|---|---|\n"
     for name, rows in found.items():
         errors = [abs(j.error) for j in rows]
-        near = sum(error <= 0.15 for error in errors)
-        cells = f"{len(errors)} | {fmean(errors):.1%} | {max(errors):.1%} | {near}"
-        text += f"| {name} | {cells} |\n"
+        cells = f"{len(errors)} | {fmean(errors):.1%} | {max(errors):.1%}"
+        text += f"| {name} | {cells} | {sum(error <= 0.15 for error in errors)} |\n"
     return text
 
 
@@ -221,22 +211,17 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("rows", nargs="?", help="a file with rows of your own")
     file = parser.parse_args(arguments).rows
-    if not file:
+    if file:
+        rows = read_rows(read_whole(Path(file)).decode(errors="replace").splitlines())
+        if not rows:
+            raise ValueError(f"{file} holds no row: a row begins with a digit")
+        found = {file: [Judged(row, row.error(A100_HALF)) for row in rows]}
+    else:
         found = tables(folds=True)
-        for name, rows in found.items():
-            print(f"\n{name}")
-            for j in rows:
-                said = f"{j.row.seconds:10.4g} s {j.error:+7.1%}  {j.row.name}  {j.row.layout}"
-                print(
-                    f"{j.row.layout.gpus:6} GPUs {said}" + f"; {j.row.missed}" * bool(j.row.missed)
-                )
-        print("\n" + summary(found), end="")
-        return
-    rows = read_rows(read_whole(Path(file)).decode(errors="replace").splitlines())
-    if not rows:
-        raise ValueError(f"{file} holds no row: a row begins with a digit")
-    errors = [row.error(A100_HALF) for row in rows]
-    for row, error in zip(rows, errors, strict=True):
-        print(f"{row.layout.gpus:5} GPUs  {row.seconds:9.3f} s  {error:+7.1%}  {row.layout}")
-    sizes = [abs(error) for error in errors]
-    print(f"{len(rows)} rows, mean {fmean(sizes):.1%}, largest {max(sizes):.1%}")
+    for name, judged in found.items():
+        print(f"\n{name}")
+        for row, error in judged:
+            missed = f"; {row.missed}" * bool(row.missed)
+            said = f"{row.layout.gpus:6} GPUs {row.seconds:10.4g} s {error:+7.1%}"
+            print(f"{said}  {row.name}  {row.layout}{missed}")
+    print("\n" + summary(found), end="")

@@ -1,34 +1,146 @@
-"""Model, layout, machine -> seconds, utilisation, memory, the step on a clock, and its bars."""
+"""A step in closed form: seconds, utilization, memory, the step on a clock, and its bars.
+
+Layers are taken to be alike: where the first ones have no experts, each has the mean of them all.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
+from helpers.cluster.layer import layer_seconds, loss_seconds
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine
-from helpers.cluster.parts import Memory, Parts, layer_kept, memory, parts
-from helpers.cost import ModelConfig, Utilisation, flops, utilisation
+from helpers.cluster.parts import (
+    Memory,
+    fsdp_seconds,
+    memory,
+    pipeline_seconds,
+    rank_shares,
+    replicas_seconds,
+    update_seconds,
+)
+from helpers.cost import ModelConfig, flops, layer_activations
 from helpers.schedules import interleaved, one_f_one_b
 from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
 from helpers.words import bytes_text, percent, time_text
 
+CURES = {
+    "weights": "cut the model further: a larger tp or pp, or ZeRO 3",
+    "gradients": "cut the model further, or choose ZeRO 2",
+    "optimizer": "choose ZeRO 1, or cut the model further",
+    "activations": "recompute more, or choose a smaller micro-batch or a larger tp",
+    "working": "choose a smaller micro-batch or a larger tp",
+}
+
+
+class Utilisation(NamedTuple):
+    """Shares of the peak, 0 to 1. mfu: of the FLOPs that the model needs; hfu: of those that the
+    devices computed, including recomputation (arXiv 2205.05198, section 6.3)."""
+
+    mfu: float
+    hfu: float
+
 
 @dataclass(frozen=True, repr=False)
 class Estimate:
-    """One training step of a model on a machine. seconds: by the closed form of 1F1B."""
+    """One training step of a model on a machine; what isn't asked for isn't computed."""
 
     model: ModelConfig
     layout: Layout
     machine: Machine
-    parts: Parts
-    memory: Memory
-    seconds: float
 
     def __repr__(self) -> str:
         return (
             f"<{self.layout} on {self.machine.name}: {time_text(self.seconds)}, MFU "
             f"{percent(self.utilisation.mfu)}, {bytes_text(self.memory.total)} a device>"
         )
+
+    @cached_property
+    def work(self) -> tuple[list, list]:
+        """Seconds of one micro-batch, forward and backward, of each of the pp x chunks stages."""
+        of = self.model, self.layout, self.machine
+        ways, counts = [], self.layout.stage_layers(self.model.layers)
+        for one, end in zip(layer_seconds(*of), loss_seconds(*of), strict=True):
+            stages = [one * count for count in counts]
+            stages[-1] += end
+            if self.layout.dualpipe:  # half of the micro-batches of each of its two stages
+                stages = [(a + b) * 0.5 for a, b in zip(stages, reversed(stages), strict=True)]
+            ways.append(stages)
+        return ways[0], ways[1]
+
+    @cached_property
+    def message(self) -> float:
+        """Seconds of one message between two stages, which nothing hides but a DualPipe."""
+        return pipeline_seconds(self.model, self.layout, self.machine)
+
+    @cached_property
+    def stages(self) -> list[float]:
+        """Seconds that each stage needs for one micro-batch, messages among it."""
+        return [f.total + b.total + 2 * self.message for f, b in zip(*self.work, strict=True)]
+
+    @cached_property
+    def ranks(self) -> list[float]:
+        """Seconds that each rank of a pipeline needs for one micro-batch, in all its stages."""
+        return [sum(self.stages[rank :: self.layout.pp]) for rank in range(self.layout.pp)]
+
+    @cached_property
+    def fill(self) -> float:
+        """The bubble of the slowest rank: what the step takes longer than its own work.
+
+        One micro-batch passes the first stage of every other rank before the slowest rank begins,
+        and after it has ended; if one of these stages is longer, the others of its round come at
+        its pace. With fewer micro-batches than ranks a round is over before it comes back to the
+        next chunk: all stages then follow each other, as if each had a rank of its own.
+
+        DualPipe: (p/2 - 1)(F&B + B - 3W) (arXiv 2412.19437, table 2), where F&B is a forward pass
+        beside a backward pass B, and W, the gradients of weights, half of B's products.
+        """
+        p, m, stages = self.layout.pp, self.layout.micro_batches, self.stages
+        if self.layout.dualpipe:
+            pair, back = max(zip(stages, self.work[1], strict=True), key=lambda one: one[0])
+            return (p / 2 - 1) * (pair + back.total - 1.5 * back.matmul)
+        longest, first = max(self.ranks), stages[:p]
+        own = first[self.ranks.index(longest)]
+        begin = sum(first) - own + (self.layout.longest_round - 1) * (max(first) - own)
+        return max(begin, sum(stages) + (m - 1) * max(stages) - m * longest)
+
+    @cached_property
+    def reduce(self) -> float:
+        """Seconds of averaging the gradients, after the last micro-batch, where most are."""
+        ranks = rank_shares(self.model, self.layout)
+        share = max(ranks, key=lambda each: each.weights)
+        if self.layout.zero == 3:
+            ways = layer_seconds(self.model, self.layout, self.machine)
+            return fsdp_seconds(self.layout, self.machine, share, *(one.total for one in ways))
+        backward = sum(one.total for one in self.work[1][ranks.index(share) :: self.layout.pp])
+        return replicas_seconds(self.layout, self.machine, share, backward)
+
+    @cached_property
+    def causes(self) -> dict[str, float]:
+        """{what for: seconds} on the slowest device; they add up to `seconds`.
+
+        The all-to-alls of experts are among the tensor-parallel messages.
+        """
+        p, m = self.layout.pp, self.layout.micro_batches
+        slowest = self.ranks.index(max(self.ranks))
+        work = [one for way in self.work for one in way[slowest::p]]
+        return {
+            "matrix products": m * sum(w.matmul for w in work),
+            "other kernels": m * sum(w.memory for w in work),
+            "tensor-parallel messages": m * sum(w.network for w in work),
+            "waiting for the host": m * sum(w.total - w.device for w in work),
+            "pipeline messages": m * len(work) * self.message,
+            "bubble": self.fill,
+            "averaging gradients": self.reduce,
+            "update": update_seconds(self.model, self.layout, self.machine),
+            "rest": self.machine.step,
+        }
+
+    @property
+    def seconds(self) -> float:
+        """Of a step: the slowest rank computes all micro-batches, and the bubble."""
+        return sum(self.causes.values())
 
     @property
     def tokens_per_second(self) -> float:
@@ -38,9 +150,14 @@ class Estimate:
     @property
     def utilisation(self) -> Utilisation:
         """MFU and HFU. All attention scores count, as in the papers on Megatron."""
-        layout, peak = self.layout, self.machine.peak
-        step = flops(self.model, layout.batch, layout.sequence)
-        return utilisation(step, self.seconds, layout.gpus, peak, layout.recompute)
+        step = flops(self.model, self.layout.batch, self.layout.sequence)
+        room = self.seconds * self.layout.gpus * self.machine.peak
+        return Utilisation(step.model / room, step.hardware(self.layout.recompute) / room)
+
+    @cached_property
+    def memory(self) -> Memory:
+        """Bytes on the device that keeps most."""
+        return memory(self.model, self.layout)
 
     @property
     def fits(self) -> bool:
@@ -58,66 +175,35 @@ class Estimate:
             f"is {part}; {CURES[part]}"
         )
 
-    @property
-    def causes(self) -> dict[str, float]:
-        """{what for: seconds} on the slowest device; they add up to `seconds`.
-
-        The all-to-alls of experts are among the tensor-parallel messages.
-        """
-        p, m = self.layout.pp, self.layout.micro_batches
-        ranks = self.parts.rank_seconds(p)
-        slowest = ranks.index(max(ranks))
-        work = [*self.parts.forward[slowest::p], *self.parts.backward[slowest::p]]
-        fill = self.parts.fill(self.layout)
-        return {
-            "matrix products": m * sum(w.matmul for w in work),
-            "other kernels": m * sum(w.memory for w in work),
-            "tensor-parallel messages": m * sum(w.network for w in work),
-            "waiting for the host": m * sum(w.total - w.device for w in work),
-            "pipeline messages": m * len(work) * self.parts.message,
-            "bubble": fill,
-            "averaging gradients": self.parts.reduce,
-            "update": self.parts.update,
-            "rest": self.parts.step,
-        }
-
     @cached_property
     def simulated(self) -> Simulated:
-        """The step on a clock, one pipeline of 1F1B: time, bubble, memory of activations, trace.
+        """One pipeline of 1F1B: time, bubble, memory of activations, trace.
 
         A rank computes nothing while it sends: messages are part of the F or B before them.
         Raises ValueError for a DualPipe.
         """
-        layout, message = self.layout, self.parts.message
+        model, layout = self.model, self.layout
         if layout.dualpipe:
             raise ValueError(
                 "a DualPipe has a closed form only: each of its stages is on two ranks, and a "
                 "schedule has it on one; helpers.schedules.dualpipe_v, its half, can be simulated"
             )
         sizes = layout.pp, layout.micro_batches
-        backward = [w.total + message for w in self.parts.backward]
-        each = layer_kept(self.model, layout, layout.recompute)
+        forward, backward = ([w.total + self.message for w in way] for way in self.work)
+        each = layer_activations(model, *layout.kept)
+        update = self.causes["update"] + self.causes["rest"]
         return simulate(
             interleaved(*sizes, layout.chunks) if layout.chunks > 1 else one_f_one_b(*sizes),
             Costs(
-                forward=[w.total + message for w in self.parts.forward],
+                forward=forward,
                 input_grad=[seconds / 2 for seconds in backward],
                 weight_grad=[seconds / 2 for seconds in backward],
-                message_bytes=2.0 * layout.tokens * self.model.hidden / layout.tp,
-                activation_bytes=[each * n for n in layout.stage_layers(self.model.layers)],
-                all_reduce=self.parts.reduce / layout.chunks,
-                update=(self.parts.update + self.parts.step) / layout.chunks,
+                message_bytes=2.0 * layout.tokens * model.hidden / layout.tp,
+                activation_bytes=[each * n for n in layout.stage_layers(model.layers)],
+                all_reduce=self.reduce / layout.chunks,
+                update=update / layout.chunks,
             ),
         )
-
-
-CURES = {
-    "weights": "cut the model further: a larger tp or pp, or ZeRO 3",
-    "gradients": "cut the model further, or choose ZeRO 2",
-    "optimizer": "choose ZeRO 1, or cut the model further",
-    "activations": "recompute more, or choose a smaller micro-batch or a larger tp",
-    "working": "choose a smaller micro-batch or a larger tp",
-}
 
 
 def estimate(
@@ -129,9 +215,7 @@ def estimate(
     Raises ValueError, one sentence, for a layout that the model or the devices cannot be cut into.
     One that does not fit into memory is no error here: see `Estimate.require_room`.
     """
-    layout.for_model(model, gpus)
-    pieces = parts(model, layout, machine)
-    return Estimate(model, layout, machine, pieces, memory(model, layout), pieces.seconds(layout))
+    return Estimate(model, layout.for_model(model, gpus), machine)
 
 
 def memory_bars(estimates: Mapping[str, Estimate], title: str = ""):
@@ -147,9 +231,13 @@ def time_bars(estimates: Mapping[str, Estimate], title: str = ""):
     """Draw the time of each estimate's step; what is below 1 % in every row joins "rest"."""
     from helpers.draw import bars
 
-    rows = {name: dict(e.causes) for name, e in estimates.items()}
-    for cause in next(iter(rows.values())).copy():
-        if cause != "rest" and all(r.get(cause, 0) < 0.01 * sum(r.values()) for r in rows.values()):
-            for row in rows.values():
-                row["rest"] = row.get("rest", 0.0) + row.pop(cause, 0.0)
+    small = {
+        cause
+        for cause in next(iter(estimates.values())).causes
+        if all(e.causes[cause] < 0.01 * e.seconds for e in estimates.values())
+    } - {"rest"}
+    rows = {}
+    for name, e in estimates.items():
+        rows[name] = {cause: s for cause, s in e.causes.items() if cause not in small}
+        rows[name]["rest"] += sum(e.causes[cause] for cause in small)
     return bars(rows, title, text=time_text)

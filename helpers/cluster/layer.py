@@ -12,11 +12,10 @@ from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine, all_gather_seconds
 from helpers.cost import ModelConfig, MoE, context_parallel_bytes
 
-# Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
-KERNELS, KERNELS_SCORES, KERNELS_LOSS = (18, 36), 5, 12
-# Of experts: router, top-k, order, permutation, dispatch, and back; and the products of each one,
-# which the host starts one by one.
-KERNELS_ROUTED, KERNELS_EXPERT = (10, 20), (2, 4)
+# Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies; of
+# experts: router, top-k, order, permutation, dispatch, and back; and the products of each expert.
+KERNELS, KERNELS_ROUTED, KERNELS_EXPERT = (18, 36), (10, 20), (2, 4)
+KERNELS_SCORES, KERNELS_LOSS = 5, 12
 # Bytes read and written, forward and backward, for each value ...
 NORMS = 22, 42  # ... of (tokens, hidden): two norms, two dropouts with their residual sums
 ACTIVATED = 4, 8  # ... inside the MLP: the activation function
@@ -35,9 +34,9 @@ DEDUP_SHARE = 0.88
 class Seconds(NamedTuple):
     """Of one piece of work on one device.
 
-    matmul, memory: of the device. network: collectives in which the device waits.
-    host: until the host has started everything. The host runs ahead of the device, but not
-    always far enough: where both take about as long, the device is starved now and then.
+    matmul, memory: of the device. network: collectives in which the device waits. host: until the
+    host has started everything. It runs ahead of the device, but not always far enough: where both
+    take about as long, the device is starved now and then.
     """
 
     matmul: float = 0.0
@@ -64,25 +63,22 @@ class Seconds(NamedTuple):
 def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[Seconds, Seconds]:
     """Forward and backward of one layer and one micro-batch; what is recomputed counts as
     backward."""
-    products = weight_products(model, layout)
     weights, attention, back = products_seconds(model, layout, machine)
     scores = 0.0 if layout.flash else layout.tokens * layout.sequence * model.heads / layout.tp
-    talk, away = _collectives(model, layout, machine), experts_seconds(model, layout, machine)
-    cut = _context(model, layout, machine, attention, back)
-    computed, sent = (weights + attention, back), (talk, talk * _exposed(layout))
+    computed, away = (weights + attention, back), experts_seconds(model, layout, machine)
+    talk, cut = _tensor(model, layout, machine), _context(model, layout, machine, attention, back)
     ways = []
     for i in (0, 1):
-        moved = machine.memory_seconds(
-            _other_bytes(model, layout, products, i) + scores * SCORED[i]
-        )
-        kernels, host = KERNELS[i], 2 * machine.straggle * (layout.tp - 1)
+        moved = machine.memory_seconds(_other_bytes(model, layout, i) + scores * SCORED[i])
+        network = talk[i] + away + cut[i]
+        if layout.overlap_ep:  # behind what another micro-batch computes in the same time
+            network -= machine.hidden * min(away, computed[i] + moved)
+        kernels = KERNELS[i]
         if model.moe:
             experts = model.expert_layers / model.layers * model.moe.experts / layout.ep
             kernels += KERNELS_ROUTED[i] + KERNELS_EXPERT[i] * experts
-        network = sent[i] + away + cut[i]
-        if layout.overlap_ep:  # behind what another micro-batch computes in the same time
-            network -= machine.hidden * min(away, computed[i] + moved)
-        ways.append(Seconds(computed[i], moved, network, host + machine.launch * kernels))
+        host = 2 * machine.straggle * (layout.tp - 1) + machine.launch * kernels
+        ways.append(Seconds(computed[i], moved, network, host))
     forward, backward = ways
     if layout.recompute == "full":
         backward += forward
@@ -103,32 +99,31 @@ def loss_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[
 
 # --- matrix products and other kernels -----------------------------------------------------------
 
-Product = tuple[float, float, float, float]  # rows, columns, inner dimension, how many
 
-
-def weight_products(model: ModelConfig, layout: Layout) -> list[Product]:
-    """Return the products with weights of one layer, forward, that are on this device.
+def weight_products(model: ModelConfig, layout: Layout) -> list[tuple]:
+    """Return the products with weights of one layer, forward, that are on this device: rows,
+    columns, inner dimension, how many.
 
     The ep x per_expert ranks that share the experts have ep x per_expert / tp batches of n tokens
     between them, each token in k of the E experts. Where the first layers have no experts, each
     kind of MLP counts by its share of the layers.
     """
-    share = model.expert_layers / model.layers
-    found = []
-    for matrices, times in (
-        (model.attention(), 1.0),
-        (model.mlp(), share),
-        (model.mlp(dense=True), 1.0 - share),
-    ):
-        for matrix in matrices if times else ():
-            rows, count, cut = layout.tokens, 1, layout.tp
-            if matrix.name == "experts":
-                cut, count = layout.per_expert, matrix.held / layout.ep
-                rows = layout.tokens * matrix.used * cut / layout.tp / count
-            outer = matrix.outer / (cut if matrix.cut == "outer" else 1)
-            inner = matrix.inner / (cut if matrix.cut == "inner" else 1)
-            found.append((rows, outer, inner, count * times))
-    return found
+    found, share = [(matrix, 1.0) for matrix in model.attention()], 0.0
+    if model.moe:
+        share = model.expert_layers / model.layers
+        found += [(matrix, share) for matrix in model.mlp()]
+    if share < 1:
+        found += [(matrix, 1.0 - share) for matrix in model.mlp(dense=True)]
+    products = []
+    for matrix, times in found:
+        rows, count, cut = layout.tokens, 1, layout.tp
+        if matrix.name == "experts":
+            cut, count = layout.per_expert, matrix.held / layout.ep
+            rows = layout.tokens * matrix.used * cut / layout.tp / count
+        outer = matrix.outer / (cut if matrix.cut == "outer" else 1)
+        inner = matrix.inner / (cut if matrix.cut == "inner" else 1)
+        products.append((rows, outer, inner, count * times))
+    return products
 
 
 def products_seconds(
@@ -138,25 +133,22 @@ def products_seconds(
 
     Each product needs two in the backward pass, of the same three dimensions: the gradients of
     its two factors. Fused attention leaves out what the mask hides, half, and computes the scores
-    again from Q and K in the backward pass.
-
-    FP8 takes the products with weights `machine.eight` times as fast; attention and the logits
-    stay in 16 bits (DeepSeek-V3, arXiv 2412.19437, section 3.3.1).
+    again from Q and K in the backward pass. FP8 takes the products with weights `machine.eight`
+    times as fast; attention and the logits stay in 16 bits (arXiv 2412.19437, section 3.3.1).
     """
     times = machine.eight if layout.fp8 else 1.0
     products = weight_products(model, layout)
     weights = sum(machine.matmul_seconds(*one, times) for one in products)
     own = layout.sequence // layout.cp  # queries of a sequence that are here; all keys pass by
     heads = layout.micro_batch * model.heads / layout.tp
-    scores = machine.attention_seconds if layout.flash else machine.matmul_seconds
-    keys, values = (
-        scores(own, layout.sequence, width, heads) for width in (model.key_size, model.value_size)
-    )
-    backward = 2 * (weights + keys + values) + (keys if layout.flash else 0.0)
-    return weights, keys + values, backward
+    product = machine.attention_seconds if layout.flash else machine.matmul_seconds
+    scores = product(own, layout.sequence, model.key_size, heads)
+    values = product(own, layout.sequence, model.value_size, heads)
+    backward = 2 * (weights + scores + values) + (scores if layout.flash else 0.0)
+    return weights, scores + values, backward
 
 
-def _other_bytes(model: ModelConfig, layout: Layout, products: list[Product], way: int) -> float:
+def _other_bytes(model: ModelConfig, layout: Layout, way: int) -> float:
     """Bytes of all kernels but products and attention scores; way: 0 forward, 1 backward.
 
     Of experts: a token is read once and written k times, by expert; k results are read, and one is
@@ -165,9 +157,8 @@ def _other_bytes(model: ModelConfig, layout: Layout, products: list[Product], wa
     section 3.5.2). So 3 bytes forward, and backward 3 and twice 3.
     """
     n, t, share = layout.tokens, layout.tp, model.expert_layers / model.layers
-    heads = 2 * (model.query_width + model.kv_width)
-    if model.latent:  # it shares no keys
-        heads = 2 * model.heads * (model.key_size + model.value_size)
+    kv_heads = model.heads if model.latent else model.kv_heads  # latent attention shares none
+    heads = (model.heads + kv_heads) * (model.key_size + model.value_size)
     inner = share * model.active_intermediate + (1 - share) * model.intermediate
     moved = NORMS[way] * n * model.hidden / (t if layout.sequence_parallel else 1)
     moved += ACTIVATED[way] * n * inner * (1.5 if model.gated else 1) / t
@@ -175,7 +166,7 @@ def _other_bytes(model: ModelConfig, layout: Layout, products: list[Product], wa
     if model.moe:
         moved += PERMUTED * n * layout.per_expert / t * (1 + model.moe.chosen) * model.hidden
     if layout.fp8:
-        for rows, columns, inner, count in products:
+        for rows, columns, inner, count in weight_products(model, layout):
             moved += QUANTIZED * count * rows * (inner + 2 * way * columns)
     return moved
 
@@ -183,27 +174,20 @@ def _other_bytes(model: ModelConfig, layout: Layout, products: list[Product], wa
 # --- collectives ---------------------------------------------------------------------------------
 
 
-def _collectives(model: ModelConfig, layout: Layout, machine: Machine) -> float:
-    """Two all-reduces, or two all-gathers and two reduce-scatters: one way through a layer.
+def _tensor(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[float, float]:
+    """Two all-reduces, or two all-gathers and two reduce-scatters; then what backward shows of it.
 
     With sequence parallelism each rank sends its own tokens to whole experts, so only attention and
-    shared experts gather and scatter.
+    shared experts gather and scatter. An all-reduce of the gradient of a layer's input needs
+    nothing of the gradients of its weights, so `overlap_tp` hides it; of sequence parallelism the
+    reduce-scatter is hidden so, and the all-gather before it is not.
     """
     size, near = 2 * layout.tokens * model.hidden, layout.on_a_node("tp", machine.node)
-    one = all_gather_seconds(machine, size, layout.tp, near)
     alone = model.moe and layout.sequence_parallel and not model.moe.shared
-    return one * (2 if alone else 4)
-
-
-def _exposed(layout: Layout) -> float:
-    """The share of the backward collectives that no product hides.
-
-    An all-reduce of the gradient of a layer's input needs nothing of the gradients of its weights.
-    With sequence parallelism the reduce-scatter is hidden so, the all-gather before it is not.
-    """
+    sent = all_gather_seconds(machine, size, layout.tp, near) * (2 if alone else 4)
     if not layout.overlap_tp:
-        return 1.0
-    return 0.5 if layout.sequence_parallel else 0.0
+        return sent, sent
+    return sent, sent / 2 if layout.sequence_parallel else 0.0
 
 
 def _context(
@@ -215,18 +199,17 @@ def _context(
     all-to-all, comes before anything is computed.
     ahead, back: seconds of the products of attention, and of the whole backward pass.
     """
-    p = layout.cp
+    p, near = layout.cp, layout.on_a_node("cp", machine.node)
     if p == 1:
         return 0.0, 0.0
     sizes = layout.micro_batch, layout.sequence, p, layout.context, layout.tp
-    near = layout.on_a_node("cp", machine.node)
-    sent = [
+    beside = (p - 1) / p if layout.context == "ring" else 0.0
+    forward, backward = (
         all_gather_seconds(machine, size * p / (p - 1), p, near)
         for size in context_parallel_bytes(model, *sizes)
-    ]
-    beside = (p - 1) / p if layout.context == "ring" else 0.0
+    )
     scores = min(back, 2.5 * ahead)  # five products for the two of the forward pass
-    return max(0.0, sent[0] - beside * ahead), max(0.0, sent[1] - beside * scores)
+    return max(0.0, forward - beside * ahead), max(0.0, backward - beside * scores)
 
 
 # --- tokens on their way to experts, and back ----------------------------------------------------
@@ -239,8 +222,7 @@ def nodes_reached(moe: MoE, nodes: int) -> float:
     with node-limited routing (arXiv 2412.19437, section 2.1.2) any k of those on `moe.nodes` nodes.
     A node has none of them in C(E - E/n, k) of C(E, k) cases.
     """
-    tried = min(nodes, moe.nodes or nodes)
-    here = moe.experts // nodes
+    tried, here = min(nodes, moe.nodes or nodes), moe.experts // nodes
     among = here * tried
     return tried * (1 - comb(among - here, moe.chosen) / comb(among, moe.chosen))
 
@@ -271,9 +253,9 @@ def experts_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> flo
     if model.moe is None or layout.ep == 1:
         return 0.0
     stays, leaves = experts_messages(model, layout, machine)
-    near = stays / machine.inside.speed + machine.inside.latency
+    longest = stays / machine.inside.speed + machine.inside.latency
     if leaves:
         share = DEDUP_SHARE if layout.dedup else machine.between.share
         far = leaves / (machine.between.bandwidth * share) + machine.between.latency
-        near = max(near, far)
-    return 2 * near * model.expert_layers / model.layers
+        longest = max(longest, far)
+    return 2 * longest * model.expert_layers / model.layers

@@ -2,101 +2,73 @@
 
 from dataclasses import dataclass
 
-from helpers.cost import ModelConfig
-from helpers.cost.flops import checked_recompute
-from helpers.cost.memory import checked_zero
-from helpers.cost.wire import checked_way
-
-SIZES = ("batch", "sequence", "dp", "pp", "tp", "cp", "chunks", "micro_batch", "ep")
+from helpers.cost import RECOMPUTE, ModelConfig
+from helpers.cost.memory import ZERO
+from helpers.cost.model import one_of, require_sizes
+from helpers.cost.wire import CONTEXT
 
 
 @dataclass(frozen=True)
 class Layout:
     """One way to train: dp x pp x cp x tp devices, and what each does.
 
-    batch: sequences of one step, over all replicas. sequence: tokens of each.
-    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer. cp: devices that share
-        a sequence, by a zigzag; context: how: "ring", "gather" or "ulysses".
-    chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B. micro_batch: sequences that go
-        through a stage together.
-    recompute: "none", "selective" (attention scores) or "full" (each layer goes forward twice).
-    sequence_parallel: the tensor-parallel ranks also share norms and dropouts.
-    flash: fused attention, which never writes the scores to memory, and a fused SwiGLU, which
-        doesn't keep its SiLU.
-    zero: stage of ZeRO over the replicas; 3 is FSDP, which gathers and reduces layer by layer.
-    fp32_gradients: 4 bytes for each in place of 2. fp8: products with weights multiply values of 8
-        bits.
-    overlap_tp, overlap_dp: collectives of the backward pass run beside the products that give the
-        gradients of weights; gradients are averaged, and weights gathered, beside computing. What
-        is older than 2022 mostly does neither.
-    ep: ranks that share the experts of a layer. tp cuts an expert too, unless sequence parallelism
-        leaves each rank tokens of its own: then experts are whole (arXiv 2504.14960).
-    dedup: a token goes once to each node that has experts for it, and is passed on there; without,
-        once to each expert. overlap_ep: tokens travel beside what another micro-batch computes, see
-        `Machine.hidden`.
-    uneven: whether stages that do not divide the layers go. One layer is then left out of the last
-        stage, the first, the last but one ..., as Llama 3 left one out of each end, where the
-        embedding and the loss are (arXiv 2407.21783, section 3.3.2).
-    dualpipe: rank r holds the stages r and pp-1-r, so twice the weights, each of them on twice as
-        many ranks. Micro-batches come from both ends (arXiv 2412.19437, section 3.2.1), with
-        messages beside computing. It has a closed form only: no schedule, so no simulation.
-
     Neighbors first: ranks that share a layer stand side by side, then those that share a sequence,
-    then replicas, then stages: Megatron-LM's default, tp-cp-ep-dp-pp.
-    Raises ValueError, one sentence, for sizes that make no layout.
+    then replicas, then stages: Megatron-LM's default, tp-cp-ep-dp-pp. Software older than 2022
+    mostly overlaps nothing. Raises ValueError, one sentence, for sizes that make no layout.
     """
 
-    batch: int
-    sequence: int = 2048
-    dp: int = 1
-    pp: int = 1
-    tp: int = 1
-    chunks: int = 1
-    micro_batch: int = 1
-    recompute: str = "full"
-    sequence_parallel: bool = False
-    flash: bool = False
-    zero: int = 0
-    fp32_gradients: bool = False
-    overlap_tp: bool = False
-    overlap_dp: bool = False
-    cp: int = 1
-    context: str = "ring"
+    batch: int  # sequences of one step, over all replicas
+    sequence: int = 2048  # tokens of each
+    dp: int = 1  # replicas
+    pp: int = 1  # stages of the pipeline
+    tp: int = 1  # devices that share a layer
+    chunks: int = 1  # stages of one device (interleaved 1F1B); 1 is plain 1F1B
+    micro_batch: int = 1  # sequences that go through a stage together
+    recompute: str = "full"  # each layer goes forward twice; or "selective": scores; or "none"
+    sequence_parallel: bool = False  # the tensor-parallel ranks also share norms and dropouts
+    flash: bool = False  # fused attention, which writes no scores; SwiGLU that keeps no SiLU
+    zero: int = 0  # stage over the replicas; 3 is FSDP, which gathers and reduces layer by layer
+    fp32_gradients: bool = False  # 4 bytes for each in place of 2
+    overlap_tp: bool = False  # collectives run beside the products for the gradients of weights
+    overlap_dp: bool = False  # gradients are averaged, and weights gathered, beside computing
+    cp: int = 1  # devices that share a sequence, by a zigzag
+    context: str = "ring"  # how: or "gather", or "ulysses"
+    # Ranks that share the experts of a layer. tp cuts an expert too, unless sequence parallelism
+    # leaves each rank tokens of its own: then experts are whole (arXiv 2504.14960).
     ep: int = 1
-    dedup: bool = False
-    overlap_ep: bool = False
+    dedup: bool = False  # a token goes once to each node with experts for it; else to each expert
+    overlap_ep: bool = False  # beside what another micro-batch computes, see `Machine.hidden`
+    # Stages needn't divide the layers: one is left out of the last stage, the first, the last but
+    # one ..., as Llama 3 did where embedding and loss are (arXiv 2407.21783, section 3.3.2).
     uneven: bool = False
-    fp8: bool = False
+    fp8: bool = False  # products with weights multiply values of 8 bits
+    # Rank r holds the stages r and pp-1-r, so twice the weights, each of them on twice as many
+    # ranks. Micro-batches come from both ends (arXiv 2412.19437, section 3.2.1), with messages
+    # beside computing. It has a closed form only: no schedule, so no simulation.
     dualpipe: bool = False
 
     def __post_init__(self):
-        for name in SIZES:
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"Layout({name}={value!r}): give a whole number, 1 or more")
-        checked_recompute(self.recompute)
-        checked_zero(self.zero)
-        checked_way(self.context, "context")
-        if self.batch % (self.dp * self.micro_batch):
+        require_sizes(self, "batch sequence dp pp tp cp chunks micro_batch ep")
+        one_of(RECOMPUTE, self.recompute, "recompute")
+        one_of(ZERO, self.zero, "zero")
+        one_of(CONTEXT, self.context, "context")
+        if self.batch % (least := self.dp * self.micro_batch):
             raise ValueError(
                 f"a batch of {self.batch} cannot be cut into {self.dp} replicas x micro-batches of "
-                f"{self.micro_batch}: choose a multiple of {self.dp * self.micro_batch}"
+                f"{self.micro_batch}: choose a multiple of {least}"
             )
-        shares = self.replicas * self.tp // self.per_expert
-        if shares % self.ep:
+        if (shares := self.replicas * self.tp // self.per_expert) % self.ep:
             raise ValueError(
                 f"ep {self.ep} does not divide {shares} replicas, among which the experts are "
                 "shared: choose a divisor"
             )
-        if self.cp > 1 and self.sequence % (2 * self.cp):
+        if self.cp > 1 and self.sequence % (least := 2 * self.cp):
             raise ValueError(
-                f"a sequence of {self.sequence} tokens cannot be cut into {2 * self.cp} equal "
-                f"chunks for cp {self.cp}: choose a multiple of {2 * self.cp}"
+                f"a sequence of {self.sequence} tokens cannot be cut into {least} equal chunks for "
+                f"cp {self.cp}: choose a multiple of {least}"
             )
         if self.chunks > 1 and self.pp == 1:
-            raise ValueError(
-                f"{self.chunks} chunks need a pipeline: choose pp of 2 or more, or 1 chunk"
-            )
+            raise ValueError(f"{self.chunks} chunks need a pipeline: choose pp of 2 or more")
         few = self.micro_batches < 2 * self.pp
         if self.dualpipe and (self.pp % 2 or self.chunks > 1 or few or self.zero == 3):
             raise ValueError(
@@ -135,19 +107,20 @@ class Layout:
         return self.replicas * self.tp // (self.ep * self.per_expert)
 
     @property
-    def sharding(self) -> int:
-        """How many ranks share the state that ZeRO cuts."""
-        return (1 + self.dualpipe) * self.replicas
-
-    @property
-    def expert_sharding(self) -> int:
-        """How many share that of an expert."""
-        return (1 + self.dualpipe) * self.expert_copies
+    def sharding(self) -> tuple[int, int]:
+        """How many ranks share the state that ZeRO cuts, and that of an expert."""
+        return (1 + self.dualpipe) * self.replicas, (1 + self.dualpipe) * self.expert_copies
 
     @property
     def longest_round(self) -> int:
         """How many micro-batches at most go through a chunk before the next chunk begins."""
         return -(-self.micro_batches // max(1, self.micro_batches // self.pp))
+
+    @property
+    def kept(self) -> tuple:
+        """What `layer_activations` asks for: by how much a layer's activations are cut."""
+        sizes = self.micro_batch, self.sequence, self.tp, self.sequence_parallel
+        return *sizes, self.recompute, self.cp, self.flash
 
     @property
     def gradient_bytes(self) -> int:
@@ -193,13 +166,12 @@ class Layout:
                     f"tp {self.tp} does not divide {count} {what}: each device needs whole heads, "
                     "so choose a divisor"
                 )
-        if self.context == "ulysses" and model.heads // self.tp % self.cp:
+        if self.context == "ulysses" and (heads := model.heads // self.tp) % self.cp:
             raise ValueError(
-                f"cp {self.cp} does not divide the {model.heads // self.tp} heads of a device: "
-                "Ulysses exchanges positions for heads, so choose a divisor, or a ring"
+                f"cp {self.cp} does not divide the {heads} heads of a device: Ulysses exchanges "
+                "positions for heads, so choose a divisor, or a ring"
             )
-        experts = model.moe.experts if model.moe else 1
-        if experts % self.ep:
+        if (experts := model.moe.experts if model.moe else 1) % self.ep:
             raise ValueError(
                 f"ep {self.ep} does not divide {experts} expert{'s' * (experts > 1)}: choose a "
                 "divisor"
@@ -212,10 +184,10 @@ class Layout:
                 f"pp {self.pp}{chunks} does not divide {model.layers} layers: choose a divisor, or "
                 "uneven=True"
             )
-        if stages > model.layers + 2:
+        if stages > (most := model.layers + 2):
             raise ValueError(
                 f"pp {self.pp}{chunks} makes {stages} stages of {model.layers} layers: all but the "
-                f"first and the last need one, so choose {model.layers + 2} stages at most"
+                f"first and the last need one, so choose {most} stages at most"
             )
         return self
 
@@ -224,7 +196,7 @@ class Layout:
         return f"dp {self.dp} x pp {self.pp}{cp} x tp {self.tp}"
 
     def __str__(self) -> str:
-        words = {
+        said = {
             f"{self.chunks} chunks": self.chunks > 1,
             f"ep {self.ep}": self.ep > 1,
             f"ZeRO {self.zero}": self.zero,
@@ -232,6 +204,5 @@ class Layout:
             "FP8": self.fp8,
             "DualPipe": self.dualpipe,
         }
-        said = [word for word, on in words.items() if on]
         first = [self._product(), f"micro-batch {self.micro_batch}"]
-        return ", ".join([*first, *said, f"recompute {self.recompute}"])
+        return ", ".join([*first, *filter(said.get, said), f"recompute {self.recompute}"])

@@ -13,74 +13,50 @@ from helpers.cost.rates import RATES
 
 @dataclass(frozen=True)
 class Interconnect:
-    """One tier of the network, as seen by one device.
+    """One tier of the network, as seen by one device."""
 
-    bandwidth: bytes a second that it can send, while it receives as many.
-    share: of it that arrives with large messages. latency: seconds of one step of a message.
-    """
-
-    bandwidth: float
-    share: float
-    latency: float
+    bandwidth: float  # bytes a second that it can send, while it receives as many
+    share: float  # of it that arrives with large messages
+    latency: float  # seconds of one step of a message
 
     @property
     def speed(self) -> float:
         """Bytes a second that arrive."""
         return self.bandwidth * self.share
 
-    def slower(self, factor: float) -> "Interconnect":
-        return Interconnect(self.bandwidth / factor, self.share, self.latency * factor)
-
 
 @dataclass(frozen=True)
 class Machine:
-    """Nodes of equal devices.
-
-    peak: matrix operations a second of one device in 16 bits, dense. memory, memory_bandwidth: of
-    one device. node: devices of one node. inside, between: the network in a node, between nodes.
-
-    What a program gets out of it:
-    matmul: share of the peak that endless matrix products reach.
-    matmul_half: a dimension of a product (m, n or k) of this size costs as much again.
-    memory_share: of the memory's bandwidth that element-by-element work reaches.
-    launch: seconds that the host needs to start one kernel, all of Python around it included.
-    straggle: seconds that a collective inside a layer waits for each further rank.
-    step: seconds of a step that belong to no layer: reading data, clipping, writing the log.
-    eight: how many times as fast matrix products of 8 bits are; they reach the same share.
-    fused: share of the peak that fused attention reaches, whose scores never leave the chip.
-    hidden: share of the messages to experts by which a step gets shorter when they run beside
-        computing, which they slow down.
-    """
+    """Nodes of equal devices; and, from `matmul` on, what a program gets out of them."""
 
     name: str
-    peak: float
-    memory: float
+    peak: float  # matrix operations a second of one device in 16 bits, dense
+    memory: float  # bytes of one device
     memory_bandwidth: float
-    node: int
-    inside: Interconnect
-    between: Interconnect
-    matmul: float
-    eight: float
-    matmul_half: float = 219
-    memory_share: float = 0.821
-    launch: float = 44e-6
-    straggle: float = 18.8e-6
-    step: float = 2.7e-3
-    fused: float = 0.493
+    node: int  # devices of one
+    inside: Interconnect  # a node
+    between: Interconnect  # nodes
+    matmul: float  # share of the peak that endless matrix products reach
+    eight: float  # how many times as fast those of 8 bits are; they reach the same share
+    matmul_half: float = 219  # a dimension of a product of this size costs as much again
+    memory_share: float = 0.821  # of its bandwidth that element-by-element work reaches
+    launch: float = 44e-6  # seconds of the host for one kernel, all of Python around it included
+    straggle: float = 18.8e-6  # seconds that a layer's collective waits for each further rank
+    step: float = 2.7e-3  # seconds in no layer: reading data, clipping, writing the log
+    fused: float = 0.493  # share of the peak that fused attention reaches
+    # Share of the messages to experts by which a step gets shorter when they run beside computing,
+    # which they slow down.
     hidden: float = 0.359
 
     def slower(self, factor: float) -> "Machine":
         """The same machine with software that takes `factor` times as long for everything."""
-        return replace(
-            self,
-            peak=self.peak / factor,
-            memory_bandwidth=self.memory_bandwidth / factor,
-            inside=self.inside.slower(factor),
-            between=self.between.slower(factor),
-            launch=self.launch * factor,
-            straggle=self.straggle * factor,
-            step=self.step * factor,
+        inside, between = (
+            replace(link, bandwidth=link.bandwidth / factor, latency=link.latency * factor)
+            for link in (self.inside, self.between)
         )
+        rates = {name: getattr(self, name) / factor for name in ("peak", "memory_bandwidth")}
+        times = {name: getattr(self, name) * factor for name in ("launch", "straggle", "step")}
+        return replace(self, inside=inside, between=between, **rates, **times)
 
     def matmul_seconds(
         self, m: float, n: float, k: float, count: float = 1, times: float = 1.0
@@ -126,17 +102,10 @@ def message_seconds(machine: Machine, size: float, inside: bool) -> float:
 
 def _machine(name: str, matmul: float) -> Machine:
     rates = RATES[name]
-    return Machine(
-        name=name,
-        peak=rates.peak,
-        memory=rates.room,
-        memory_bandwidth=rates.memory,
-        node=8,
-        inside=Interconnect(rates.inside, share=0.824, latency=9.3e-6),
-        between=Interconnect(rates.between, share=0.729, latency=17.7e-6),
-        matmul=matmul,
-        eight=rates.eight / rates.peak,
-    )
+    inside = Interconnect(rates.inside, share=0.824, latency=9.3e-6)
+    between = Interconnect(rates.between, share=0.729, latency=17.7e-6)
+    sizes = rates.peak, rates.room, rates.memory, 8
+    return Machine(name, *sizes, inside, between, matmul, rates.eight / rates.peak)
 
 
 A100 = _machine("A100", matmul=0.894)

@@ -12,22 +12,13 @@ Several conventions circulate for each number, so each result names its own: `.c
 `helpers.cost.rates` how fast devices are. `helpers.cluster` turns costs into seconds on a machine.
 """
 
-from helpers.cost.budget import EXERCISE, Bill, ScalingLaw, bill
-from helpers.cost.flops import ATTENTION, RECOMPUTE, Flops, Utilisation, flops, utilisation
+from helpers.cost.budget import EXERCISE, ScalingLaw, bill
+from helpers.cost.flops import RECOMPUTE, flops
 from helpers.cost.huggingface import read_config
-from helpers.cost.memory import (
-    ForwardPeak,
-    Kept,
-    States,
-    forward_peak,
-    kept_by_layer,
-    layer_activations,
-    states,
-)
-from helpers.cost.model import MODELS, Latent, ModelConfig, MoE, Parameters, gpt, parameters
+from helpers.cost.memory import forward_peak, kept_by_layer, layer_activations, states
+from helpers.cost.model import MODELS, ModelConfig, MoE, gpt, parameters
 from helpers.cost.rates import RATES
 from helpers.cost.wire import (
-    Wire,
     all_gather_bytes,
     all_reduce_bytes,
     bytes_on_the_wire,

@@ -1,11 +1,11 @@
-"""What a run costs, and what to spend a budget on: a scaling law; dollars, kWh and CO2.
+"""What a run costs, and what to spend a budget on: dollars, kWh and CO2; a scaling law.
 
-    print(bill(30.84e6))        Llama 3.1 405B, from its GPU hours
+    bill(30.84e6).dollars        Llama 3.1 405B, from its GPU hours: 61,680,000
 
 The defaults of a bill are those of H100s in 2023 and 2024; each is a parameter, so put in your own.
-The emissions that were published of Llama 2 to 4 come out within 7 %: they count the boards of the
-GPUs at full power, as `bill` does, and nothing else of the servers: eight H100 of 700 watts sit in
-a machine that draws up to 10.2 kW. Idle nodes and the network added 59 % to the energy of BLOOM's
+The published emissions of Llama 2 to 4 come out within 7 %: they count the boards of the GPUs at
+full power, as `bill` does, and nothing else of the servers: eight H100 of 700 watts sit in a
+machine that draws up to 10.2 kW. Idle nodes and the network added 59 % to the energy of BLOOM's
 GPUs (arXiv 2211.02001). Experiments before the run, and building the machines, are left out too.
 """
 
@@ -21,22 +21,12 @@ CO2 = 0.366  # kg a kWh, United States, 2023: 1,532 million t for 4,183 TWh (EIA
 
 @dataclass(frozen=True)
 class Bill:
-    """dollars: of rent. kwh: energy of the GPUs, with their share of cooling. euros: its price.
-    co2: its emissions in metric tons. convention: the parameters."""
-
     gpu_hours: float
-    dollars: float
-    kwh: float
-    euros: float
-    co2: float
+    dollars: float  # of rent
+    kwh: float  # energy of the GPUs, with their share of cooling
+    euros: float  # its price
+    co2: float  # its emissions in metric tons
     convention: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.gpu_hours:,.0f} GPU hours: {self.dollars:,.0f} dollars of rent; "
-            f"{self.kwh:,.0f} kWh, {self.euros:,.0f} euros, {self.co2:,.3f} t CO2 "
-            f"({self.convention})"
-        )
 
 
 def bill(
@@ -53,9 +43,6 @@ def bill(
     dollars: rent of one GPU for an hour, which pays for the energy too. watts: of one GPU's board.
     pue: energy of the data center over that of its computers. euros: price of a kWh. co2: kg for a
     kWh of this grid.
-
-    Raises:
-        ValueError: for a negative number, and for a PUE below 1.
     """
     given = {"gpu_hours": gpu_hours, "dollars": dollars, "watts": watts, "euros": euros, "co2": co2}
     for name, value in given.items():
@@ -75,10 +62,9 @@ def bill(
 class ScalingLaw:
     """Loss(N, D) = a / N^alpha + b / D^beta + floor, for N parameters and D tokens.
 
-    The form is that of Hoffmann et al., "Training compute-optimal large language models", arXiv
-    2203.15556, approach 3. Training costs C = 6 N D FLOPs: two per weight and token forward, four
-    backward. The constants are by default a course's exercise, which wrote 0.29 for the paper's
-    beta of 0.28.
+    Hoffmann et al., "Training compute-optimal large language models", arXiv 2203.15556, approach 3.
+    Training costs C = 6 N D FLOPs: two per weight and token forward, four backward. The default
+    constants are those of a course's exercise, which wrote 0.29 for the paper's beta of 0.28.
     """
 
     a: float = 406.4
@@ -88,7 +74,7 @@ class ScalingLaw:
     floor: float = 1.69
 
     def loss(self, parameters: float, tokens: float) -> float:
-        """Return the loss predicted by the scaling law, in nats per token."""
+        """Return the predicted loss in nats per token."""
         return self.a / parameters**self.alpha + self.b / tokens**self.beta + self.floor
 
     @staticmethod
@@ -106,18 +92,6 @@ class ScalingLaw:
                 "such as 1.23e22"
             )
         return number
-
-    def curve(self, budget: float) -> dict[float, float]:
-        """Return {parameters: loss} at one budget, from a 30th of the best size to 30 times it.
-
-        At the best, one more percent of parameters gains as much as one more percent of tokens:
-        alpha a / N^alpha = beta b / D^beta.
-        """
-        product = self.checked(budget) / 6
-        ratio = self.alpha * self.a / (self.beta * self.b)
-        best = (ratio * product**self.beta) ** (1 / (self.alpha + self.beta))
-        sizes = (best * 30 ** (k / 30 - 1) for k in range(61))
-        return {n: self.loss(n, product / n) for n in sizes}
 
 
 EXERCISE = ScalingLaw()

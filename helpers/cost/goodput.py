@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from random import Random
 
 YEAR = 365 * 24 * 3600.0
-FAILURES = 4000  # of a simulation
 
 
 @dataclass(frozen=True)
@@ -28,12 +27,7 @@ class Failures:
 
 
 def restarting(
-    between: float,
-    every: float,
-    save: float,
-    restart: float,
-    failures: int = FAILURES,
-    seed: int = 0,
+    between: float, every: float, save: float, restart: float, failures: int = 4000, seed: int = 0
 ) -> float:
     """Simulate a job that goes back to its last checkpoint at each failure; return its goodput.
 

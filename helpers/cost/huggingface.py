@@ -1,10 +1,9 @@
 """The sizes of a model from a Hugging Face config.json.
 
 The four kinds that the lessons read (LLaMA, GPT-2, Mixtral, DeepSeek-V3) need nothing but the file,
-unless they have biases of their own.
-Any other is built by `transformers` on the meta device, where weights take no memory, and counted.
-Where its matrices are those of the formulas here, the formulas hold; where they aren't, it has
-its counts of parameters, and each formula refuses with one sentence that says why.
+unless they have biases of their own. Any other is built by `transformers` on the meta device, where
+weights take no memory, and counted. If its matrices are those of the formulas here, they hold; if
+not, it has its counts of parameters, and each formula refuses with one sentence that says why.
 """
 
 import json
@@ -14,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from helpers.cost.model import Latent, ModelConfig, MoE, held
+from helpers.cost.model import Latent, ModelConfig, MoE, held, is_size
 from helpers.files import as_path, read_whole
 
 OURS = ("llama", "gpt2", "mixtral", "deepseek_v3")
 LARGEST = 10_000_000  # bytes; a config.json has some thousands
-NAMES = {  # of each size, the names that files have for it
+NAMES = {  # of each size, the names that files have for it; a GPT-2 has those with n_
     "hidden": ("hidden_size", "n_embd", "d_model"),
     "layers": ("num_hidden_layers", "n_layer", "n_layers"),
     "heads": ("num_attention_heads", "n_head", "n_heads"),
@@ -29,8 +28,6 @@ NAMES = {  # of each size, the names that files have for it
     "experts": ("num_local_experts", "n_routed_experts", "num_experts"),
     "chosen": ("num_experts_per_tok", "moe_topk"),
 }
-GPT2 = dict(hidden="n_embd", layers="n_layer", heads="n_head", positions="n_positions")
-GPT2["intermediate"] = "n_inner"
 
 
 def read_config(source: str | Path | Mapping) -> ModelConfig:
@@ -59,16 +56,15 @@ def read_config(source: str | Path | Mapping) -> ModelConfig:
 
 def _load(path: Path) -> Mapping:
     try:
-        if path.is_file() and path.stat().st_size > LARGEST:
-            raise ValueError(
-                f"{path} has {path.stat().st_size / 1e6:,.0f} MB, and a config.json has a few kB: "
-                "give the config, not the weights beside it"
-            )
-        fields = json.loads(read_whole(path))
+        size = path.stat().st_size if path.is_file() else 0
+        fields = json.loads(read_whole(path)) if size <= LARGEST else None
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror}): check the path") from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         raise ValueError(f"{path} is not JSON: give a model's config.json") from None
+    if size > LARGEST:
+        megabytes = f"{path} has {size / 1e6:,.0f} MB, and a config.json has a few kB"
+        raise ValueError(f"{megabytes}: give the config, not the weights beside it")
     if not isinstance(fields, dict):
         raise ValueError(f"{path} holds no JSON object: give a model's config.json")
     return fields
@@ -78,9 +74,9 @@ def _number(fields: Mapping, where: str, *names: str, default: int | None = None
     """Return the first field that is present and not null; some files use another name."""
     for name in names:
         value = fields.get(name)
+        if value is not None and not is_size(value):
+            raise ValueError(f"{where}: {name} is {value!r}: a whole number, 1 or more, is due")
         if value is not None:
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{where}: {name} is {value!r}: a whole number, 1 or more, is due")
             return value
     if default is None:
         raise ValueError(f"{where} lacks the field {names[0]!r}: add it, as the model has it")
@@ -92,8 +88,8 @@ def _sizes(fields: Mapping, where: str) -> ModelConfig:
     plain = fields["model_type"] == "gpt2"
 
     def size(name: str, default: int | None = None) -> int:
-        own = (GPT2[name],) if plain and name in GPT2 else ()
-        return _number(fields, where, *own, *NAMES[name], default=default)
+        names = sorted(NAMES[name], key=lambda each: plain and not each.startswith("n_"))
+        return _number(fields, where, *names, default=default)
 
     hidden, heads = size("hidden"), size("heads")
     if not fields.get("head_dim") and hidden % heads:
@@ -110,14 +106,13 @@ def _sizes(fields: Mapping, where: str) -> ModelConfig:
         positions=size("positions", None if plain else 2048),
         tied=bool(fields.get("tie_word_embeddings", plain)),
     )
-    mixed = any(fields.get(name) for name in NAMES["experts"])
-    if mixed or fields["model_type"] in OURS[2:]:
+    kind = fields["model_type"]
+    if kind in OURS[2:] or any(fields.get(name) for name in NAMES["experts"]):
         model = replace(model, moe=_experts(fields, where, model))
-    if fields.get("kv_lora_rank") or fields["model_type"] == "deepseek_v3":
+    if kind == "deepseek_v3" or fields.get("kv_lora_rank"):
         names = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
-        widths = (_number(fields, where, name) for name in names)
         rank = _number(fields, where, "q_lora_rank", default=0) if fields.get("q_lora_rank") else 0
-        latent = Latent(rank, *widths)
+        latent = Latent(rank, *(_number(fields, where, name) for name in names))
         model = replace(model, latent=latent, kv_heads=heads)
     return model
 
@@ -129,17 +124,13 @@ def _experts(fields: Mapping, where: str, model: ModelConfig) -> MoE:
     deepseek = fields["model_type"] == "deepseek_v3"
     default = None if deepseek else model.intermediate
     width = _number(fields, where, "moe_intermediate_size", default=default)
-    names = NAMES["experts"][1:] if deepseek else NAMES["experts"]
-    shared = fields.get("n_shared_experts") or 0
-    if wide := fields.get("shared_expert_intermediate_size"):
-        shared = wide // width
-    plain = fields.get("mlp_only_layers") or []
+    wide = fields.get("shared_expert_intermediate_size")
     return MoE(
-        experts=_number(fields, where, *names),
+        experts=_number(fields, where, *NAMES["experts"][deepseek:]),
         chosen=_number(fields, where, *NAMES["chosen"]),
         intermediate=width,
-        shared=shared,
-        dense=fields.get("first_k_dense_replace") or len(plain),
+        shared=wide // width if wide else fields.get("n_shared_experts") or 0,
+        dense=fields.get("first_k_dense_replace") or len(fields.get("mlp_only_layers") or []),
         nodes=(fields.get("topk_group") or 0) if (fields.get("n_group") or 1) > 1 else 0,
     )
 
@@ -189,11 +180,6 @@ def _counted(fields: Mapping, kind: str, where: str) -> ModelConfig:
     return replace(guess, counted=(total, active), note=note)
 
 
-def build_on_meta(fields: Mapping):
-    """Return the decoder of a config as a torch.nn.Module on the meta device."""
-    return _built(_config(fields, fields["model_type"], "the config"), "the config")
-
-
 def _config(fields: Mapping, kind: str, where: str):
     """Return transformers' config, of the decoder inside it if it has one."""
     try:
@@ -211,12 +197,8 @@ def _config(fields: Mapping, kind: str, where: str):
             f"{where}: model_type is {kind!r}, which the installed transformers "
             f"{transformers.__version__} cannot build: update it, or give another model's config"
         )
-    with _quiet():
-        try:
-            config = transformers.AutoConfig.for_model(kind, **given)
-            config = config.get_text_config(decoder=True)
-        except Exception as error:  # of whatever kind: its fields fit no model
-            raise ValueError(_unfit(where, kind, error)) from None
+    with _telling(where, kind):
+        config = transformers.AutoConfig.for_model(kind, **given).get_text_config(decoder=True)
     masked = config.model_type in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     if config.is_encoder_decoder or (masked and not getattr(config, "is_decoder", False)):
         raise ValueError(
@@ -235,29 +217,21 @@ def _built(config, where: str):
     import torch
     from transformers import AutoModelForCausalLM
 
-    ways = {"attn_implementation": "eager", "experts_implementation": "batched_mm"}
-    with _quiet(), torch.device("meta"):
-        for how in (ways, {"attn_implementation": "eager"}, {}):
-            try:
-                return AutoModelForCausalLM.from_config(config, **how)
-            except Exception as error:  # not all know both ways
-                failed = error
-    raise ValueError(_unfit(where, config.model_type, failed))
-
-
-def _unfit(where: str, kind: str, error: Exception) -> str:
-    said = re.sub(r"\s+", " ", str(error)).strip()[:200] or type(error).__name__
-    return f"{where}: transformers cannot build this {kind}: {said}"
+    with _telling(where, config.model_type), torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config)
 
 
 @contextmanager
-def _quiet():
-    """Without transformers' warnings, which are about running a model."""
+def _telling(where: str, kind: str):
+    """What fails is one sentence, and warnings, which are about running a model, aren't shown."""
     from transformers.utils import logging
 
     before = logging.get_verbosity()
     logging.set_verbosity(logging.CRITICAL)
     try:
         yield
+    except Exception as error:  # of whatever kind: its fields fit no model
+        said = re.sub(r"\s+", " ", str(error)).strip()[:200] or type(error).__name__
+        raise ValueError(f"{where}: transformers cannot build this {kind}: {said}") from None
     finally:
         logging.set_verbosity(before)

@@ -7,8 +7,8 @@ parallelism; activations of 2 bytes, dropout masks of 1.
 
 from dataclasses import dataclass
 
-from helpers.cost.flops import checked_recompute
-from helpers.cost.model import ModelConfig, parameters
+from helpers.cost.flops import RECOMPUTE
+from helpers.cost.model import ModelConfig, one_of, parameters
 
 BYTES = 2  # fp16 or bf16
 # Bytes of a weight, its gradient, and its optimizer states. Adam's 12 are a copy of the weight, its
@@ -20,6 +20,7 @@ PRECISIONS = {
     "fp32 SGD": (4, 4, 0),
     "fp32 SGD with momentum": (4, 4, 4),
 }
+ZERO = (0, 1, 2, 3)  # its stages; 0 is off
 
 
 @dataclass(frozen=True)
@@ -42,29 +43,17 @@ def states(parameters: float, precision: str = "mixed", zero: int = 0, ranks: in
     Rajbhandari et al., "ZeRO", arXiv 1910.02054, table 1: with P parameters and N ranks, mixed
     precision, 16P; 4P + 12P/N (stage 1 cuts the optimizer's state); 2P + 14P/N (stage 2, and the
     gradients); 16P/N (stage 3, and the weights).
-
-    Raises:
-        ValueError: for an unknown precision or stage.
     """
-    if precision not in PRECISIONS:
-        raise ValueError(f"precision={precision!r}: choose one of {', '.join(PRECISIONS)}")
     if ranks < 1 or parameters < 0:
         raise ValueError(
             f"{parameters} parameters on {ranks} ranks: give 0 or more parameters, 1 or more ranks"
         )
-    sizes = PRECISIONS[precision]
-    cut = [ranks if checked_zero(zero) >= stage else 1 for stage in (3, 2, 1)]
+    sizes = PRECISIONS[one_of(PRECISIONS, precision, "precision")]
+    cut = [ranks if one_of(ZERO, zero, "zero") >= stage else 1 for stage in (3, 2, 1)]
     words = f"{precision}: {' + '.join(map(str, sizes))} bytes a parameter"
     if zero:
         words += f"; ZeRO stage {zero} over {ranks} ranks"
     return States(*(size * parameters / n for size, n in zip(sizes, cut, strict=True)), words)
-
-
-def checked_zero(zero: int) -> int:
-    """Return the stage unchanged; raise ValueError if ZeRO has no such stage."""
-    if zero not in (0, 1, 2, 3):
-        raise ValueError(f"zero={zero!r}: the stages are 0 (off), 1, 2 and 3")
-    return zero
 
 
 # --- activations, item by item -------------------------------------------------------------------
@@ -72,18 +61,13 @@ def checked_zero(zero: int) -> int:
 
 @dataclass(frozen=True)
 class Kept:
-    """A tensor that one layer keeps of one micro-batch: its bytes without any parallelism.
-
-    split: whether tensor parallelism cuts it; sequence parallelism cuts the others. scores: whether
-    it grows with s x s; selective recomputation does not keep it. fused: whether a fused kernel
-    computes it again instead, as SwiGLU's of Megatron-LM and Liger do with the SiLU.
-    """
+    """A tensor that one layer keeps of one micro-batch."""
 
     name: str
-    size: float
-    split: bool
-    scores: bool = False
-    fused: bool = False
+    size: float  # bytes without any parallelism
+    split: bool  # tensor parallelism cuts it; sequence parallelism cuts the others
+    scores: bool = False  # it grows with s x s; selective recomputation does not keep it
+    fused: bool = False  # a fused kernel computes it again, as SwiGLU's of Megatron-LM and Liger do
 
 
 def kept_by_layer(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
@@ -93,42 +77,40 @@ def kept_by_layer(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
     no dropout, and an MLP with three matrices. Of a model with experts: a layer that has them.
     Latent attention keeps what it compresses too, and whole heads of keys and values.
     """
-    tokens, inner = batch * sequence, model.active_intermediate
-    h, q, kv, v = model.hidden, model.query_width, model.kv_width, model.kv_width
-    one = BYTES * tokens
-    scores = float(tokens) * sequence * model.heads
-    compressed = []
-    if latent := model.latent:
-        q = kv = model.heads * model.key_size
-        v = model.heads * model.value_size
-        down = latent.q_rank + latent.kv_rank
-        compressed = [
-            Kept("compressed queries, keys and values", one * (down + latent.rope), False),
-            Kept("the same behind their norms", one * down, False),
-        ]
+    tokens, h, latent = batch * sequence, model.hidden, model.latent
+    one, scores = BYTES * tokens, float(tokens) * sequence * model.heads
+    inner, values = one * model.active_intermediate, model.heads * model.value_size
+    keys = model.heads * model.key_size if latent else model.kv_width
     rows = [
         Kept("input of the first norm", one * h, False),
         Kept("input of Q, K and V", one * h, False),
-        *compressed,
-        Kept("Q and K", one * (q + kv), True),
-        Kept("V", one * v, True),
-        Kept("attention after softmax", BYTES * scores, True, True),
-        Kept("input of the output projection", one * (v if latent else q), True),
+    ]
+    if latent:
+        down = latent.q_rank + latent.kv_rank
+        rows += [
+            Kept("compressed queries, keys and values", one * (down + latent.rope), False),
+            Kept("the same behind their norms", one * down, False),
+        ]
+    rows += [
+        Kept("Q and K", one * (model.heads * model.key_size + keys), True),
+        Kept("V", one * (values if latent else keys), True),
+        Kept("attention after softmax", BYTES * scores, True, scores=True),
+        Kept("input of the output projection", one * values, True),
         Kept("input of the second norm", one * h, False),
         Kept("input of the MLP", one * h, False),
     ]
     if model.gated:
         return rows + [
-            Kept("gate and up", 2 * one * inner, True),
-            Kept("SiLU of the gate", one * inner, True, fused=True),
-            Kept("input of the last matrix", one * inner, True),
+            Kept("gate and up", 2 * inner, True),
+            Kept("SiLU of the gate", inner, True, fused=True),
+            Kept("input of the last matrix", inner, True),
         ]
     return rows + [
-        Kept("mask of the attention's dropout", scores, True, True),
-        Kept("attention after dropout", BYTES * scores, True, True),
+        Kept("mask of the attention's dropout", scores, True, scores=True),
+        Kept("attention after dropout", BYTES * scores, True, scores=True),
         Kept("mask of the dropout after attention", tokens * h, False),
-        Kept("input of GELU", one * inner, True),
-        Kept("input of the last matrix", one * inner, True),
+        Kept("input of GELU", inner, True),
+        Kept("input of the last matrix", inner, True),
         Kept("mask of the dropout after the MLP", tokens * h, False),
     ]
 
@@ -147,15 +129,12 @@ def layer_activations(
 
     cp: ranks that share the sequence. fused: kernels of attention and SwiGLU that keep neither
     scores nor the SiLU: of a LLaMA 8h + 4q + 4kv + 6i bytes of a token, with the widths of a token,
-    the heads, the keys and the MLP.
-
-    For a GPT-2 this is the paper's table 2, in multiples of sbh:
-    10 + 24/t + 5as/(ht) with tensor parallelism; (34 + 5as/h)/t with sequence parallelism too;
-    34/t with selective recomputation too; 2 with full recomputation (2/t if sequence parallelism
-    cuts the layer's input).
+    the heads, the keys and the MLP. For a GPT-2 this is the paper's table 2, in multiples of sbh:
+    10 + 24/t + 5as/(ht) with tensor parallelism; (34 + 5as/h)/t with sequence parallelism too; 34/t
+    with selective recomputation too; 2 with full recomputation, or 2/t.
     """
     cut = tp if sequence_parallel else 1
-    if checked_recompute(recompute) == "full":
+    if one_of(RECOMPUTE, recompute, "recompute") == "full":
         return BYTES * batch * sequence * model.hidden / cut / cp
     rows = [
         row
@@ -167,11 +146,8 @@ def layer_activations(
 
 @dataclass(frozen=True)
 class ForwardPeak:
-    """Peak memory of one layer's forward pass in training.
-
-    weights: bytes of the layer's parameters. activations: {tensor: bytes} of what is live at the
-    peak. moment: the step at whose end the peak occurs; tensors that it frees still count.
-    """
+    """Of one layer: bytes of its parameters; {tensor: bytes} of what is live at the peak; and the
+    step at whose end that is, where tensors that it frees still count."""
 
     weights: float
     activations: dict[str, float]
@@ -180,17 +156,14 @@ class ForwardPeak:
 
     @property
     def total(self) -> float:
-        """Total bytes."""
         return self.weights + sum(self.activations.values())
 
 
 def forward_peak(model: ModelConfig) -> ForwardPeak:
-    """Return the peak for one layer and one full sequence in 16 bits: all attention scores, no
-    dropout.
+    """Return the peak memory of one layer's forward pass over one full sequence in 16 bits.
 
     What the backward pass needs is kept, as in training, so memory grows until the end of the
     layer; only the scores before softmax go in between. So the peak is at softmax or at the end.
-    Gradients and optimizer states are not part of a forward pass.
     """
     model.require_usual("the peak of the forward pass")
     h, kv, scores = model.hidden, model.kv_width, model.heads * model.positions

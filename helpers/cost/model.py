@@ -1,27 +1,40 @@
 """The sizes of a model, the matrices of its layers, and its parameters."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-FAMILIES = ("llama", "gpt2")
-SIZES = "hidden layers heads kv_heads head_size intermediate vocabulary positions".split()
+
+def one_of(choices: Iterable, value, name: str):
+    """Return the value itself; raise ValueError if it is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r}: choose one of {', '.join(map(str, choices))}")
+    return value
+
+
+def is_size(value: object) -> bool:
+    """Whether it is a whole number, 1 or more."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def require_sizes(facts: object, names: str) -> None:
+    """Raise ValueError unless these fields of a dataclass are sizes."""
+    for name in names.split():
+        if not is_size(value := getattr(facts, name)):
+            kind = type(facts).__name__
+            raise ValueError(f"{kind}({name}={value!r}): give a whole number, 1 or more")
 
 
 @dataclass(frozen=True)
 class MoE:
-    """A mixture of experts in place of the MLPs (see `simplellm.moe`).
-
-    chosen: how many of the experts a token is sent to. shared: experts that see every token.
-    intermediate: width of one expert. dense: how many layers, the first ones, have a plain MLP.
-    nodes: on how many nodes the experts of one token may be; 0 for any.
-    """
+    """A mixture of experts in place of the MLPs (see `simplellm.moe`)."""
 
     experts: int
-    chosen: int
-    intermediate: int
-    shared: int = 0
-    dense: int = 0
-    nodes: int = 0
+    chosen: int  # how many of them a token is sent to
+    intermediate: int  # width of one
+    shared: int = 0  # experts that see every token
+    dense: int = 0  # how many layers, the first ones, have a plain MLP
+    nodes: int = 0  # on how many nodes the experts of one token may be; 0 for any
 
     def __post_init__(self):
         if not 1 <= self.chosen <= self.experts or self.intermediate < 1:
@@ -33,33 +46,25 @@ class MoE:
 
 @dataclass(frozen=True)
 class Latent:
-    """Multi-head latent attention: widths, by their paper's names (arXiv 2405.04434).
+    """Multi-head latent attention: widths, by their paper's names (arXiv 2405.04434)."""
 
-    q_rank (0: none), kv_rank: of the compressed queries, and of keys and values. nope, rope: of a
-    head's query and key, without and with positions. value: of a head's value.
-    """
-
-    q_rank: int
-    kv_rank: int
-    nope: int
-    rope: int
-    value: int
+    q_rank: int  # of the compressed queries; 0: they aren't
+    kv_rank: int  # of the compressed keys and values
+    nope: int  # of a head's query and key, without positions
+    rope: int  # and with
+    value: int  # of a head's value
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix of a layer: `inner` numbers of a token go in, `outer` come out.
-
-    cut: which of the two tensor parallelism cuts; "" is neither. held, used: how many of its kind
-    a layer has, and how many of them a token passes.
-    """
+    """A matrix of a layer: `inner` numbers of a token go in, `outer` come out."""
 
     name: str
     inner: int
     outer: int
-    cut: str = ""
-    held: int = 1
-    used: int = 1
+    cut: str = ""  # which of the two tensor parallelism cuts; "" is neither
+    held: int = 1  # how many of its kind a layer has
+    used: int = 1  # how many of them a token passes
 
     @property
     def size(self) -> int:
@@ -72,39 +77,29 @@ class ModelConfig:
 
     family: "llama" (RMSNorm, rotary positions, SwiGLU with three matrices, no biases) or "gpt2"
         (LayerNorm, a table of positions, GELU with two matrices, biases).
-    hidden: width of the residual stream. kv_heads: heads of keys and values; fewer than `heads`
-        share them. intermediate: width inside the MLP. positions: longest sequence.
-    tied: whether the last matrix is the word embedding again.
-
-    What `read_config` finds in other models: rotary: a "gpt2" without a table of positions.
-    counted: its parameters, in all and on a token. note: why it has no formulas, if it has none.
     """
 
     family: str
     hidden: int
     layers: int
     heads: int
-    kv_heads: int
+    kv_heads: int  # heads of keys and values; fewer than `heads` share them
     head_size: int
-    intermediate: int
+    intermediate: int  # width inside the MLP
     vocabulary: int
-    positions: int = 2048
-    tied: bool = False
+    positions: int = 2048  # the longest sequence
+    tied: bool = False  # the last matrix is the word embedding again
     moe: MoE | None = None
     latent: Latent | None = None
-    rotary: bool = False
-    counted: tuple[int, int] | None = None
-    note: str = ""
+    # What `read_config` finds in other models.
+    rotary: bool = False  # a "gpt2" without a table of positions
+    counted: tuple[int, int] | None = None  # parameters, in all and on a token
+    note: str = ""  # why it has no formulas, if it has none
 
     def __post_init__(self):
-        if self.family not in FAMILIES:
-            raise ValueError(
-                f"ModelConfig(family={self.family!r}): the families are {' and '.join(FAMILIES)}"
-            )
-        for name in SIZES:
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"ModelConfig({name}={value!r}): give a whole number, 1 or more")
+        one_of(("llama", "gpt2"), self.family, "family")
+        names = "hidden layers heads kv_heads head_size intermediate vocabulary positions"
+        require_sizes(self, names)
         if self.heads % self.kv_heads:
             raise ValueError(
                 f"{self.heads} heads cannot share {self.kv_heads} heads of keys and values "
@@ -116,19 +111,14 @@ class ModelConfig:
     def require(self, family: str) -> "ModelConfig":
         """Return the config itself if it is of this family; raise ValueError if not."""
         if self.family != family:
-            raise ValueError(
-                f"this is the config of a {self.family}, and a {family} is asked for: give its "
-                "config.json"
-            )
+            words = f"this is the config of a {self.family}, and a {family} is asked for"
+            raise ValueError(f"{words}: give its config.json")
         return self
 
     def require_usual(self, what: str) -> None:
         """Raise ValueError if the attention is latent, for which `what` isn't worked out."""
         if self.latent:
-            raise ValueError(
-                f"{what} of a model with latent attention isn't worked out here: its parameters, "
-                "FLOPs, memory and time are"
-            )
+            raise ValueError(f"{what} of a model with latent attention isn't worked out here")
 
     @property
     def gated(self) -> bool:
@@ -143,9 +133,8 @@ class ModelConfig:
     @property
     def active_intermediate(self) -> int:
         """Width of the MLPs that a token passes in one layer, in a layer with experts if any."""
-        if self.moe is None:
-            return self.intermediate
-        return (self.moe.chosen + self.moe.shared) * self.moe.intermediate
+        moe = self.moe
+        return (moe.chosen + moe.shared) * moe.intermediate if moe else self.intermediate
 
     @property
     def key_size(self) -> int:
@@ -188,21 +177,17 @@ class ModelConfig:
 
     def mlp(self, dense: bool = False) -> list[Matrix]:
         """Return those of its MLP, or (unless `dense`) of its router and experts."""
-        if self.moe is None or dense:
+        moe = None if dense else self.moe
+        if moe is None:
             return self._pair("MLP", self.intermediate)
-        moe = self.moe
         found = [Matrix("router", self.hidden, moe.experts)]
         found += self._pair("experts", moe.intermediate, moe.experts, moe.chosen)
-        if moe.shared:
-            found += self._pair("shared experts", moe.shared * moe.intermediate)
-        return found
+        return found + self._pair("shared experts", moe.shared * moe.intermediate)
 
     def _pair(self, name: str, width: int, held: int = 1, used: int = 1) -> list[Matrix]:
         inside = (2 if self.gated else 1) * width
-        return [
-            Matrix(name, self.hidden, inside, "outer", held, used),
-            Matrix(name, width, self.hidden, "inner", held, used),
-        ]
+        both = (self.hidden, inside, "outer"), (width, self.hidden, "inner")
+        return [Matrix(name, *sizes, held, used) for sizes in both if width]
 
 
 def gpt(
@@ -229,63 +214,46 @@ MODELS = {  # known by name in lessons, pages and sliders
 
 @dataclass(frozen=True)
 class Parameters:
-    """Counts of weights. attention, mlp, norms: of one layer.
+    """Counts of weights."""
 
-    embedding: of words. positions: its table; 0 for a LLaMA, which rotates. final_norm, head: after
-    the last layer; head is 0 if it is tied to the word embedding. expert: one expert of a mixture;
-    experts: all of a layer, with the shared ones and the router; used: those of them that one token
-    passes. expert_layers: how many layers have them in place of `mlp`. counted: (in all, on a
-    token) of a model that was built; what its parts leave out are further norms and biases.
-    """
-
-    embedding: int
-    positions: int
-    attention: int
-    mlp: int
-    norms: int
     layers: int
-    final_norm: int
-    head: int
-    expert: int = 0
-    experts: int = 0
-    used: int = 0
+    embedding: int = 0  # of words
+    positions: int = 0  # its table; a LLaMA rotates
+    layer: int = 0  # one layer, with experts if the model has such layers
+    plain: int = 0  # one without
+    final_norm: int = 0
+    head: int = 0  # the last matrix, if it isn't the embedding again
+    expert: int = 0  # one of a mixture
+    idle: int = 0  # experts of a layer that a token doesn't pass
     expert_layers: int = 0
-    counted: tuple[int, int] | None = None
-
-    @property
-    def layer(self) -> int:
-        """Parameters of one layer; of one with experts, if the model has such layers."""
-        return self.attention + (self.experts or self.mlp) + self.norms
+    counted: tuple[int, int] | None = None  # in all, on a token; its parts lack norms and biases
 
     @property
     def total(self) -> int:
         """Parameters of the model; a weight that is used twice counts once."""
-        return self.counted[0] if self.counted else self._with(self.experts)
+        return self.counted[0] if self.counted else sum(self._rows().values())
 
     @property
     def active(self) -> int:
         """Parameters that one token passes, the whole embedding table among them."""
-        return self.counted[1] if self.counted else self._with(self.used)
+        return self.counted[1] if self.counted else self.total - self.expert_layers * self.idle
 
-    def _with(self, experts: int) -> int:
-        outside = self.embedding + self.positions + self.final_norm + self.head
-        dense = self.layers - self.expert_layers
-        inside = self.layers * (self.attention + self.norms) + dense * self.mlp
-        return outside + inside + self.expert_layers * experts
-
-    def __str__(self) -> str:
-        less = (self.layers - self.expert_layers) * (self.experts - self.mlp)
-        rows = {
+    def _rows(self) -> dict[str, int]:
+        routed, dense = self.expert_layers, self.layers - self.expert_layers
+        return {
             "word embedding": self.embedding,
             "positional embedding": self.positions,
-            f"{self.layers} layers of {self.layer:,}": self.layers * self.layer,
-            "less in the dense layers": -less if self.expert_layers else 0,
+            f"{dense} layers of {self.plain:,}": dense * self.plain,
+            f"{routed} with experts, of {self.layer:,}": routed * self.layer,
             "last norm": self.final_norm,
             "output matrix": self.head,
-            "others": self.total - self._with(self.experts),
-            "in all": self.total,
-            "used by a token": self.active if self.active != self.total else 0,
         }
+
+    def __str__(self) -> str:
+        rows = self._rows()
+        rows["others"] = self.total - sum(rows.values())
+        rows["in all"] = self.total
+        rows["used by a token"] = self.active if self.active != self.total else 0
         return "\n".join(f"{name:<34}{count:>18,}" for name, count in rows.items() if count)
 
 
@@ -293,33 +261,25 @@ class Parameters:
 def parameters(model: ModelConfig) -> Parameters:
     """Return the parameters of a model as `transformers` counts them: tied weights once."""
     if model.note:  # it has no formulas
-        return Parameters(0, 0, 0, 0, 0, model.layers, 0, 0, counted=model.counted)
-    h, q, kv, i = model.hidden, model.query_width, model.kv_width, model.intermediate
-    plain, moe, table = model.family == "gpt2", model.moe, model.vocabulary * model.hidden
-    attention, mlp = held(model.attention()), held(model.mlp(dense=True))
-    norm = 2 * h if plain else h  # RMSNorm has no shift
+        return Parameters(model.layers, counted=model.counted)
+    gpt2, table, moe = not model.gated, model.vocabulary * model.hidden, model.moe
+    mlp, norm = held(model.mlp(dense=True)), (1 + gpt2) * model.hidden  # RMSNorm has no shift
+    plain = held(model.attention()) + mlp + 2 * norm
     if model.latent:
-        attention += model.latent.q_rank + model.latent.kv_rank  # two norms
-    elif plain:  # with biases
-        attention += q + 2 * kv + h
-        mlp += i + h
-    expert = experts = used = 0
-    if moe:
-        expert = sum(m.size for m in model.mlp() if m.name == "experts")
-        experts = held(model.mlp())
-        used = experts - (moe.experts - moe.chosen) * expert
+        plain += model.latent.q_rank + model.latent.kv_rank  # two norms
+    elif gpt2:  # with biases
+        plain += model.query_width + 2 * model.kv_width + 2 * model.hidden + model.intermediate
+    expert = sum(m.size for m in model.mlp() if m.name == "experts")
     return Parameters(
-        embedding=table,
-        positions=model.positions * h if plain and not model.rotary else 0,
-        attention=attention,
-        mlp=mlp,
-        norms=2 * norm,
         layers=model.layers,
+        embedding=table,
+        positions=model.positions * model.hidden if gpt2 and not model.rotary else 0,
+        layer=plain + held(model.mlp()) - mlp,
+        plain=plain,
         final_norm=norm,
         head=0 if model.tied else table,
         expert=expert,
-        experts=experts,
-        used=used,
+        idle=(moe.experts - moe.chosen) * expert if moe else 0,
         expert_layers=model.expert_layers,
         counted=model.counted,
     )

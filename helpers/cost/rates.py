@@ -1,10 +1,5 @@
 """How fast devices are: one name for each number, which every lesson uses.
 
-    H100.peak, H100.reached        FLOP/s in 16 bits: by the data sheet, and in a whole step
-    H100.eight                     FLOP/s in 8 bits, by the data sheet
-    H100.memory                    bytes/s of its own memory
-    H100.inside, H100.between      bytes/s that one device sends, in a node and between nodes
-
 Peaks are the makers' figures without sparsity. Reached is about what Llama 3 405B (arXiv
 2407.21783, table 4) and DeepSeek-V3 (arXiv 2505.09343) did on H100 and H800, and what 1T
 parameters did on A100s (arXiv 2104.04473, table 1); on newer devices the same share of the peak. A
@@ -16,15 +11,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rates:
-    """Of one device, in FLOP/s and bytes/s. room: bytes of its memory."""
+    """Of one device."""
 
-    peak: float
-    reached: float
-    eight: float
-    memory: float
-    inside: float
-    between: float
-    room: float
+    peak: float  # FLOP/s in 16 bits, by the data sheet
+    reached: float  # FLOP/s in a whole step
+    eight: float  # FLOP/s in 8 bits, by the data sheet
+    memory: float  # bytes/s of its own memory
+    inside: float  # bytes/s that it sends in its node
+    between: float  # bytes/s that it sends to other nodes
+    room: float  # bytes of its memory
 
 
 A100 = Rates(312e12, 163e12, 312e12, 2.039e12, 300e9, 25e9, 80e9)

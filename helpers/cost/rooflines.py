@@ -13,7 +13,7 @@ rings, whose ranks each send (n-1)/n of the result; `ranks` is n, by default so 
 Left out: attention scores and recomputation, latency, embedding and logits.
 """
 
-import math
+from math import inf
 
 from helpers.cost.flops import flops
 from helpers.cost.memory import BYTES
@@ -34,13 +34,7 @@ def layer_weights(model: ModelConfig, ep: int | None = None) -> float:
 
 
 def data_parallel_tokens(
-    model: ModelConfig,
-    rate: float,
-    link: float,
-    *,
-    gradient: float = BYTES,
-    ep: int = 1,
-    ranks: float = math.inf,
+    model: ModelConfig, rate: float, link: float, *, gradient=BYTES, ep: int = 1, ranks: float = inf
 ) -> float:
     """Return the tokens of a replica and step at which averaging gradients hides behind backward.
 
@@ -52,17 +46,11 @@ def data_parallel_tokens(
     ep: ranks that share the experts; each of them counts as a replica here. gradient: b.
     """
     held = layer_weights(model, ep) / layer_weights(model)
-    return gradient / 2 * held * _intensity(rate, link) * _others(ranks)
+    return gradient / 2 * held * _intensity(rate, link, ranks)
 
 
 def fsdp_tokens(
-    model: ModelConfig,
-    rate: float,
-    link: float,
-    *,
-    gradient: float = BYTES,
-    weight: float = BYTES,
-    ranks: float = math.inf,
+    model: ModelConfig, rate: float, link: float, *, gradient=BYTES, weight=BYTES, ranks=inf
 ) -> float:
     """Return the tokens of a rank and *micro-batch* at which FSDP (ZeRO-3) hides its messages.
 
@@ -71,7 +59,7 @@ def fsdp_tokens(
     T = (a + b)/4 F/B. The larger one is returned. Accumulation does not help: each micro-batch
     gathers anew. weight, gradient: a and b, bytes of a number.
     """
-    return max(weight / 2, (weight + gradient) / 4) * _intensity(rate, link) * _others(ranks)
+    return max(weight / 2, (weight + gradient) / 4) * _intensity(rate, link, ranks)
 
 
 def tensor_parallel_ranks(model: ModelConfig, rate: float, link: float) -> float:
@@ -87,12 +75,7 @@ def tensor_parallel_ranks(model: ModelConfig, rate: float, link: float) -> float
 
 
 def ring_attention_tokens(
-    model: ModelConfig,
-    rate: float,
-    link: float,
-    *,
-    causal: bool = True,
-    ranks: float = math.inf,
+    model: ModelConfig, rate: float, link: float, *, causal: bool = True, ranks: float = inf
 ) -> float:
     """Return the tokens of a rank at which a ring's messages hide behind the scores, forward.
 
@@ -101,9 +84,8 @@ def ring_attention_tokens(
     half of the FLOPs (zigzag shares them evenly): twice as many tokens. Backward has five products
     instead of two, and the gradients of keys and values travel too: 0.8 as many.
     """
-    shown = 0.5 if causal else 1.0
     heads = model.kv_heads / model.heads
-    return heads / shown * _intensity(rate, link) * _others(ranks)
+    return (2 if causal else 1) * heads * _intensity(rate, link, ranks)
 
 
 def expert_width(
@@ -114,7 +96,7 @@ def expert_width(
     copies: float | None = None,
     dispatch: float = BYTES,
     combine: float = BYTES,
-    ep: float = math.inf,
+    ep: float = inf,
 ) -> float:
     """Return the width f of an expert at which sending tokens takes as long as the experts.
 
@@ -127,14 +109,11 @@ def expert_width(
     dispatch, combine: bytes of a value on the way to the experts, and back. The gradients of what
         comes back are dispatched, those of what was sent are combined.
     ep: ranks that share the experts.
-
-    Raises:
-        ValueError: if the model has no experts.
     """
     if model.moe is None:
         raise ValueError("this model has no experts to send tokens to: give a mixture of experts")
     share = (model.moe.chosen if copies is None else copies) / model.moe.chosen
-    return share * 2 * (dispatch + combine) / 18 * _intensity(rate, link) * _others(ep)
+    return share * 2 * (dispatch + combine) / 18 * _intensity(rate, link, ep)
 
 
 def pipeline_layers(model: ModelConfig, rate: float, link: float) -> float:
@@ -147,18 +126,13 @@ def pipeline_layers(model: ModelConfig, rate: float, link: float) -> float:
     return model.hidden / layer_weights(model) * _intensity(rate, link)
 
 
-def _intensity(rate: float, link: float) -> float:
-    """Return F/B, in FLOPs a byte; raise ValueError unless both are above 0."""
+def _intensity(rate: float, link: float, ranks: float = inf) -> float:
+    """Return F/B, in FLOPs a byte, times the share of a result that a rank sends."""
     if not (rate > 0 and link > 0):
         raise ValueError(
             f"rate={rate!r} FLOP/s and link={link!r} bytes/s: both must be above 0, as 989e12 and "
             "50e9 of an H100 between nodes"
         )
-    return rate / link
-
-
-def _others(ranks: float) -> float:
-    """Return the share of a result that a rank has to send: all but its own."""
     if not ranks >= 1:
         raise ValueError(f"{ranks!r} ranks: give 1 or more")
-    return 1 - 1 / ranks
+    return rate / link * (1 - 1 / ranks)

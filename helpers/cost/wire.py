@@ -6,9 +6,9 @@ sends (n-1)/n of the result, and an all-reduce is one after the other.
 
 from dataclasses import dataclass
 
-from helpers.cost.flops import checked_recompute
-from helpers.cost.memory import BYTES, checked_zero
-from helpers.cost.model import ModelConfig
+from helpers.cost.flops import RECOMPUTE
+from helpers.cost.memory import BYTES, ZERO
+from helpers.cost.model import ModelConfig, one_of
 
 CONTEXT = ("ring", "gather", "ulysses")
 
@@ -33,27 +33,14 @@ def context_parallel_bytes(
     (arXiv 2407.21783, section 3.3.2). ulysses: queries, keys, values and the result are exchanged
     by all-to-alls (arXiv 2309.14509); with fewer key heads than ranks, some are sent twice.
     2 bytes a number, gradients too; `CP/ring` sends the gradients of half precision in float32.
-
-    Raises:
-        ValueError: for an unknown way.
     """
-    if checked_way(way) and cp == 1:
+    if one_of(CONTEXT, way, "way") and cp == 1:
         return 0.0, 0.0
     tokens = BYTES * batch * sequence / cp / tp
     kv, q = 2 * tokens * model.kv_width, tokens * model.query_width
-    if way == "ring":
-        return (cp - 1) * kv, (2 * cp - 1) * kv
-    if way == "gather":
-        return (cp - 1) * kv, (cp - 1) * kv
-    exchanged = all_gather_bytes(2 * q + kv * max(1, cp * tp / model.kv_heads), cp)
-    return exchanged, exchanged
-
-
-def checked_way(way: str, name: str = "way") -> str:
-    """Return the way unchanged; raise ValueError if it is unknown."""
-    if way not in CONTEXT:
-        raise ValueError(f"{name}={way!r}: choose one of {', '.join(CONTEXT)}")
-    return way
+    if way == "ulysses":
+        return (all_gather_bytes(2 * q + kv * max(1, cp * tp / model.kv_heads), cp),) * 2
+    return (cp - 1) * kv, ((2 * cp - 1) if way == "ring" else (cp - 1)) * kv
 
 
 @dataclass(frozen=True)
@@ -63,11 +50,10 @@ class Wire:
     data: float
     tensor: float
     pipeline: float
-    context: float = 0.0
 
     @property
     def total(self) -> float:
-        return self.data + self.tensor + self.pipeline + self.context
+        return self.data + self.tensor + self.pipeline
 
 
 def bytes_on_the_wire(
@@ -80,32 +66,26 @@ def bytes_on_the_wire(
     dp: int = 1,
     tp: int = 1,
     pp: int = 1,
-    cp: int = 1,
-    way: str = "ring",
     chunks: int = 1,
     zero: int = 0,
     recompute: str = "none",
 ) -> Wire:
-    """Return the bytes one rank sends in one step, for each kind of parallelism.
+    """Return the bytes one rank sends in one step; parameters: those on the rank.
 
-    parameters: those on the rank. cp: ranks that share a sequence, way: how (`CONTEXT`).
-
-    data: an all-reduce of the gradients, over the ranks of a sequence too. ZeRO 1 and 2 scatter
-    them and gather the new weights, the same volume; 3 gathers the weights twice, forward and
-    backward: ZeRO's 2P, 2P and 3P values (arXiv 1910.02054, section 7). ZeRO 2 and 3 have no room
-    for whole gradients, so they reduce after each micro-batch, and stage 3 gathers for each.
+    data: an all-reduce of the gradients. ZeRO 1 and 2 scatter them and gather the new weights, the
+    same volume; 3 gathers the weights twice, forward and backward: ZeRO's 2P, 2P and 3P values
+    (arXiv 1910.02054, section 7). ZeRO 2 and 3 have no room for whole gradients, so they reduce
+    after each micro-batch, and stage 3 gathers for each.
     tensor: Megatron's layer (arXiv 1909.08053) has two all-reduces of sbh values forward, two
     backward, and two more if it is recomputed; sequence parallelism replaces each by a
     reduce-scatter and an all-gather of the same volume.
     pipeline: sbh values to the next stage and back, of which each tensor-parallel rank sends its
     share (arXiv 2104.04473, section 4.1).
     """
-    passes = {2: micro_batches + 1, 3: 3 * micro_batches}.get(checked_zero(zero), 2)
-    data = passes * all_gather_bytes(BYTES * parameters, dp * cp)
-    layers, values = model.layers / pp, BYTES * micro_batch * sequence // cp * model.hidden
-    again = checked_recompute(recompute) == "full"
-    tensor = 2 * (2 + again) * all_reduce_bytes(values, tp) * layers
+    passes = {2: micro_batches + 1, 3: 3 * micro_batches}.get(one_of(ZERO, zero, "zero"), 2)
+    data = passes * all_gather_bytes(BYTES * parameters, dp)
+    values = BYTES * micro_batch * sequence * model.hidden
+    times = 3 if one_of(RECOMPUTE, recompute, "recompute") == "full" else 2
+    tensor = 2 * times * all_reduce_bytes(values, tp) * model.layers / pp
     pipeline = 2 * chunks * values / tp if pp > 1 else 0.0
-    ahead, back = context_parallel_bytes(model, micro_batch, sequence, cp, way, tp)
-    context = ((1 + again) * ahead + back) * layers
-    return Wire(data, *(micro_batches * each for each in (tensor, pipeline, context)))
+    return Wire(data, micro_batches * tensor, micro_batches * pipeline)

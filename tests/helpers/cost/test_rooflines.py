@@ -6,14 +6,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.clone import ROOT
-from helpers.cost import (
-    MODELS,
-    bytes_on_the_wire,
-    context_parallel_bytes,
-    flops,
-    gpt,
-    read_config,
-)
+from helpers.cost import MODELS, bytes_on_the_wire, context_parallel_bytes, flops, gpt, read_config
 from helpers.cost.rates import H100
 from helpers.cost.rooflines import (
     data_parallel_tokens,
@@ -26,11 +19,9 @@ from helpers.cost.rooflines import (
 )
 
 RATES = {"rate": 989e12, "link": 50e9}
-MIXED = {
-    "Mixtral 8x7B": read_config(ROOT / "EP/configs/mixtral_8x7b.json"),
-    "DeepSeek-V3": read_config(ROOT / "EP/configs/deepseek_v3.json"),
-}
-DENSE = [MODELS[f"Llama 3 {size}"] for size in ("8B", "70B", "405B")]
+MIXTRAL = read_config(ROOT / "EP/configs/mixtral_8x7b.json")
+DEEPSEEK = read_config(ROOT / "EP/configs/deepseek_v3.json")
+DENSE = [MODELS[f"Llama 3 {size}"] for size in ("8B", "405B")]
 
 
 def equal(computed, sent):
@@ -63,50 +54,36 @@ def test_a_dense_layer_by_the_formulas(model):
     assert equal(2 * layers * weights(model, 10), sent(model, tokens=10, pp=2).pipeline)
     four = data_parallel_tokens(model, **RATES, gradient=4)
     assert four == pytest.approx(2 * data_parallel_tokens(model, **RATES))
-    whole = fsdp_tokens(model, **RATES)
-    for sizes, times in (((1, 1), 0.5), ((1, 4), 1.25), ((2, 4), 1.5)):
-        weight, gradient = sizes
+    for weight, gradient, times in ((1, 1, 0.5), (1, 4, 1.25), (2, 4, 1.5)):
         found = fsdp_tokens(model, **RATES, weight=weight, gradient=gradient)
-        assert found == pytest.approx(times * whole)
-
-
-@pytest.mark.parametrize("model", DENSE, ids=lambda model: f"{model.hidden}")
-@pytest.mark.parametrize("causal", [True, False])
-def test_a_ring_by_the_formulas(model, causal):
-    ranks = 16
-    here = ring_attention_tokens(model, **RATES, causal=causal, ranks=ranks)
-    scores = flops(model, 1, 1, "causal" if causal else "full").scores * (here * ranks) ** 2
-    assert equal(scores / ranks, context_parallel_bytes(model, 1, here * ranks, ranks)[0])
+        assert found == pytest.approx(times * fsdp_tokens(model, **RATES))
+    for causal, attention in ((True, "causal"), (False, "full")):
+        here = ring_attention_tokens(model, **RATES, causal=causal, ranks=16)
+        scores = flops(model, 1, 1, attention).scores * (here * 16) ** 2
+        assert equal(scores / 16, context_parallel_bytes(model, 1, here * 16, 16)[0])
 
 
 def test_experts_by_the_formulas():
-    for name in ("Mixtral 8x7B", "DeepSeek-V3"):
-        model = MIXED[name]
-        width = expert_width(model, **RATES, ep=8)
-        used = 3 * model.hidden * width * model.moe.chosen
-        token = 2 * model.moe.chosen * model.hidden  # bytes that go to its experts
-        assert equal(3 * 2 * used * 100, 4 * 7 / 8 * 100 * token)
-    with pytest.raises(ValueError, match="no experts"):
-        expert_width(DENSE[0], **RATES)
-
-
-def test_replicas_with_experts_hold_more_than_a_token_passes():
-    """All experts of a layer with gradients to average, on one rank and on eight."""
-    model = MIXED["Mixtral 8x7B"]
+    model = MIXTRAL
+    width = expert_width(model, **RATES, ep=8)
+    used = 3 * model.hidden * width * model.moe.chosen
+    token = 2 * model.moe.chosen * model.hidden  # bytes that go to its experts
+    assert equal(3 * 2 * used * 100, 4 * 7 / 8 * 100 * token)
     expert = 3 * model.hidden * model.moe.intermediate
-    for ep in (1, 8):
+    for ep in (1, 8):  # a rank holds more than a token passes, and averages all of it
         held = layer_weights(model) + (8 / ep - 2) * expert
         tokens = data_parallel_tokens(model, **RATES, ep=ep, ranks=64)
         assert equal(2 * weights(model, tokens), sent(model, held, dp=64).data)
+    one = 3 * 7168 * 2048 * 58 / 61  # of DeepSeek's 61 layers 58 have experts
+    assert layer_weights(DEEPSEEK) - layer_weights(DEEPSEEK, 64) == pytest.approx(4 * one)
 
 
 def test_the_published_forms():
     """(3/8)(4d + 3f) B/F and its kin, for the 7B layer: 21 ranks on NVLink, 2.3 over a card."""
-    model = MODELS["LLaMA-7B"]
+    model, grouped = MODELS["LLaMA-7B"], MODELS["Llama 3 405B"]
     assert tensor_parallel_ranks(model, 400e12, 450e9) - 1 == pytest.approx(20.8, abs=0.05)
     assert tensor_parallel_ranks(model, 400e12, 50e9) - 1 == pytest.approx(2.3, abs=0.05)
     assert layer_weights(model) == 4096 * (4 * 4096 + 3 * 11008)
-    grouped = MODELS["Llama 3 405B"]
     assert layer_weights(grouped) == 16384 * ((2 + 2 / 16) * 16384 + 3 * 53248)
     assert layer_weights(gpt(1024, 2, 8)) == 12 * 1024**2
 
@@ -116,6 +93,8 @@ def test_wrong_rates_and_ranks():
         pipeline_layers(DENSE[0], 0, 50e9)
     with pytest.raises(ValueError, match="0 ranks: give 1 or more"):
         data_parallel_tokens(DENSE[0], **RATES, ranks=0)
+    with pytest.raises(ValueError, match="no experts"):
+        expert_width(DENSE[0], **RATES)
 
 
 def test_the_page_has_the_bounds_of_the_code():
@@ -133,5 +112,5 @@ def test_the_page_has_the_bounds_of_the_code():
             both = (bound(DENSE[-1], rate, link) for rate in (H100.peak, H100.reached))
             cells.append(" / ".join(f"{value:,.{digits}f}" for value in both))
         assert f"| Llama 3 405B | {cells[0]} | {cells[1]} |" in page, bound.__name__
-    width = expert_width(MIXED["DeepSeek-V3"], H100.peak, H100.between, copies=4, dispatch=1)
+    width = expert_width(DEEPSEEK, H100.peak, H100.between, copies=4, dispatch=1)
     assert f" {width:,.0f} / " in page

@@ -1,0 +1,227 @@
+"""FLOPs, memory, bytes on the wire, a bill and goodput against papers and closed forms."""
+
+import math
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
+
+import pytest
+
+from helpers.cost import (
+    EXERCISE,
+    MODELS,
+    all_reduce_bytes,
+    bill,
+    bytes_on_the_wire,
+    context_parallel_bytes,
+    flops,
+    forward_peak,
+    gpt,
+    layer_activations,
+    states,
+)
+from helpers.cost.goodput import Failures, restarting
+
+LLAMA = MODELS["LLaMA-7B"]
+
+# --- FLOPs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attention, tera", [("full", 8976), ("causal", 8633), ("weights", 8289)])
+def test_one_layer_of_llama_7b_by_each_convention(attention, tera):
+    found = flops(LLAMA, attention=attention)
+    assert round(found.layer / 1e8) == tera
+    assert "batch 1, sequence 2048" in found.convention
+
+
+@pytest.mark.parametrize("h, layers, heads, batch", [(2304, 24, 24, 512), (25600, 128, 160, 64)])
+def test_the_papers_formula_counts_full_recomputation(h, layers, heads, batch):
+    """arXiv 2104.04473, equation 3."""
+    s, v = 2048, 51200
+    formula = 96 * batch * s * layers * h**2 * (1 + s / (6 * h) + v / (16 * layers * h))
+    found = flops(gpt(h, layers, heads), batch)
+    assert found.hardware("full") == pytest.approx(formula, rel=1e-12)
+    assert found.model == pytest.approx(found.hardware("full") - layers * found.layer)
+    assert found.hardware("selective") == pytest.approx(found.model + layers * found.scores)
+
+
+@pytest.mark.parametrize(
+    "h, layers, heads, batch, gpus, seconds, mfu, hfu",
+    [
+        (6144, 48, 64, 4, 8, 1.10, 0.415, 0.437),
+        (12288, 96, 96, 64, 64, 13.75, 0.514, 0.528),
+    ],
+)
+def test_the_published_utilization(h, layers, heads, batch, gpus, seconds, mfu, hfu):
+    """arXiv 2205.05198, table 5. Its HFU counts three times our recomputation of the scores."""
+    step, room = flops(gpt(h, layers, heads), batch), seconds * gpus * 312e12
+    assert step.model / room == pytest.approx(mfu, rel=0.01 / seconds)
+    three = step.model + 3 * (step.hardware("selective") - step.model)
+    assert three / room == pytest.approx(hfu, rel=0.005 + 0.005 / seconds)
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+# arXiv 1910.02054, table 1: GB a device, 7.5B parameters, N = 1, 4, 16, 64, 256, 1024
+ZEROS = {
+    1: "120 52.5 35.6 31.4 30.4 30.1",
+    2: "120 41.3 21.6 16.6 15.4 15.1",
+    3: "120 30 7.5 1.88 .47 .12",
+}
+
+
+@pytest.mark.parametrize("zero", ZEROS)
+def test_zeros_table(zero):
+    for n, text in zip((1, 4, 16, 64, 256, 1024), ZEROS[zero].split(), strict=True):
+        digits = len(text.partition(".")[2])
+        exact = Decimal(states(7.5e9, zero=zero, ranks=n).total) / Decimal(10**9)
+        rounded = exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+        assert rounded == Decimal(text), (zero, n)
+
+
+def test_what_zero_cuts_first_and_other_precisions():
+    first = states(1e9, zero=1, ranks=64)
+    assert (first.weights, first.gradients, first.optimizer) == (2e9, 2e9, 12e9 / 64)
+    assert first.convention == "mixed: 2 + 2 + 12 bytes a parameter; ZeRO stage 1 over 64 ranks"
+    two = states(1e9, zero=2, ranks=64)
+    assert (two.weights, two.gradients) == (2e9, 2e9 / 64)
+    assert states(1e9, "mixed, fp32 gradients").total == 18e9
+    assert states(1e9, "fp32").total == 16e9 and states(1e9, "fp32 SGD").total == 8e9
+
+
+@pytest.mark.parametrize("h, a, b, s, t", [(6144, 64, 4, 2048, 8), (1024, 16, 2, 512, 4)])
+def test_the_formulas_of_table_2(h, a, b, s, t):
+    """arXiv 2205.05198."""
+    scores = 5 * a * s / h
+
+    def found(*how):
+        return layer_activations(gpt(h, 4, a), b, s, *how) / (s * b * h)
+
+    assert found() == pytest.approx(34 + scores, rel=1e-12)
+    assert found(t) == pytest.approx(10 + 24 / t + scores / t, rel=1e-12)
+    assert found(t, True) == pytest.approx((34 + scores) / t, rel=1e-12)
+    assert found(t, True, "selective") == pytest.approx(34 / t, rel=1e-12)
+    assert found(t, False, "selective") == pytest.approx(10 + 24 / t, rel=1e-12)
+    assert found(t, False, "full") == 2 and found(t, True, "full") == 2 / t
+    assert found(t, True, "none", 4) == pytest.approx(found(t, True) / 4, rel=1e-12)
+
+
+def test_what_a_llama_keeps():
+    """Widths of a token: hidden, queries, keys, MLP; with and without what fused kernels leave."""
+    model = MODELS["Llama 3 8B"]
+    fused = 2 * 8192 * 2 * (4 * 4096 + 2 * 4096 + 2 * 1024 + 3 * 14336)
+    assert layer_activations(model, 2, 8192, fused=True) == fused
+    more = 2 * 8192 * 2 * (8192 * 32 + 14336)  # probabilities, and the SiLU
+    assert layer_activations(model, 2, 8192) == fused + more
+
+
+def test_the_peak_of_a_forward_pass_of_llama_7b():
+    peak = forward_peak(LLAMA)
+    one, scores = 2 * 2048 * 4096, 2 * 32 * 2048**2
+    assert peak.weights == 2 * 202_383_360 and peak.moment == "softmax"
+    assert list(peak.activations.values()) == [one] * 5 + [scores] * 2
+    assert peak.total == peak.weights + 5 * one + 2 * scores
+    short = forward_peak(replace(LLAMA, positions=128))
+    assert short.moment == "second residual" and "scores" not in short.activations
+    parts = 10 * 4096 + 32 * 128 + 4 * 11008
+    assert sum(short.activations.values()) == 2 * 128 * parts
+    assert list(forward_peak(gpt(64, 2, 4, 8)).activations)[-4:-2] == ["up", "activated"]
+
+
+# --- bytes on the wire ---------------------------------------------------------------------------
+
+
+def test_all_of_a_step():
+    values = 2 * 2 * 512 * 1024
+
+    def sent(**how):
+        sizes = {"micro_batch": 2, "micro_batches": 6, "sequence": 512}
+        return bytes_on_the_wire(gpt(1024, 8, 16), 1e6, **sizes, **how)
+
+    found = sent(dp=4, tp=2, pp=4, chunks=2)
+    assert found.data == all_reduce_bytes(2e6, 4) == 2 * 2e6 * 3 / 4
+    assert found.tensor == 6 * 2 * 4 * all_reduce_bytes(values, 2)  # four of each layer
+    assert found.pipeline == 6 * 2 * 2 * values / 2  # there and back, half on each rank
+    assert found.total == found.data + found.tensor + found.pipeline
+    assert sent().total == 0
+    assert sent(tp=2, recompute="full").tensor == 6 * 8 * 6 * all_reduce_bytes(values, 2)
+    for zero, passes in ((0, 2), (1, 2), (2, 6 + 1), (3, 6 * 3)):  # FSDP: each time three
+        assert sent(dp=4, zero=zero).data == pytest.approx(passes * 2e6 * 3 / 4)
+
+
+def test_a_sequence_on_four_ranks_of_two():
+    """Per token on a rank: 16 heads of queries and 4 of keys, of 64, halved by tp."""
+    model = replace(gpt(1024, 8, 16), kv_heads=4)
+    kv = 2 * 3 * 512 / 4 / 2 * 2 * 4 * 64
+    assert context_parallel_bytes(model, 3, 512, 4, "ring", 2) == (3 * kv, 7 * kv)
+    assert context_parallel_bytes(model, 3, 512, 4, "gather", 2) == (3 * kv, 3 * kv)
+    both = 3 / 4 * (2 * 2 * kv + 2 * kv)  # four times as many queries; keys are sent twice
+    assert context_parallel_bytes(model, 3, 512, 4, "ulysses", 2) == (both, both)
+    assert context_parallel_bytes(model, 3, 512, 1) == (0, 0)
+
+
+# --- dollars, failures, scaling laws -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "hours, watts, tons",  # by the grid's average: model cards; arXiv 2307.09288
+    [(1_720_320, 400, 291.42), (7.0e6, 700, 2040), (30.84e6, 700, 8930), (7.38e6, 700, 1999)],
+    ids=["Llama 2 70B", "Llama 3.1 70B", "Llama 3.1 405B", "Llama 4"],
+)
+def test_published_emissions_to_seven_percent(hours, watts, tons):
+    assert abs(bill(hours, watts=watts).co2 / tons - 1) < 0.07
+
+
+def test_a_bill_says_what_it_counts():
+    # arXiv 2412.19437, table 1: 2,788 thousand H800 hours, 5.576 million dollars
+    assert bill(2.788e6).dollars == pytest.approx(5.576e6)
+    found = bill(1000, euros=0.2, co2=0.5, pue=1.5, dollars=3)
+    assert (found.dollars, found.kwh, found.euros, found.co2) == (3000, 1050, 210, 0.525)
+    assert found.convention == (
+        "3 dollars an hour, 700 W a GPU, PUE 1.5, 0.2 euros and 0.5 kg CO2 a kWh"
+    )
+
+
+def test_goodput_of_llama_3():
+    """419 interruptions in 54 days, and more than 90 % effective (2407.21783, section 3.3.4)."""
+    between = Failures(16_384, 5.8).seconds
+    assert between == pytest.approx(54 * 86_400 / 419, rel=0.01)
+    assert 0.88 < restarting(between, 818, 30, restart=300, failures=40_000) < 0.92
+
+
+@pytest.mark.parametrize("between, save, restart", [(11_160, 30, 300), (180, 9, 9)])
+def test_a_restarting_job_has_its_closed_form(between, save, restart):
+    """Intervals that end before a failure: a geometric series of exp(-(t + C) / M)."""
+    every = math.sqrt(2 * save * between)  # Young's, which loses least
+    intervals = math.exp(-restart / between) / (math.exp((every + save) / between) - 1)
+    found = restarting(between, every, save, restart, failures=40_000)
+    assert found == pytest.approx(every * intervals / between, rel=0.03)
+
+
+def test_a_loss_by_the_scaling_law():
+    assert EXERCISE.loss(1e9, 1e10) == pytest.approx(
+        406.4 / 1e9**0.34 + 410.7 / 1e10**0.29 + 1.69, rel=1e-12
+    )
+    for budget in (0, -1e22, math.inf, math.nan, "much", None, True):
+        with pytest.raises(ValueError, match="(is not a number|trains nothing): give .*1.23e22"):
+            EXERCISE.checked(budget)
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: flops(LLAMA, attention="half"), "attention='half': choose one of full, causal"),
+        (lambda: flops(LLAMA).hardware("some"), "recompute='some': choose one of none, selective"),
+        (lambda: flops(LLAMA, 0, 1), "a batch of 0 x 1 tokens: both must be 1 or more"),
+        (lambda: flops(LLAMA, 1, 0), "a batch of 1 x 0 tokens: both must be 1 or more"),
+        (lambda: states(1e9, "fp8"), "precision='fp8': choose one of mixed"),
+        (lambda: states(1e9, zero=4), "zero=4: choose one of 0, 1, 2, 3"),
+        (lambda: states(1000, ranks=0), "1000 parameters on 0 ranks"),
+        (lambda: context_parallel_bytes(LLAMA, 1, 8, 2, "star"), "way='star': choose one of ring"),
+        (lambda: bill(-1), r"bill\(gpu_hours=-1\): give 0 or more"),
+        (lambda: bill(1, watts=math.nan), r"bill\(watts=nan\): give 0 or more"),
+        (lambda: bill(1, pue=0.9), r"bill\(pue=0.9\): a data center draws at least"),
+    ],
+)
+def test_wrong_input(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
