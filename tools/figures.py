@@ -18,7 +18,7 @@ from helpers.draw.style import BAND, INK, LOOKS, MUTED, PURPLE, RANKS
 from helpers.files import write_whole
 from helpers.schedules import Schedule, gpipe, naive, one_f_one_b
 from helpers.simulate import Costs, simulate
-from helpers.trace import Trace, examples
+from helpers.trace import Trace
 
 IMGS = Path(__file__).resolve().parents[1] / "imgs"
 STAGES, MICRO_BATCHES = 4, 8
@@ -211,7 +211,7 @@ FIGURES: dict[str, Callable[[], Picture | str]] = {
     "naive": lambda: pipeline(lambda stages, _: naive(stages), 1),
     "gpipe": lambda: pipeline(gpipe, MICRO_BATCHES),
     "1f1b": lambda: pipeline(one_f_one_b, MICRO_BATCHES),
-    "data_parallel": lambda: lanes(examples.data_parallel()),
+    "data_parallel": lambda: lanes(Trace.load(IMGS / "data_parallel.json.gz")),
     "three_ways": three_ways,
     "all_collectives": lambda: collectives(*COLLECTIVES),
     "collectives_with_a_root": lambda: collectives("broadcast", "scatter", "gather", "reduce"),

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
@@ -68,7 +69,13 @@ def save(folder: str | os.PathLike, training: Training, step: int, position: Any
         return {("its facts",): str(facts)} | dict(place_and_sum(*item) for item in weights.items())
 
     def begin() -> Path:
-        _require_next(folder, step)
+        if (last := latest(folder)) is not None:  # is it one that this run has saved or loaded?
+            sums = folder / f"step-{last:08}" / SUMS
+            if last >= step or not sums.exists() or sums.read_text() != LAST.get(folder.resolve()):
+                raise CheckpointError(
+                    f"{folder} holds the checkpoint of step {last} already, so step {step} belongs "
+                    "to another run: go on from there with resume(), or choose another folder"
+                )
         draft = folder / f".step-{step:08}.{secrets.token_hex(8)}.draft"
         draft.mkdir(parents=True)
         return draft
@@ -82,9 +89,7 @@ def save(folder: str | os.PathLike, training: Training, step: int, position: Any
     draft = _together(begin, only_first=True)[0]
     full = f"is the disk full, or does another run save to {folder}?"
     try:
-        files = {
-            name: found for each in _together(write, cure=full) for name, found in each.items()
-        }
+        files = {name: s for each in _together(write, cure=full) for name, s in each.items()}
         return _together(lambda: _finish(draft, folder, step, files), True, full)[0]
     finally:
         shutil.rmtree(draft, ignore_errors=True)  # it has another name if all went well
@@ -108,7 +113,7 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
     sums = _together(lambda: _checked(path))[0]
     reader = dcp.FileSystemReader(path)
     there = reader.read_metadata().state_dict_metadata
-    room: dict[str, Any] = {}  # what is read, and into which tensors
+    room: dict[str, torch.Tensor] = {}  # into which it is read
     states: dict = {}  # of the optimizer, by parameter
     settings: list[tuple[dict, dict]] = []  # of the optimizer's groups
 
@@ -125,14 +130,12 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
             )
         settings.extend((trained[key], values) for key, values in found.items())
         weights = training.weights()
-        tensors, made = training.room(there)
-        room.update(weights | tensors)
-        states.update(made)
+        room.update(weights | training.room(there, states))
         return set(weights), facts
 
-    reports = _together(prepare)
+    names, (facts, *_) = zip(*_together(prepare), strict=True)
     for key in there:
-        if key.startswith("model/") and not any(key in names for names, _ in reports):
+        if key.startswith("model/") and key not in set().union(*names):
             raise CheckpointError(f"{path} is of another model: no rank here holds its {key}")
     other = f"{path} is the checkpoint of another model"
     _together(lambda: dcp.load(room, storage_reader=reader, no_dist=no_dist), cure=other)
@@ -142,7 +145,7 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
     for group, values in settings:
         group.update(values)
     LAST[folder.resolve()] = sums
-    return Resumed(reports[0][1]["step"], reports[0][1]["position"], path)
+    return Resumed(facts["step"], facts["position"], path)
 
 
 def resume(folder: str | os.PathLike, training: Training) -> Resumed:
@@ -160,8 +163,7 @@ def resume(folder: str | os.PathLike, training: Training) -> Resumed:
 
 def _checked(path: Path) -> str:
     """Return all sums of a checkpoint; CheckpointError where a file is not what was written."""
-    rank, size = _here()
-    name = SUMS
+    (rank, size), name = _here(), SUMS
     try:
         text = (path / SUMS).read_bytes().decode()
         found = [line.split("  ", 1) for line in text.removesuffix("\n").split("\n")]
@@ -200,19 +202,6 @@ def _finish(draft: Path, folder: Path, step: int, files: dict[str, str]) -> Path
     return path
 
 
-def _require_next(folder: Path, step: int) -> None:
-    """CheckpointError unless the last checkpoint is one that this run has saved or loaded."""
-    last = latest(folder)
-    if last is None:
-        return
-    sums = folder / f"step-{last:08}" / SUMS
-    if last >= step or not sums.exists() or sums.read_text() != LAST.get(folder.resolve()):
-        raise CheckpointError(
-            f"{folder} holds the checkpoint of step {last} already, so step {step} belongs to "
-            "another run: go on from there with resume(), or choose another folder"
-        )
-
-
 def _sum(file: Path) -> str:
     with open(file, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -242,18 +231,16 @@ def _together(
 
     An error of one rank is raised on all of them: the others would wait for its next message.
     """
-    rank, size = _here()
-    mine: Any = None
+    (rank, size), mine = _here(), None
     try:
         mine = work() if rank == 0 or not only_first else None
     except CheckpointError as error:
         mine = error
-    except (OSError, PlanError, CheckpointException) as error:
-        words = str(error)
-        if isinstance(error, CheckpointException):  # all ranks have the same one
-            number, (cause, _) = min(error.failures.items())
-            words = f"rank {number}: {cause}"
-        mine = CheckpointError(f"{words}: {cure}")
+    except CheckpointException as error:  # all ranks have the same one
+        number, (cause, _) = min(error.failures.items())
+        mine = CheckpointError(f"rank {number}: {cause}: {cure}")
+    except (OSError, PlanError) as error:
+        mine = CheckpointError(f"{error}: {cure}")
     every = [mine] * size
     if size > 1:
         dist.all_gather_object(every, mine)

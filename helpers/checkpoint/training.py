@@ -70,25 +70,25 @@ class Training:
                     found[f"optimizer/{self.name(name)}/{key}"] = part
         return found
 
-    def room(self, saved: dict) -> tuple[dict[str, torch.Tensor], dict]:
-        """Tensors to read the optimizer's state into, by key; the same as each parameter's state.
+    def room(self, saved: dict, states: dict) -> dict[str, torch.Tensor]:
+        """Tensors to read the optimizer's state into, by key; in `states` by parameter.
 
         saved: of each tensor of the checkpoint, by key, what torch knows about it.
         """
-        tensors, states = {}, {}
+        tensors = {}
         for name, parameter, group in self.trained():
             start = f"optimizer/{self.name(name)}/"
             for key in (key for key in saved if key.startswith(start)):
                 size, dtype = saved[key].size, saved[key].properties.dtype
-                if size == self.part(name, parameter.detach()).shape:
-                    empty = torch.zeros_like(parameter.detach(), dtype=dtype)
-                    tensors[key] = self.part(name, empty)
-                else:  # the number of steps, say, which lies on the CPU unless a GPU counts
+                empty = torch.zeros_like(parameter.detach(), dtype=dtype)
+                tensors[key] = self.part(name, empty)
+                if size != tensors[key].shape:
+                    # The number of steps, say, which lies on the CPU unless a GPU counts.
                     on_gpu = group.get("capturable") or group.get("fused") or size.numel() > 1
                     device = parameter.device if on_gpu else "cpu"
                     tensors[key] = empty = torch.zeros(size, dtype=dtype, device=device)
                 states.setdefault(parameter, {})[key.removeprefix(start)] = empty
-        return tensors, states
+        return tensors
 
     def part(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor itself, or where the plan cuts it a DTensor: a part that knows its place."""

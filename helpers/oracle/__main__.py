@@ -15,7 +15,6 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -42,33 +41,17 @@ def compare_scripts(
         arguments: those of `single`, and those of `parallel`.
 
     Raises:
-        CannotCompare: a script failed, took too few steps, or has no model to compare.
+        CannotCompare: a script failed, took too few steps, or has no model to compare; ranks that
+            hold the same tensor disagree, or nobody holds one.
     """
     (one,) = recorded(single, 1, at, arguments[0])
     many = recorded(parallel, ranks, at, arguments[1])
-    return judge_steps(one, many)
-
-
-def judge_steps(one: Step, many: Sequence[Step]) -> Judgment:
-    """Judge the steps of ranks that hold the whole model each, or its stages.
-
-    Raises:
-        CannotCompare: ranks that hold the same tensor disagree, or nobody holds one.
-    """
     if all(set(rank.before) >= set(one.before) for rank in many):
-        even = not len(one.parts) % len(many)
-        return judge(one if even else replace(one, parts=()), many)
+        return judge(one, many)
     try:
-        return judge(one, gather(many, one.before))
+        return judge(one, gather(many, one.before))  # each rank holds some stages
     except GatherError as error:
         raise CannotCompare(f"the ranks don't make up one model: {error}") from None
-
-
-def first_difference(judgment: Judgment) -> Comparison | None:
-    """Return the wrong tensor that a step computes first: gradients from the output backward."""
-    wrong = [row for row in judgment.rows if not row.ok]
-    gradients = [row for row in wrong if row.kind == "gradient"]
-    return gradients[-1] if gradients else next(iter(wrong), None)
 
 
 def recorded(script: str, ranks: int, at: int, arguments: Sequence[str]) -> list[Step]:
@@ -88,14 +71,11 @@ def recorded(script: str, ranks: int, at: int, arguments: Sequence[str]) -> list
         return [torch.load(file, weights_only=False) for file in files]
 
 
-def report(judgment: Judgment) -> str:
-    """Return the judgment as text, and the tensor to look at first."""
-    first = first_difference(judgment)
-    if first is None:
-        return str(judgment)
-    far = first.text or f"off by {first.relative:.1e} of its largest entry"
-    what = f"the {first.kind} of {first.name} on rank {first.rank}"
-    return f"First to differ: {what} ({far}).\n{judgment}"
+def first_difference(judgment: Judgment) -> Comparison | None:
+    """Return the wrong tensor that a step computes first: gradients from the output backward."""
+    wrong = [row for row in judgment.rows if not row.ok]
+    gradients = [row for row in wrong if row.kind == "gradient"]
+    return gradients[-1] if gradients else next(iter(wrong), None)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -120,7 +100,10 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as error:  # ours, and wrong arguments
         print(f"not compared: {error}", file=sys.stderr)
         return 2
-    print(report(found))
+    if first := first_difference(found):
+        far = first.text or f"off by {first.relative:.1e} of its largest entry"
+        print(f"First to differ: the {first.kind} of {first.name} on rank {first.rank} ({far}).")
+    print(found)
     return 0 if found.ok else 1
 
 

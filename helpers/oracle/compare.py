@@ -38,6 +38,40 @@ class Difference:
     scale: float = 0.0
 
 
+def differences(
+    expected: Tensors, actual: Tensors, tolerance: float | None = None
+) -> list[Difference]:
+    """Return the tensors that differ, in the order of `expected`; then those nobody expected.
+
+    A None stands for a tensor that doesn't exist, as `p.grad` does before the first backward. A
+    tensor that is nearly zero is measured by a hundredth of the largest entry of all tensors, and
+    one of zeros alone by that entry itself.
+    """
+    return list(_differing(expected, actual, tolerance))
+
+
+def same(expected: Tensors, actual: Tensors, tolerance: float | None = None) -> bool:
+    """Return whether `differences` would find none; stops at the first."""
+    return next(_differing(expected, actual, tolerance), None) is None
+
+
+def _differing(expected: Tensors, actual: Tensors, tolerance: float | None) -> Iterator[Difference]:
+    most = max((largest(t) for t in expected.values() if t is not None), default=0.0)
+    for name, right in expected.items():
+        found = actual.get(name)
+        if right is None and found is not None:
+            yield Difference(name, "unexpected", "is there, and should be None")
+        elif right is not None and found is None:
+            yield Difference(name, "missing", "is None, or is not there at all")
+        elif right is not None:
+            floor = SMALLEST * most if largest(right) else most
+            if difference := compare(right, found, tolerance, floor, name):
+                yield difference
+    for name, tensor in actual.items():
+        if tensor is not None and name not in expected:
+            yield Difference(name, "unexpected", "is there, and nobody expected it")
+
+
 def compare(
     expected: torch.Tensor,
     actual: torch.Tensor,
@@ -57,36 +91,16 @@ def compare(
     if actual.dtype != expected.dtype:
         one, other = (str(t.dtype).removeprefix("torch.") for t in (actual, expected))
         return Difference(name, "dtype", f"has the dtype {one} in place of {other}")
-    scale = _scale(expected)
+    scale, allowed = largest(expected), 0.0
     if expected.is_floating_point() or expected.is_complex():
         allowed = TOLERANCES.get(expected.dtype, 1e-5) if tolerance is None else tolerance
-        atol = allowed * max(scale, floor)
-        if torch.allclose(actual, expected, rtol=allowed, atol=atol, equal_nan=True):
-            return None
-    elif torch.equal(actual, expected):
+    if torch.allclose(actual, expected, allowed, allowed * max(scale, floor), equal_nan=True):
         return None
     if not bool(torch.isfinite(actual).all()):
         return Difference(name, "not finite", "holds NaN or infinity")
-    error = distance(expected, actual)[0]
+    error = distance(expected, actual)
     text = f"differs by up to {error:.3g}, where the largest entry should be {scale:.3g}"
     return Difference(name, "value", text, error, scale)
-
-
-def differences(
-    expected: Tensors, actual: Tensors, tolerance: float | None = None
-) -> list[Difference]:
-    """Return the tensors that differ, in the order of `expected`; then those nobody expected.
-
-    A None stands for a tensor that doesn't exist, as `p.grad` does before the first backward. A
-    tensor that is nearly zero is measured by a hundredth of the largest entry of all tensors, and
-    one of zeros alone by that entry itself.
-    """
-    return list(_differing(expected, actual, tolerance))
-
-
-def same(expected: Tensors, actual: Tensors, tolerance: float | None = None) -> bool:
-    """Return whether `differences` would find none; stops at the first."""
-    return next(_differing(expected, actual, tolerance), None) is None
 
 
 def common_factor(
@@ -95,7 +109,7 @@ def common_factor(
     """Return the number c for which every tensor of `actual` is c times that of `expected`, the
     least-squares fit over all entries; None where there is none."""
     pairs = [(e, actual.get(name)) for name, e in expected.items() if e is not None]
-    if not pairs or any(a is None or a.shape != e.shape for e, a in pairs):
+    if any(a is None or a.shape != e.shape for e, a in pairs):
         return None
     product = sum(float((e.double() * a.double()).sum()) for e, a in pairs)
     square = sum(float((e.double() ** 2).sum()) for e, a in pairs)
@@ -106,37 +120,17 @@ def common_factor(
     return factor if same(scaled, actual, tolerance) else None
 
 
-def distance(expected: torch.Tensor, actual: torch.Tensor) -> tuple[float, float]:
-    """Return the largest distance of an entry, infinite where one of the two is no number, and the
-    largest entry expected."""
-    if expected.numel() == 0:
-        return 0.0, 0.0
-    wide = [t if t.is_complex() else t.double() for t in (expected, actual)]
-    gap = (wide[1] - wide[0]).abs().nan_to_num(nan=math.inf, posinf=math.inf)
-    alike = (wide[0] == wide[1]) | (wide[0].isnan() & wide[1].isnan())
-    return float(gap.masked_fill(alike, 0.0).max()), _scale(expected)
-
-
 def combine(parts: Sequence[Tensors], weights: Sequence[float]) -> dict[str, torch.Tensor | None]:
     """Return the sum of weight * tensor by name, computed in float64 and rounded to its dtype.
 
-    None counts as zeros; it stays None where no part has the tensor.
+    None counts as zeros; it stays None where no part that counts has the tensor.
     """
     total = {}
     for name in parts[0]:
         there = [(p[name], w) for p, w in zip(parts, weights, strict=True) if p[name] is not None]
-        total[name] = (
-            sum(tensor.double() * weight for tensor, weight in there).to(there[0][0].dtype)
-            if there
-            else None
-        )
+        sums = sum(tensor.double() * w for tensor, w in there if w)
+        total[name] = sums.to(there[0][0].dtype) if isinstance(sums, torch.Tensor) else None
     return total
-
-
-def mean_of(parts: Sequence[Tensors], weights: Sequence[float] | None = None) -> Tensors:
-    """Return the mean by name; weighted where `weights` are given."""
-    weights = [1.0] * len(parts) if weights is None else weights
-    return combine(parts, [weight / sum(weights) for weight in weights])
 
 
 def on_ranks(ranks: Sequence[Tensors]) -> Tensors:
@@ -148,31 +142,20 @@ def on_ranks(ranks: Sequence[Tensors]) -> Tensors:
     }
 
 
+def distance(expected: torch.Tensor, actual: torch.Tensor) -> float:
+    """Return the largest distance of an entry, infinite where one of the two is no number."""
+    one, other = (t if t.is_complex() else t.double() for t in (expected, actual))
+    gap = (other - one).abs().nan_to_num(nan=math.inf, posinf=math.inf)
+    alike = (one == other) | (one.isnan() & other.isnan())
+    return float(gap.masked_fill(alike, 0.0).max()) if gap.numel() else 0.0
+
+
 def is_zero(tensor: torch.Tensor | None) -> bool:
     """Return whether there is nothing, or zeros alone."""
     return tensor is None or not bool(tensor.any())
 
 
-def _differing(expected: Tensors, actual: Tensors, tolerance: float | None) -> Iterator[Difference]:
-    largest = max((_scale(t) for t in expected.values() if t is not None), default=0.0)
-    for name, right in expected.items():
-        found = actual.get(name)
-        if right is None and found is not None:
-            yield Difference(name, "unexpected", "is there, and should be None")
-        elif right is not None and found is None:
-            yield Difference(name, "missing", "is None, or is not there at all")
-        elif right is not None:
-            floor = SMALLEST * largest if _scale(right) else largest
-            if difference := compare(right, found, tolerance, floor, name):
-                yield difference
-    for name, tensor in actual.items():
-        if tensor is not None and name not in expected:
-            yield Difference(name, "unexpected", "is there, and nobody expected it")
-
-
-def _scale(tensor: torch.Tensor) -> float:
-    """The largest finite entry, by its size; 0 for none."""
-    if tensor.numel() == 0:
-        return 0.0
+def largest(tensor: torch.Tensor) -> float:
+    """Return the size of the largest finite entry; 0 for none."""
     sizes = (tensor if tensor.is_complex() else tensor.double()).abs()
-    return float(sizes.nan_to_num(nan=0.0, posinf=0.0).max())
+    return float(sizes.nan_to_num(nan=0.0, posinf=0.0).max()) if sizes.numel() else 0.0

@@ -1,7 +1,11 @@
-"""The facts of both sides, ready for questions: is this what that mistake leads to?"""
+"""The facts of both sides, ready for questions: is this what that mistake leads to?
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+A right gradient is a mixture of the micro-batches' gradients: each counts by its tokens. Most
+mistakes lead to another mixture: a row of weights, or one for each rank.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import torch
@@ -14,7 +18,6 @@ from helpers.oracle.compare import (
     differences,
     distance,
     is_zero,
-    mean_of,
     on_ranks,
     same,
 )
@@ -23,51 +26,46 @@ from helpers.oracle.step import KINDS, Part, Step
 MOST_PARTS = 64  # more micro-batches than this are not told apart
 
 
-@dataclass(frozen=True)
 class Evidence:
     """One device's step, and the step of every rank (each with the whole model).
 
-    ranks: under one device's names (`aligned`); raw: as they came. shares: for each rank the
-    numbers of its micro-batches; None where nobody knows. previous: the step before's gradients.
+    ranks: under one device's names (`aligned`); raw: as they came. previous: the gradients of the
+    step before. names: the parameters that have a gradient on one device, in the model's order.
+    parts: the gradients of each micro-batch. differing: for each kind of tensor what differs where
+    both sides have it, as (rank, how).
+
+    Matrices are (ranks, micro-batches). inside: 1 where a micro-batch is the rank's; None where
+    nobody knows. own: what each rank may have before any communication: the mean over its own
+    tokens; over its micro-batches; or the first times its share of all tokens, so that the mean
+    over the ranks is the mean over all tokens.
     """
 
-    expected: Step
-    ranks: tuple[Step, ...]
-    raw: tuple[Step, ...]
-    shares: tuple[tuple[int, ...], ...] | None = None
-    previous: Tensors | None = None
-
-    @property
-    def n_ranks(self) -> int:
-        return len(self.ranks)
-
-    @property
-    def n_micro(self) -> int:
-        """The micro-batches of one rank; 1 where nobody knows, or where ranks differ."""
-        sizes = {len(share) for share in self.shares or ()}
-        return sizes.pop() if len(sizes) == 1 else 1
-
-    @property
-    def tokens(self) -> list[int]:
-        return [part.tokens for part in self.expected.parts]
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The parameters that have a gradient on one device, in the model's order."""
-        return [name for name, g in self.expected.gradients.items() if g is not None]
-
-    @cached_property
-    def gradients(self) -> list[Tensors]:
-        return [rank.gradients for rank in self.ranks]
-
-    @cached_property
-    def wrong(self) -> list[tuple[int, Difference]]:
-        """The gradients that differ: (rank, how)."""
-        return self.differing["gradients"]
-
-    @cached_property
-    def wrong_names(self) -> set[str]:
-        return {difference.name for _, difference in self.wrong}
+    def __init__(self, expected: Step, raw: Sequence[Step], previous: Tensors | None = None):
+        self.expected, self.raw, self.previous = expected, raw, previous
+        self.ranks = [aligned(expected, rank) for rank in raw]
+        self.gradients = [rank.gradients for rank in self.ranks]
+        self.names = [name for name, g in expected.gradients.items() if g is not None]
+        self.adaptive = expected.optimizer not in ("", "SGD")
+        self.knows_weights = bool(expected.after) and all(rank.after for rank in self.ranks)
+        self.differing: dict[str, list[tuple[int, Difference]]] = {}
+        for kind in KINDS:
+            right, held = getattr(expected, kind), [getattr(rank, kind) for rank in self.ranks]
+            known = [(rank, there) for rank, there in enumerate(held) if right and there]
+            found = [(rank, d) for rank, there in known for d in differences(right, there)]
+            self.differing[kind] = found
+        self.wrong = self.differing["gradients"]
+        self.wrong_names = {difference.name for _, difference in self.wrong}
+        self.parts = [part.gradients for part in expected.parts]
+        self.tokens = torch.tensor([part.tokens for part in expected.parts]).double()
+        self.n_ranks, self.n_micro, self.inside, self.own = len(raw), 1, None, []
+        each, rest = divmod(len(self.parts), self.n_ranks)
+        if each and not rest:
+            self.n_micro = each
+            self.inside = torch.eye(self.n_ranks).double().repeat_interleave(each, dim=1)
+            weights = self.inside * self.tokens
+            self.shares = weights.sum(dim=1) / self.tokens.sum()
+            mean = weights / weights.sum(dim=1, keepdim=True)
+            self.own = [mean, self.inside / each, weights / self.tokens.sum() * self.n_ranks]
 
     @cached_property
     def wrong_weights(self) -> list[tuple[int, Difference]]:
@@ -90,91 +88,61 @@ class Evidence:
             or not same({d.name: made[r][d.name]}, {d.name: self.ranks[r].after[d.name]})
         ]
 
-    @property
-    def adaptive(self) -> bool:
-        return self.expected.optimizer not in ("", "SGD")
+    @cached_property
+    def times(self) -> float | None:
+        """c, where every gradient on every rank is c times what it should be."""
+        return self.factor([self.expected.gradients] * self.n_ranks) if self.wrong else None
 
     @cached_property
-    def differing(self) -> dict[str, list[tuple[int, Difference]]]:
-        """What differs, for each kind of tensor, where both sides have it."""
-        found = {}
-        for kind in KINDS:
-            pairs = [(getattr(self.expected, kind), getattr(rank, kind)) for rank in self.ranks]
-            known = [(r, e, a) for r, (e, a) in enumerate(pairs) if e and a]
-            found[kind] = [(r, d) for r, e, a in known for d in differences(e, a)]
-        return found
+    def counts(self) -> torch.Tensor | None:
+        """How often each micro-batch counts in each rank's gradient; all ones is right.
 
-    def on(self, rank: int) -> str:
-        """ " on rank 2", and nothing where there is one rank alone."""
-        return f" on rank {rank}" if self.n_ranks > 1 else ""
+        None where the gradients are no mixture of the micro-batches', or where more than one
+        mixture leads to them.
+        """
+        if not 1 < len(self.parts) <= MOST_PARTS or not all(self.gradients):
+            return None
+        gram = products = 0.0
+        for name in self.names:
+            zero = torch.zeros_like(self.expected.gradients[name])
+            each = [p[name] if p[name] is not None else zero for p in self.parts + self.gradients]
+            rows = torch.stack([tensor.double().flatten() for tensor in each])
+            parts, ranks = rows[: len(self.parts)], rows[len(self.parts) :]
+            gram, products = gram + parts @ parts.T, products + parts @ ranks.T
+        sizes = gram.diagonal().sqrt().clamp_min(1e-300)
+        if torch.linalg.eigvalsh(gram / sizes / sizes[:, None])[0] < 1e-5:
+            return None
+        weights = torch.linalg.solve(gram, products).T
+        return weights * self.tokens.sum() / self.tokens if self.holds(weights) else None
 
     def only(self, names: Sequence[str]) -> "Evidence":
-        """The same evidence about the gradients of these parameters alone."""
+        """Return the same evidence about the gradients of these parameters alone."""
 
         def pick(tensors: Tensors) -> Tensors:
             return {name: tensors.get(name) for name in names}
 
         parts = tuple(Part(p.tokens, pick(p.gradients)) for p in self.expected.parts)
         expected = Step({}, pick(self.expected.gradients), {}, parts=parts)
-        ranks = tuple(Step({}, pick(g), {}) for g in self.gradients)
-        previous = None if self.previous is None else pick(self.previous)
-        return Evidence(expected, ranks, ranks, self.shares, previous)
+        ranks = [Step({}, pick(g), {}) for g in self.gradients]
+        return Evidence(expected, ranks, self.previous and pick(self.previous))
 
-    # --- what one device's micro-batches lead to -------------------------------------------------
+    def on(self, rank: int) -> str:
+        """Return " on rank 2", and nothing where there is one rank alone."""
+        return f" on rank {rank}" if self.n_ranks > 1 else ""
 
-    def parts(self, rank: int) -> list[Tensors]:
-        return [self.expected.parts[number].gradients for number in self.shares[rank]]
+    def mixed(self, weights: torch.Tensor) -> list[Tensors]:
+        """Return what each rank has of a mixture: (ranks, micro-batches), or a row for all."""
+        rows = [combine(self.parts, row) for row in torch.atleast_2d(weights).tolist()]
+        return rows if len(rows) == self.n_ranks else rows * self.n_ranks
 
-    def tokens_of(self, rank: int) -> list[int]:
-        return [self.tokens[number] for number in self.shares[rank]]
-
-    @cached_property
-    def owns(self) -> tuple[list[Tensors], list[Tensors], list[Tensors]]:
-        """What each rank may have before any communication: the mean over its own tokens; over its
-        micro-batches; or the first times its share of all tokens, so that the mean over the ranks
-        is the mean over all tokens."""
-        ranks, total = range(self.n_ranks), sum(self.tokens)
-        own = [mean_of(self.parts(rank), self.tokens_of(rank)) for rank in ranks]
-        shares = [self.n_ranks * sum(self.tokens_of(rank)) / total for rank in ranks]
-        by_share = [combine([g], [share]) for g, share in zip(own, shares, strict=True)]
-        return own, [mean_of(self.parts(rank)) for rank in ranks], by_share
-
-    def over_ranks(self, each: Sequence[Tensors]) -> list[Tensors]:
-        """The mean over the ranks of what each has, by tokens and plain."""
-        return [mean_of(each, [sum(self.tokens_of(r)) for r in range(self.n_ranks)]), mean_of(each)]
-
-    @cached_property
-    def counts(self) -> torch.Tensor | None:
-        """How often each micro-batch counts in each rank's gradient: (ranks, micro-batches).
-
-        All ones is right. None where the gradients are no mixture of the micro-batches', or where
-        more than one mixture leads to them.
-        """
-        parts = [part.gradients for part in self.expected.parts]
-        if not 1 < len(parts) <= MOST_PARTS or not all(self.gradients):
-            return None
-
-        def rows(tensors: Sequence[Tensors], name: str) -> torch.Tensor:
-            like = self.expected.gradients[name]
-            each = [torch.zeros_like(like) if t[name] is None else t[name] for t in tensors]
-            return torch.stack([tensor.double().flatten() for tensor in each])
-
-        gram = sum(rows(parts, name) @ rows(parts, name).T for name in self.names)
-        products = sum(rows(parts, name) @ rows(self.gradients, name).T for name in self.names)
-        sizes = gram.diagonal().sqrt().clamp_min(1e-300)
-        if torch.linalg.eigvalsh(gram / sizes / sizes[:, None])[0] < 1e-5:
-            return None
-        mixtures = torch.linalg.solve(gram, products).T
-        for gradients, mixture in zip(self.gradients, mixtures, strict=True):
-            if not same(combine(parts, mixture.tolist()), gradients):
-                return None
-        return mixtures * sum(self.tokens) / torch.tensor(self.tokens, dtype=torch.float64)
-
-    # --- questions -------------------------------------------------------------------------------
-
-    def everywhere(self, candidates: Iterable[Tensors]) -> bool:
-        """Return whether every rank holds the gradients of one of the candidates."""
-        return any(self.each([candidate] * self.n_ranks) for candidate in candidates)
+    def holds(self, *candidates: float | torch.Tensor) -> bool:
+        """Return whether the ranks hold one of these mixtures, or this many times the gradients."""
+        return any(
+            self.each(self.mixed(candidate))
+            if isinstance(candidate, torch.Tensor)
+            else self.times is not None and abs(self.times / candidate - 1) < 1e-4
+            for candidate in candidates
+        )
 
     def each(self, candidate: Sequence[Tensors]) -> bool:
         """Return whether every rank holds its own one of these gradients."""
@@ -184,22 +152,10 @@ class Evidence:
         """Return c where every rank's gradients are c times its candidate; c is not 0."""
         return common_factor(on_ranks(candidate), on_ranks(self.gradients)) or None
 
-    @cached_property
-    def times(self) -> float | None:
-        """c, where every gradient on every rank is c times what it should be."""
-        return self.factor([self.expected.gradients] * self.n_ranks) if self.wrong else None
-
-    def is_times(self, *numbers: float) -> bool:
-        return self.times is not None and any(abs(self.times / n - 1) < 1e-4 for n in numbers)
-
-    @property
-    def knows_weights(self) -> bool:
-        return bool(self.expected.after) and all(rank.after for rank in self.ranks)
-
     def after_is(self, candidate: Sequence[Tensors]) -> bool:
         """Return whether every rank's weights after the step are these."""
-        after = [rank.after for rank in self.ranks]
-        return self.knows_weights and same(on_ranks(candidate), on_ranks(after))
+        after = on_ranks([rank.after for rank in self.ranks])
+        return self.knows_weights and same(on_ranks(candidate), after)
 
 
 def aligned(expected: Step, rank: Step) -> Step:
@@ -219,17 +175,15 @@ def copies(expected: Step, name: str, tensors: Tensors) -> list[torch.Tensor]:
 
 
 def _aligned(expected: Step, right: Tensors, tensors: Tensors) -> Tensors:
-    if not tensors:
-        return {}
-    other = {name for names in expected.ties.values() for name in names}
-    held = {n: any(m in tensors for m in expected.ties.get(n, (n,))) for n in right}
-    found = {name: None for name in right if held[name]}
-    for name in found:
+    found, known = {}, set(right)
+    for name, tensor in right.items():
+        names = expected.ties.get(name, (name,))
+        known.update(names)
         there = copies(expected, name, tensors)
-        if right[name] is None and all(is_zero(tensor) for tensor in there):
-            continue
-        fits = [t for t in there if right[name] is not None and t.shape == right[name].shape]
-        if there:
-            far = [distance(right[name], tensor)[0] for tensor in fits]
-            found[name] = fits[far.index(max(far))] if len(fits) == len(there) else there[0]
-    return found | {n: t for n, t in tensors.items() if n not in found and n not in other}
+        if tensor is None:
+            there = [t for t in there if not is_zero(t)]
+        elif all(t.shape == tensor.shape for t in there):
+            there.sort(key=lambda t: -distance(tensor, t))
+        if any(n in tensors for n in names):
+            found[name] = there[0] if there else None
+    return found | {name: t for name, t in tensors.items() if name not in known}

@@ -7,7 +7,7 @@ to the table, and the lines here that find it.
 """
 
 import csv
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
@@ -21,7 +21,6 @@ from helpers.oracle.compare import (
     common_factor,
     distance,
     is_zero,
-    mean_of,
     on_ranks,
     same,
 )
@@ -45,9 +44,10 @@ def name_mistakes(evidence: Evidence) -> list[str]:
     return found or _on_a_part(evidence) or list(islice(_said(evidence, seen), 1))
 
 
-def _said(evidence: Evidence, *functions: Callable[[Evidence], Found]) -> Iterator[str]:
-    found = chain.from_iterable(function(evidence) for function in functions)
-    return (sentences()[mistake].format_map(facts) for mistake, facts in found)
+def _said(e: Evidence, *functions: Callable[[Evidence], Found]) -> Iterator[str]:
+    always = {"ranks": e.n_ranks, "micro": e.n_micro, "both": e.n_ranks * e.n_micro}
+    found = chain.from_iterable(function(e) for function in functions)
+    return (sentences()[mistake].format_map(always | facts) for mistake, facts in found)
 
 
 @cache
@@ -74,40 +74,38 @@ def first(e: Evidence) -> Found:
     right = list(e.expected.before or e.expected.gradients)
     for rank, step in enumerate(e.ranks):
         held = list(step.before | step.gradients | step.after)
-        if not held:
-            yield "says nothing", {"rank": rank}
-            return
         missing = [name for name in right if name not in held]
-        facts = {"on": e.on(rank), "right": right[0], "held": held[0], "all": len(right)}
-        if len(missing) == len(right):
-            yield "no name", facts
-        elif missing:
-            yield "missing name", facts | {"name": missing[0], "count": len(missing)}
-        for name in held:
-            if name not in right:
-                yield "extra name", facts | {"name": name}
+        extra = [name for name in held if name not in right]
+        facts = {"rank": rank, "on": e.on(rank), "count": len(missing), "all": len(right)}
+        if not held:
+            yield "says nothing", facts
+        elif len(missing) == len(right):
+            yield "no name", facts | {"right": right[0], "held": held[0]}
+        elif missing or extra:
+            yield (
+                "missing name" if missing else "extra name",
+                facts | {"name": [*missing, *extra][0]},
+            )
     yield from _of_kind(e, "shape")
     yield from _of_kind(e, "dtype")
     if found := e.differing["before"]:
         wrong = sorted({rank for rank, _ in found})
         worst = max((d for _, d in found), key=lambda d: d.error)
-        start = "start" + "s" * (len(wrong) == 1)
-        yield "other start", {"ranks": _list(wrong), "start": start, "worst": worst}
+        facts = {"who": _list(wrong), "start": "start" + "s" * (len(wrong) == 1)}
+        yield "other start", facts | {"name": worst.name, "text": worst.text}
     ranks = [r for r, g in enumerate(e.gradients) if g and all(map(is_zero, g.values()))]
-    if ranks and e.names and not all(map(is_zero, e.expected.gradients.values())):
-        everywhere = len(ranks) == e.n_ranks
-        where = "" if everywhere else f" on rank {', '.join(map(str, ranks))}"
+    if ranks and not all(map(is_zero, e.expected.gradients.values())):
+        where = "" if len(ranks) == e.n_ranks else f" on rank {shown(ranks)}"
         yield "no gradient", {"where": where}
     yield from _of_kind(e, "not finite")
 
 
 def _of_kind(e: Evidence, kind: str) -> Found:
     """The tensors that differ in their shape, their dtype, or that hold no numbers."""
-    for tensors, words in KINDS.items():
+    for tensors, what in KINDS.items():
         for rank, found in e.differing[tensors]:
             if found.kind == kind:
-                facts = {"what": words, "name": found.name, "on": e.on(rank)}
-                yield kind, facts | {"text": found.text}
+                yield kind, {"what": what, "name": found.name, "on": e.on(rank), "text": found.text}
 
 
 def frozen(e: Evidence) -> Found:
@@ -116,143 +114,114 @@ def frozen(e: Evidence) -> Found:
         for name in (n for n, g in e.expected.gradients.items() if g is None):
             moved = 0.0
             if name in e.expected.after and step.after.get(name) is not None:
-                moved = distance(e.expected.after[name], step.after[name])[0]
+                moved = distance(e.expected.after[name], step.after[name])
             gradient = not is_zero(step.gradients.get(name))
             if moved or gradient:
-                cause = (
-                    "a gradient was written to it: look at how the parts of a flat tensor find "
-                    "their way back to their parameters, and set requires_grad to False"
-                    if gradient
-                    else "leave it out of the optimizer, and out of every average of weights"
-                )
                 did = f"moved by up to {moved:.3g}" if moved else "has a gradient"
-                yield "frozen", {"name": name, "did": did, "on": e.on(rank), "cause": cause}
+                facts = {"name": name, "did": did, "on": e.on(rank)}
+                yield "frozen and trained" if gradient else "frozen and moved", facts
                 return
 
 
 # --- causes of wrong gradients -------------------------------------------------------------------
 
 
-def factors(e: Evidence) -> Found:
-    """Sums for means, and divisions too many: of one device's gradients, or where the micro-batches
-    are unequal, of what a rank makes of its own."""
-    ranks, micro, total = e.n_ranks, e.n_micro, sum(e.tokens)
-    facts = {"ranks": ranks, "micro": micro, "both": ranks * micro}
-    own = e.owns[:2] if e.shares else ()
-    parts = [part.gradients for part in e.expected.parts]
-    if micro > 1 and (
-        e.is_times(micro) or e.everywhere(combine([g], [micro]) for g in e.over_ranks(e.owns[1]))
+def mixtures(e: Evidence) -> Found:
+    """Sums for means, and divisions too many; where micro-batches are unequal, of what a rank makes
+    of its own."""
+    ranks, micro, parts, total = e.n_ranks, e.n_micro, len(e.parts), int(e.tokens.sum())
+    tokens = [total / divisor for divisor in {1, ranks, micro, parts or 1}]
+    for mistake, possible, candidates in (
+        ("summed micro-batches", micro > 1, [micro, *(micro * mean for mean in over_ranks(e, 1))]),
+        ("summed ranks", ranks > 1, [ranks, *(own.sum(dim=0) for own in e.own[:2])]),
+        ("summed both", min(ranks, micro) > 1, [ranks * micro, torch.ones(parts)]),
+        ("summed tokens", total > parts, tokens),
+        ("divided by ranks twice", ranks > 1, [1 / ranks]),
+        ("divided by micro-batches twice", micro > 1, [1 / micro]),
+        ("divided by both twice", min(ranks, micro) > 1, [1 / ranks / micro]),
     ):
-        yield "summed micro-batches", facts
-    if ranks > 1 and (
-        e.is_times(ranks) or e.everywhere(combine(each, [1.0] * ranks) for each in own)
-    ):
-        yield "summed ranks", facts
-    if min(ranks, micro) > 1 and (
-        e.is_times(ranks * micro) or e.everywhere([combine(parts, [1.0] * len(parts))])
-    ):
-        yield "summed both", facts
-    divisors = {1, ranks, micro, len(e.tokens)}
-    if total > len(e.tokens) and e.is_times(*(total / divisor for divisor in divisors)):
-        yield "summed tokens", {"times": e.times, "total": total}
-    twice = []
-    if ranks > 1 and e.is_times(1 / ranks):
-        twice.append(
-            f"the {ranks} ranks: divide by world_size once, before the all_reduce or after it, and "
-            "never where the loss is divided by the tokens of all ranks"
-        )
-    if micro > 1 and e.is_times(1 / micro):
-        twice.append(
-            f"the {micro} micro-batches: divide the loss of each by their number, and the gradient "
-            "no more"
-        )
-    if min(ranks, micro) > 1 and e.is_times(1 / ranks / micro):
-        twice.append(f"the {ranks} ranks and the {micro} micro-batches: divide once for each")
-    if twice:
-        yield "divided twice", {"small": round(1 / e.times), "found": "; or for ".join(twice)}
+        if possible and e.holds(*candidates):
+            yield mistake, {"times": e.times, "total": total}
 
 
 def averages(e: Evidence) -> Found:
     """Averages that were not taken, or over the wrong things."""
-    if not e.shares:
-        return
-    if e.n_ranks > 1:
-        own = next((own for own in e.owns if e.each(own)), None)
-        factor = next((f for each in e.owns if (f := e.factor(each))), None)
-        if own is None and factor is not None:
+    if e.n_ranks > 1 and e.own:
+        own = next((e.mixed(own) for own in e.own if e.holds(own)), None)
+        factor = None if own else next((f for w in e.own if (f := e.factor(e.mixed(w)))), None)
+        if factor is not None:
             divided = abs(factor * e.n_ranks - 1) < 1e-4
             yield "own times", {"of": "divided by world_size" if divided else f"times {factor:.4g}"}
+        elif own is not None and _weights_averaged(e, own):
+            yield "weights averaged", {"alike": "" if e.wrong_weights else " (as it did here)"}
         elif own is not None:
-            known = e.knows_weights and e.expected.make_optimizer
-            each = [e.expected.update(gradients) for gradients in own] if known else []
-            if known and any(e.after_is([mean] * e.n_ranks) for mean in e.over_ranks(each)):
-                yield "weights averaged", {"alike": "" if e.wrong_weights else " (as it did here)"}
-            else:
-                yield "never averaged", {}
+            yield "never averaged", {}
     for mistake, place in (("last alone", -1), ("first alone", 0)):
-        if min(map(len, e.shares)) > 1:
-            one = [e.parts(rank)[place] for rank in range(e.n_ranks)]
-            tokens = [e.tokens_of(rank)[place] for rank in range(e.n_ranks)]
-            means = mean_of(one, tokens), mean_of(one)
-            if any(e.factor([mean] * e.n_ranks) for mean in means):
-                yield mistake, {}
-    micro = [mean_of([p.gradients for p in e.expected.parts]), *e.over_ranks(e.owns[1])]
-    counts = [sum(e.tokens_of(rank)) for rank in range(e.n_ranks)]
-    found = [("ranks", counts)] if e.everywhere(e.over_ranks(e.owns[0])[1:]) else []
-    if counts != e.tokens and e.everywhere(micro):
-        found.append(("micro-batches", e.tokens))
-    alike = ", or ".join(
-        f"the {what} count alike, though they have {', '.join(map(str, counts[:6]))}"
-        f"{', …' if len(counts) > 6 else ''} tokens"
-        for what, counts in found
-    )
-    if found:
-        yield "mean of means", {"alike": alike}
+        one = torch.eye(e.n_micro).double()[place].repeat(e.n_ranks)
+        if e.n_micro > 1 and any(e.factor(e.mixed(w)) for w in (one * e.tokens, one)):
+            yield mistake, {}
+    of_ranks = (e.inside @ e.tokens).tolist() if e.own else []
+    alike = {"ranks": (of_ranks, over_ranks(e, 0)[1:])}
+    if e.own and of_ranks != e.tokens.tolist():
+        equal = torch.full((len(e.parts),), 1 / len(e.parts))
+        alike["micro-batches"] = e.tokens.tolist(), [equal, *over_ranks(e, 1)]
+    for what, (tokens, candidates) in alike.items():
+        if e.holds(*candidates):
+            yield "mean of means", {"what": what, "tokens": shown(map(int, tokens), 6)}
+
+
+def over_ranks(e: Evidence, which: int) -> list[torch.Tensor]:
+    """The mean over the ranks of what each has of its own, by tokens and plain."""
+    return [e.shares @ e.own[which], e.own[which].mean(dim=0)] if e.own else []
+
+
+def _weights_averaged(e: Evidence, gradients: list) -> bool:
+    """Whether the ranks have the mean of the weights that their gradients lead to."""
+    if not e.knows_weights or not e.expected.make_optimizer:
+        return False
+    after = [e.expected.update(own) for own in gradients]
+    means = (combine(after, by) for by in (e.shares.tolist(), [1 / e.n_ranks] * e.n_ranks))
+    return any(e.after_is([mean] * e.n_ranks) for mean in means)
 
 
 def left_over(e: Evidence) -> Found:
     """What is left of the step before."""
     if e.previous is None:
         return
-    if e.everywhere([combine([e.previous, e.expected.gradients], [1.0, 1.0])]):
+    if e.each([combine([e.previous, e.expected.gradients], [1.0, 1.0])] * e.n_ranks):
         yield "not zeroed", {}
-    if e.everywhere([e.previous]):
+    if e.each([e.previous] * e.n_ranks):
         yield "stale", {}
 
 
 def tied(e: Evidence) -> Found:
     """One tensor under two names: its gradient is the sum over its uses, once."""
-    wrong, ties = e.wrong_names, e.expected.ties
-    for name, names in ties.items():
-        right = e.expected.gradients.get(name)
+    wrong = [name for name in e.expected.ties if name in e.wrong_names]
+    for name in wrong:
         for rank, step in enumerate(e.raw):
             held = copies(e.expected, name, step.gradients)
-            apart = right is not None and len(held) > 1 and name in wrong
-            if apart and same({name: right}, {name: sum(held)}):
-                facts = {"shown": " = ".join(names), "held": len(held), "on": e.on(rank)}
-                yield "tied apart", facts
+            if len(held) > 1 and same({name: e.expected.gradients[name]}, {name: sum(held)}):
+                both = " = ".join(e.expected.ties[name])
+                yield "tied apart", {"shown": both, "held": len(held), "on": e.on(rank)}
                 return
-    if wrong <= set(ties):
-        right = {name: e.expected.gradients[name] for name in wrong}
-        found = [common_factor(right, {n: g.get(n) for n in wrong}) for g in e.gradients]
-        twice = all(factor is not None and abs(factor - 2) < 1e-4 for factor in found)
-        yield "tied twice" if twice else "tied wrong", {"shown": " = ".join(ties[min(wrong)])}
+    if len(wrong) == len(e.wrong_names):
+        both = " = ".join(e.expected.ties[wrong[0]])
+        yield "tied twice" if e.only(wrong).holds(2) else "tied wrong", {"shown": both}
 
 
 def without(e: Evidence) -> Found:
     """Some parameters without a gradient, and all others right."""
     order = [name for name in e.names if name in e.wrong_names]
-    if len(order) == len(e.names) or len(order) < len(e.wrong_names):
-        return
-    if all(is_zero(g.get(name)) for g in e.gradients for name in order):
+    if len(e.names) > len(order) == len(e.wrong_names) and all(
+        is_zero(g.get(name)) for g in e.gradients for name in order
+    ):
         if order == e.names[: len(order)]:
             yield "backward stops", {"next": e.names[len(order)], "last": order[-1]}
         else:
-            shown = ", ".join(order[:3]) + (", …" if len(order) > 3 else "")
-            yield "layer skipped", {"shown": shown}
+            yield "layer skipped", {"shown": shown(order, 3)}
 
 
-CAUSES = factors, averages, left_over, tied, without
+CAUSES = mixtures, averages, left_over, tied, without
 
 # --- wrong weights after the step ----------------------------------------------------------------
 
@@ -260,8 +229,8 @@ CAUSES = factors, averages, left_over, tied, without
 def stepped(e: Evidence) -> Found:
     if e.after_is([rank.before for rank in e.ranks]):
         yield "no step", {}
-    if not e.wrong and e.shares and e.n_ranks > 1 and e.expected.make_optimizer:
-        moved = ([e.expected.update(gradients) for gradients in own] for own in e.owns)
+    if not e.wrong and e.n_ranks > 1 and e.expected.make_optimizer:
+        moved = ([e.expected.update(gradients) for gradients in e.mixed(own)] for own in e.own)
         if any(map(e.after_is, moved)):
             yield "too early", {}
 
@@ -273,25 +242,29 @@ def seen(e: Evidence) -> Found:
     if e.wrong:
         yield from _seen_in_gradients(e)
     elif e.wrong_weights:
-        if all(rank.before for rank in e.ranks):
-            right = on_ranks([_move(e.expected)] * e.n_ranks)
-            moved = on_ranks([_move(rank) for rank in e.ranks])
-            if factor := common_factor(right, moved, tolerance=1e-3):
-                yield "moved by a factor", {"factor": factor}
+        right, moved = _moved([e.expected] * e.n_ranks), _moved(e.ranks)
+        if factor := common_factor(right, moved, tolerance=1e-3):
+            yield "moved by a factor", {"factor": factor}
         wrong = sorted({rank for rank, _ in e.wrong_weights})
         if len(wrong) < e.n_ranks:
-            yield "some weights", {"wrong": ", ".join(map(str, wrong))}
-    for names, words, found in (
-        (e.names, "gradients", e.wrong),
-        (list(e.expected.after), "weights after the step", e.wrong_weights),
-    ):
-        if found:  # the worst tensor's numbers, and where in the model they are
-            rank, worst = max(found, key=lambda one: _far(one[1]))
-            wrong = {difference.name for _, difference in found}
-            where = f"; all are in {span(names, wrong)}" if len(wrong) < len(names) else ""
-            differ = f"{words} differ{'s' if len(wrong) == 1 else ''}"
-            facts = {"wrong": len(wrong), "all": len(names), "differ": differ, "where": where}
-            yield "unknown", facts | {"name": worst.name, "on": e.on(rank), "text": worst.text}
+            yield "some weights", {"wrong": shown(wrong)}
+    names, words, found = e.names, "gradients", e.wrong
+    if not found:
+        names, words, found = list(e.expected.after), "weights after the step", e.wrong_weights
+    if found:  # the worst tensor's numbers, and where in the model they are
+        rank, worst = max(found, key=lambda one: one[1].error / (one[1].scale or 1e-300))
+        wrong = {difference.name for _, difference in found}
+        where = f"; all are in {span(names, wrong)}" if len(wrong) < len(names) else ""
+        differ = f"{words} differ{'s' if len(wrong) == 1 else ''}"
+        facts = {"wrong": len(wrong), "all": len(names), "differ": differ, "where": where}
+        yield "unknown", facts | {"name": worst.name, "on": e.on(rank), "text": worst.text}
+
+
+def _moved(steps: Sequence[Step]) -> Tensors:
+    """How far each weight has moved on each rank."""
+    return on_ranks(
+        [{n: s.after[n].double() - s.before[n] for n in s.before if n in s.after} for s in steps]
+    )
 
 
 def _seen_in_gradients(e: Evidence) -> Found:
@@ -302,27 +275,30 @@ def _seen_in_gradients(e: Evidence) -> Found:
     yield from _any_factor(e)
     if e.counts is not None:
         yield from _wrong_group(e)
-        counts = e.counts[wrong[0]].tolist()
+        counts = e.counts[wrong[0]]
         alike = not bool((e.counts - e.counts[0]).abs().gt(1e-3).any())
-        usual = float(e.counts[0].median())
-        odd = [number for number, count in enumerate(counts) if abs(count - usual) > 1e-3]
+        odd = (counts - counts.median()).abs().gt(1e-3).nonzero().flatten().tolist()
         if alike and len(odd) == 1 and abs(counts[odd[0]]) < 1e-3:
             yield "left out", {"odd": odd[0]}
-        shown = ", ".join(f"{0 if abs(count) < 1e-3 else count:.3g}" for count in counts[:12])
-        shown += ", …" if len(counts) > 12 else ""
         where = "" if alike else f" in the gradients of rank {wrong[0]}"
-        yield "counted differently", {"shown": shown, "where": where}
+        words = (f"{0 if abs(count) < 1e-3 else count:.3g}" for count in counts.tolist())
+        yield "counted differently", {"shown": shown(words, 12), "where": where}
     dtype = e.expected.gradients[e.names[0]].dtype
-    whole = {1, e.n_ranks, e.n_micro, e.n_ranks * e.n_micro}
-    held = [
-        torch.cat([g.flatten() for g in rank.values() if g is not None]) for rank in e.gradients
-    ]
     for shorter in SHORTER.get(dtype, ()):
         near = all(same(e.expected.gradients, g, 2 * TOLERANCES[shorter]) for g in e.gradients)
-        # The gradients, or a whole number of times them, are numbers of the shorter dtype.
-        if near and all(any(_fits(g * n, shorter) for n in whole) for g in held):
+        if near and all(_fits(g, shorter, {1, e.n_ranks, e.n_micro}) for g in e.gradients):
             name, kept = (str(d).removeprefix("torch.") for d in (shorter, dtype))
             yield "rounded", {"name": name, "kept": kept}
+
+
+def _fits(gradients: Tensors, dtype: torch.dtype, whole: set[int]) -> bool:
+    """Whether the gradients, or a whole number of times them, are numbers of a shorter dtype."""
+    if dtype == torch.float32:
+        return True
+    held = torch.cat([g.flatten() for g in gradients.values() if g is not None])
+    allowed = 4 * torch.finfo(held.dtype).eps
+    wide = [held * number for number in whole]
+    return any(bool(((w.to(dtype).to(w.dtype) - w).abs() <= allowed * w.abs()).all()) for w in wide)
 
 
 def _any_factor(e: Evidence) -> Found:
@@ -333,30 +309,14 @@ def _any_factor(e: Evidence) -> Found:
 
 def _wrong_group(e: Evidence) -> Found:
     """Where each rank has the gradients of the micro-batches of whole ranks, itself among them."""
-    groups = []
-    for row in e.counts.abs() > 1e-3 if e.shares and e.n_ranks > 2 else ():
-        group = [r for r, share in enumerate(e.shares) if bool(row[list(share)].all())]
-        if int(row.sum()) != sum(len(e.shares[rank]) for rank in group):
-            return
-        groups.append(group)
-    short = [rank for rank, group in enumerate(groups) if 1 < len(group) < e.n_ranks]
-    if short and all(rank in group for rank, group in enumerate(groups)):
+    if e.inside is None or e.n_ranks < 3:
+        return
+    held = (e.counts.abs() > 1e-3).double() @ e.inside.T / e.n_micro  # 1: all of that rank's
+    short = [rank for rank, row in enumerate(held) if 1 < row.sum() < e.n_ranks]
+    if short and bool((held == held.round()).all()) and bool(held.diagonal().all()):
+        group = held[short[0]].nonzero().flatten().tolist()
         everybody = _list(list(range(e.n_ranks)))
-        yield "wrong group", {"rank": short[0], "group": _list(groups[short[0]]), "all": everybody}
-
-
-def _fits(g: torch.Tensor, dtype: torch.dtype) -> bool:
-    allowed = 4 * torch.finfo(g.dtype).eps * g.abs()
-    return dtype == torch.float32 or bool(((g.to(dtype).to(g.dtype) - g).abs() <= allowed).all())
-
-
-def _move(step: Step) -> Tensors:
-    names = [name for name in step.before if name in step.after]
-    return {name: step.after[name].double() - step.before[name].double() for name in names}
-
-
-def _far(difference) -> float:
-    return difference.error / difference.scale if difference.scale else float("inf")
+        yield "wrong group", {"rank": short[0], "group": _list(group), "all": everybody}
 
 
 def span(names: Sequence[str], chosen: Collection[str]) -> str:
@@ -367,8 +327,7 @@ def span(names: Sequence[str], chosen: Collection[str]) -> str:
     whole = all((name in chosen) == (layer(name) in inside) for name in names)
     if whole and layers[start : start + len(inside)] == inside:
         return inside[0] if len(inside) == 1 else f"{inside[0]} to {inside[-1]}"
-    shown = [name for name in names if name in chosen]
-    return ", ".join(shown[:4]) + (", …" if len(shown) > 4 else "")
+    return shown((name for name in names if name in chosen), 4)
 
 
 def layer(name: str) -> str:
@@ -378,6 +337,11 @@ def layer(name: str) -> str:
     return ".".join(parts[: numbers[0] + 1]) if numbers else ".".join(parts[:-1]) or name
 
 
+def shown(items: Iterable, most: int = 8) -> str:
+    """Return the first of them in words."""
+    words = list(map(str, items))
+    return ", ".join(words[:most]) + (", …" if len(words) > most else "")
+
+
 def _list(ranks: list[int]) -> str:
-    words = ", ".join(map(str, ranks[:8])) + (", …" if len(ranks) > 8 else "")
-    return f"rank {words}" if len(ranks) == 1 else f"ranks {words}"
+    return f"rank{'s' * (len(ranks) > 1)} {shown(ranks)}"

@@ -13,7 +13,6 @@ import inspect
 import os
 import runpy
 import sys
-from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
 
@@ -41,19 +40,17 @@ class _Enough(BaseException):
 
 
 class Recording:
-    """One step of a training in this process: `weights` before it, `backwards`, and the rest."""
+    """One step of a training in this process; `backwards`: what each added to the gradients."""
 
     def __init__(self, at: int = 0, stop: bool = False):
         self.at, self._stop, self._count, self._clock = at, stop, 0, None
         self._roots: list[torch.nn.Module] = []
         self._inside: set[int] = set()
         self._hooks = []
-        self._last: Tensors = {}
         self.before: Tensors = {}
         self.gradients: Tensors = {}
         self.after: Tensors = {}
-        self.left: Tensors = {}  # gradients from before the step, where nobody has removed them
-        self.backwards: list[Tensors] = []  # what each backward added to the gradients
+        self.backwards: list[Tensors] = []
         self.optimizer: tuple[type, dict] | None = None
 
     def step(self) -> Step:
@@ -75,17 +72,17 @@ class Recording:
             self.before,
             self.gradients,
             self.after if known else {},
-            ties=self.ties,
-            parts=self._parts(),
-            optimizer=kind.__name__ if fresh else "",
-            make_optimizer=partial(kind, **settings) if fresh else None,
+            self.ties,
+            self._parts(),
+            kind.__name__ if fresh else "",
+            partial(kind, **settings) if fresh else None,
         )
 
     def _parts(self) -> tuple[Part, ...]:
         """Each backward as a micro-batch, where together they make the gradients."""
         if len(self.backwards) < 2:
             return ()
-        total = {n: sum(b[n] for b in self.backwards) for n in self.backwards[0]}
+        total = {n: sum(b[n] for b in self.backwards if n in b) for n in self.backwards[0]}
         known = {n: g for n, g in self.gradients.items() if g is not None}
         factor = common_factor(total, known) if set(known) == set(total) else None
         if factor is None:
@@ -98,9 +95,7 @@ class Recording:
 
     # --- what torch calls ------------------------------------------------------------------------
 
-    def _forward(self, module: torch.nn.Module, inputs: object) -> None:
-        if self._roots == [module] and self._count == self.at and not self.backwards:
-            self.left = {n: copied(p.grad) for n, p in self._named().items() if p.grad is not None}
+    def _forward(self, module: torch.nn.Module, args: tuple) -> None:
         if id(module) in self._inside or next(module.parameters(), None) is None:
             return
         inside = {id(m) for m in module.modules()}
@@ -108,24 +103,13 @@ class Recording:
         self._inside |= inside
         for name, p in module.named_parameters():
             if p.requires_grad and p.is_leaf and not _is_dtensor(p):
-                hook = self._backward(plain_name(name))
-                self._hooks.append(p.register_post_accumulate_grad_hook(hook))
+                self._hooks.append(p.register_hook(partial(self._backward, plain_name(name))))
 
-    def _backward(self, name: str) -> Callable[[torch.nn.Parameter], None]:
-        """Return what torch calls when a backward has reached this parameter."""
-        sums: list[torch.Tensor] = []  # the gradient after each backward
-
-        def reached(parameter: torch.nn.Parameter) -> None:
-            if self._count != self.at:
-                return
-            if len(self.backwards) == len(sums):
+    def _backward(self, name: str, added: torch.Tensor) -> None:
+        if self._count == self.at:
+            if all(name in backward for backward in self.backwards):
                 self.backwards.append({})
-            before = sums[-1] if sums else self.left.get(name)
-            sums.append(copied(parameter.grad))
-            added = sums[-1] if before is None else sums[-1] - before
-            self.backwards[len(sums) - 1][name] = added
-
-        return reached
+            next(b for b in self.backwards if name not in b)[name] = copied(added)
 
     def _optimizer(self, optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
         first = optimizer.param_groups[0]["params"][0]  # a script may make its optimizer anew
@@ -133,35 +117,33 @@ class Recording:
         if first is not self._clock:
             return  # a second optimizer of the same step
         if self._count == self.at:
-            self._begin(optimizer)
+            named = self._named()
+            self.before = {n: copied(p) for n, p in named.items()}
+            self.gradients = {
+                n: None if p.grad is None else copied(p.grad) for n, p in named.items()
+            }
+            groups = optimizer.param_groups
+            known = len(groups) == 1 and not optimizer.state
+            # AdamW's defaults hold an entry that only Adam's constructor takes.
+            takes = optimizer.defaults.keys() & inspect.signature(type(optimizer)).parameters.keys()
+            settings = {k: v for k, v in groups[0].items() if k in takes} if known else {}
+            self.optimizer = (type(optimizer), settings)
         elif self._count == self.at + 1:
             self._finish()
         self._count += 1
 
     def _stepped(self, optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
-        """Keep the weights now where they can't be gathered once the script has disconnected."""
+        """Keep the weights now: DTensors can't be gathered once the script has disconnected."""
         first = optimizer.param_groups[0]["params"][0]
         if first is self._clock and self._count == self.at + 1:
-            named = self._named()
-            if any(map(_is_dtensor, named.values())):
-                self._last = {name: copied(p) for name, p in named.items()}
-
-    def _begin(self, optimizer: torch.optim.Optimizer) -> None:
-        named = self._named()
-        self.before = {name: copied(p) for name, p in named.items()}
-        self.gradients = {n: None if p.grad is None else copied(p.grad) for n, p in named.items()}
-        groups = optimizer.param_groups
-        known = len(groups) == 1 and not optimizer.state
-        # AdamW's defaults hold an entry that only Adam's constructor takes.
-        takes = optimizer.defaults.keys() & inspect.signature(type(optimizer)).parameters.keys()
-        settings = {k: v for k, v in groups[0].items() if k in takes} if known else {}
-        self.optimizer = (type(optimizer), settings)
+            self.after = {name: copied(p) for name, p in self._named().items()}
 
     def _finish(self) -> None:
-        if self.before and not self.after:
-            gone = self._last and not torch.distributed.is_initialized()
-            named = {} if gone else self._named()
-            self.after = self._last if gone else {name: copied(p) for name, p in named.items()}
+        """Keep the weights as they are at the end of the step, which may average them."""
+        if self._count == self.at + 1:
+            named = self._named()
+            if torch.distributed.is_initialized() or not any(map(_is_dtensor, named.values())):
+                self.after = {name: copied(p) for name, p in named.items()}
             if self._stop:
                 raise _Enough
 
@@ -173,13 +155,11 @@ class Recording:
                 f"({kinds}): put the parts of the model into one torch.nn.Module and call it"
             )
         names = dict(self._roots[0].named_parameters())
-        for name in names:
-            if FLAT in name:
-                raise CannotRecord(
-                    "FSDP1 keeps its parameters in flat tensors without their names: use "
-                    "fully_shard (FSDP2), or FullyShardedDataParallel with use_orig_params=True "
-                    "and one rank"
-                )
+        if any(FLAT in name for name in names):
+            raise CannotRecord(
+                "FSDP1 keeps its parameters in flat tensors without their names: use fully_shard "
+                "(FSDP2), or FullyShardedDataParallel with use_orig_params=True and one rank"
+            )
         self.ties = ties_of(self._roots[0], plain_name)
         return {plain_name(name): p for name, p in names.items()}
 

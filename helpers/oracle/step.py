@@ -7,11 +7,11 @@ the stages of a pipeline, or replicas, hold of it.
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from helpers.oracle.compare import Tensors, differences, mean_of
+from helpers.oracle.compare import Tensors, combine, differences
 
 MakeOptimizer = Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
 
@@ -62,8 +62,7 @@ class Step:
         return {name: parameter.detach() for name, parameter in parameters.items()}
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """What a model holds at one moment, as copies on the CPU that can be kept and sent."""
 
     weights: Tensors
@@ -77,12 +76,9 @@ def snapshot(model: torch.nn.Module) -> Snapshot:
     Take one before the step, and one after it and before `zero_grad`; `between` joins them. Of a
     DTensor it holds the whole, so if a model has some, all ranks must call it.
     """
-    parameters = dict(model.named_parameters())
-    return Snapshot(
-        {name: copied(p) for name, p in parameters.items()},
-        {name: None if p.grad is None else copied(p.grad) for name, p in parameters.items()},
-        ties_of(model),
-    )
+    named = dict(model.named_parameters())
+    weights = {name: copied(p) for name, p in named.items()}
+    return Snapshot(weights, {name: copied(p.grad) for name, p in named.items()}, ties_of(model))
 
 
 def between(before: Snapshot, after: Snapshot) -> Step:
@@ -110,16 +106,27 @@ def one_step(
     trained = {name: p for name, p in parameters.items() if p.requires_grad}
     parts = []
     for number, micro_batch in enumerate(micro_batches):
-        loss, tokens = _loss(loss_of(model, micro_batch), number)
+        answer = loss_of(model, micro_batch)
+        loss, tokens = answer if isinstance(answer, Sequence) else (answer, 1)
+        if not tokens > 0:
+            raise ValueError(
+                f"micro-batch {number} has {tokens} tokens: loss_of must give (loss, tokens), and "
+                "leave out a micro-batch that has nothing to predict"
+            )
+        if loss.numel() != 1 or not bool(torch.isfinite(loss)):
+            raise ValueError(
+                f"the loss of micro-batch {number} is {loss.tolist()}: loss_of must give one "
+                "finite number, the mean over the tokens"
+            )
         found = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
-        gradients = dict.fromkeys(parameters)
-        gradients |= {n: None if g is None else copied(g) for n, g in zip(trained, found)}  # noqa: B905
-        parts.append(Part(tokens, gradients))
+        gradients = dict(zip(trained, map(copied, found), strict=True))
+        parts.append(Part(int(tokens), dict.fromkeys(parameters) | gradients))
     if not parts:
         raise ValueError("one_step got no micro-batches: give at least one")
+    total = sum(part.tokens for part in parts)
     step = Step(
         before={name: copied(p) for name, p in parameters.items()},
-        gradients=mean_of([p.gradients for p in parts], [p.tokens for p in parts]),
+        gradients=combine([p.gradients for p in parts], [p.tokens / total for p in parts]),
         after={},
         ties=ties_of(model),
         parts=tuple(parts),
@@ -140,24 +147,25 @@ def gather(parts: Sequence[Step], names: Iterable[str] = ()) -> Step:
     Raises:
         GatherError: replicas disagree, or nobody holds a name.
     """
-    names = list(names)
+    names, joined = list(names), {}
     if not parts:
         raise GatherError("there is nothing to gather: give one Step for each rank")
     ties = {first: tied for part in parts for first, tied in part.ties.items()}
     others = {name: first for first, tied in ties.items() for name in tied}
-    place = {name: number for number, name in enumerate(names)}
-    joined = {}
     for kind, words in KINDS.items():
         held = _join([getattr(part, kind) for part in parts], words)
         lost = [name for name in names if name not in held and others.get(name) not in held]
+        stray = [name for name in held if name not in names]
         if lost and held:
-            stray = next((name for name in held if name not in place), None)
-            instead = f" (the ranks hold {stray!r}, which one device doesn't have)" if stray else ""
+            instead = [
+                f" (the ranks hold {name!r}, which one device doesn't have)" for name in stray
+            ]
             raise GatherError(
-                f"nobody holds the {words} of {lost[0]!r}{instead}: each name must be on at least "
-                "one rank; look at how the layers are split, and at the names of each stage"
+                f"nobody holds the {words} of {lost[0]!r}{''.join(instead[:1])}: each name must be "
+                "on at least one rank; look at how the layers are split, and at the names of each "
+                "stage"
             )
-        joined[kind] = dict(sorted(held.items(), key=lambda item: place.get(item[0], len(place))))
+        joined[kind] = {name: held[name] for name in [*names, *stray] if name in held}
     return Step(**joined, ties=ties)
 
 
@@ -177,27 +185,11 @@ def _join(ranks: Sequence[Tensors], words: str) -> dict:
     return joined
 
 
-def _loss(answer: Any, number: int) -> tuple[torch.Tensor, int]:
-    loss, tokens = answer if isinstance(answer, Sequence) else (answer, 1)
-    if not tokens > 0:
-        raise ValueError(
-            f"micro-batch {number} has {tokens} tokens: loss_of must give (loss, tokens), and "
-            "leave out a micro-batch that has nothing to predict"
-        )
-    if loss.numel() != 1 or not bool(torch.isfinite(loss)):
-        raise ValueError(
-            f"the loss of micro-batch {number} is {loss.tolist()}: loss_of must give one finite "
-            "number, the mean over the tokens"
-        )
-    return loss, int(tokens)
-
-
-def copied(tensor: torch.Tensor) -> torch.Tensor:
+def copied(tensor: torch.Tensor | None) -> torch.Tensor | None:
     """Return a copy on the CPU, of a DTensor the whole: then all ranks must call it."""
-    tensor = tensor.detach()
     if hasattr(tensor, "full_tensor"):  # a DTensor, of which this rank holds a part
-        tensor = tensor.full_tensor()
-    return tensor.cpu().clone()
+        tensor = tensor.detach().full_tensor()
+    return None if tensor is None else tensor.detach().cpu().clone()
 
 
 def ties_of(module: torch.nn.Module, name_of: Callable[[str], str] = str) -> dict:

@@ -20,6 +20,5 @@ from helpers.trace.measure import (
     peak,
     shares,
     step_seconds,
-    time_by_kind,
 )
 from helpers.trace.recorder import Recorder

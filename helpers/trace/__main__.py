@@ -7,12 +7,12 @@ Open the file at https://ui.perfetto.dev, or read it again with `Trace.load`.
 
 import argparse
 import sys
+from collections import Counter
 
-from helpers.trace import Trace, idle_by_cause, in_lanes, shares, time_by_kind, with_waits
+from helpers.trace import Trace, idle_by_cause, in_lanes, shares, with_waits
 from helpers.words import many
 
 SHARES = ("computing", "communication", "input", "idle")
-COLUMNS = ("waiting", "transfer", "input", "finished", "nothing")
 CAUSES = ("wait", "communication", "input", "finished", "nothing")
 
 
@@ -30,23 +30,26 @@ def table(trace: Trace) -> str:
     if not trace.duration:
         return f"{events}, no time between them."
     if any(e.kind == "step" for e in trace.events):
-        lines = ["share of the steps:", f"{'rank':>6}{'ms':>10}"]
-        lines[1] += "".join(f"{word:>15}" for word in SHARES)
+        heads = "".join(f"{word:>15}" for word in SHARES)
+        lines = ["share of the steps:", f"{'rank':>6}{'ms':>10}{heads}"]
         for rank, found in shares(trace).items():
             parts = "".join(f"{_percent(getattr(found, name)):>15}" for name in SHARES)
             lines.append(f"{rank:>6}{1e3 * found.seconds:>10.1f}{parts}")
         return "\n".join(lines)
-    split = with_waits(trace)
+    split, kinds = with_waits(trace), Counter()
+    words = ("busy", "waiting", "transfer", "input", "finished", "nothing")
     lines = [
         f"{events} on {many(len(trace.ranks), 'rank')} in {trace.duration:.6g} s",
-        f"{'rank':>6}" + "".join(f"{word:>10}" for word in ("busy", *COLUMNS)),
+        f"{'rank':>6}" + "".join(f"{word:>10}" for word in words),
     ]
     for rank, causes in idle_by_cause(split).items():
         each = [causes[cause] / trace.duration for cause in CAUSES]
-        lines.append(f"{rank:>6}" + "".join(f"{_percent(p):>9} " for p in (1 - sum(each), *each)))
+        parts = " ".join(f"{_percent(part):>9}" for part in (1 - sum(each), *each))
+        lines.append(f"{rank:>6}{parts}")
     lines.append("seconds of all ranks together:")
-    lines += [f"{s:>12.6f}  {kind}" for kind, s in list(time_by_kind(split).items())[:12]]
-    return "\n".join(line.rstrip() for line in lines)
+    for event in split.events:
+        kinds[event.kind] += event.duration
+    return "\n".join([*lines, *(f"{s:>12.6f}  {kind}" for kind, s in kinds.most_common(12))])
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -44,12 +44,9 @@ def read_foreign(rows: list[dict], content: object) -> Trace:
     "compute". Instants, arrows and asynchronous events are left out.
     """
     spans = [*(row for row in rows if row["ph"] == "X"), *_begin_and_end(rows)]
-    torch_file = isinstance(content, dict) and ("schemaVersion" in content)
-    if torch_file:
-        events, meta = _from_torch(spans, content), {"source": "torch.profiler"}
-    else:
-        events, meta = _from_threads(spans, rows), {"source": "Chrome trace"}
-    return Trace(sorted(events, key=lambda e: e.start), meta)
+    if isinstance(content, dict) and "schemaVersion" in content:
+        return Trace(_from_torch(spans, content), {"source": "torch.profiler"}).merged()
+    return Trace(_from_threads(spans, rows), {"source": "Chrome trace"}).merged()
 
 
 def kind_of(name: str) -> str:
@@ -80,10 +77,8 @@ def _begin_and_end(rows: list[dict]) -> list[dict]:
 
 
 def _event(row: dict, rank: int, lane: str) -> Event:
-    name = str(row.get("name", ""))
-    kind = kind_of(name) or "unnamed"
-    start = row["ts"] / 1e6
-    end = start + max(row.get("dur", 0), 0) / 1e6
+    name, start = str(row.get("name", "")), row["ts"] / 1e6
+    kind, end = kind_of(name) or "unnamed", start + max(row.get("dur", 0), 0) / 1e6
     if _BACKEND.match(name):
         lane = "communication"
     elif lane_of(kind) != "compute":
@@ -95,18 +90,21 @@ def _from_torch(spans: list[dict], content: dict) -> list[Event]:
     rank = (content.get("distributedInfo") or {}).get("rank", 0)
     spans = [row for row in spans if row.get("cat") not in (None, "Trace")]
     spans = [row | {"cat": _category(row)} for row in spans]
-    kernels = [r for r in spans if r["cat"] == "kernel" and _BACKEND.match(r["name"])]
     computing = next((c for c in _COMPUTING if _has_work(spans, c)), None)
+    if any(row["cat"] == "kernel" and _BACKEND.match(row["name"]) for row in spans):
+        spans = [row for row in spans if not _is_of_a_kernel(row)]
     events = []
     for row in spans:
-        category = row["cat"]
-        seen_twice = category in _COMPUTING and category != "kernel" and kernels
-        if seen_twice and _BACKEND.match(row["name"]) and not _ON_PROCESSOR.match(row["name"]):
-            continue  # the same transfer as its kernel, seen from the processor
-        works = category == computing and _stands_for_work(row)
-        lane = "compute" if works else _LANES.get(category, category)
+        works = row["cat"] == computing and _stands_for_work(row)
+        lane = "compute" if works else _LANES.get(row["cat"], row["cat"])
         events.append(_event(row, rank, lane))
     return events
+
+
+def _is_of_a_kernel(row: dict) -> bool:
+    """Return whether it is a transfer that has a kernel, seen from the processor."""
+    seen = row["cat"] in _COMPUTING and row["cat"] != "kernel" and _BACKEND.match(row["name"])
+    return bool(seen) and not _ON_PROCESSOR.match(row["name"])
 
 
 def _category(row: dict) -> str:
@@ -137,19 +135,16 @@ def _from_threads(spans: list[dict], rows: list[dict]) -> list[Event]:
         for row in rows
         if row["ph"] == "M" and row.get("name") in ("process_name", "thread_name")
     }
-    pids = sorted({row.get("pid") for row in spans}, key=lambda pid: (isinstance(pid, str), pid))
-    ranks = {}
+    threads: dict[object, dict] = {}
+    for row in spans:
+        threads.setdefault(row.get("pid"), {}).setdefault(row.get("tid"), []).append(row)
+    events = []
+    pids = sorted(threads, key=lambda pid: (isinstance(pid, str), pid))
     for number, pid in enumerate(pids):
         said = re.search(r"\brank\s*(\d+)", names.get(("process_name", pid, None), ""))
-        ranks[pid] = int(said[1]) if said else number
-    threads: dict[object, set] = {}
-    for row in spans:
-        threads.setdefault(row.get("pid"), set()).add(row.get("tid"))
-    events = []
-    for row in spans:
-        pid, tid = row.get("pid"), row.get("tid")
-        lane = "compute"
-        if len(threads[pid]) > 1:
+        rank = int(said[1]) if said else number
+        for tid, mine in threads[pid].items():
             lane = names.get(("thread_name", pid, tid)) or f"thread {tid}"
-        events.append(_event(row, ranks[pid], lane))
+            lane = lane if len(threads[pid]) > 1 else "compute"
+            events += [_event(row, rank, lane) for row in mine]
     return events

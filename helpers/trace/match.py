@@ -6,8 +6,9 @@ that comes early is inside a call and does nothing, which no faster network woul
 of all ranks together show where the waiting ended: when the last rank arrived.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import chain
 
 from helpers.trace.events import COLLECTIVES, Event, Trace
 
@@ -15,33 +16,28 @@ from helpers.trace.events import COLLECTIVES, Event, Trace
 def matched_messages(trace: Trace) -> list[tuple[Event, Event]]:
     """Return each send with its receive, in the order the sends start: by `info["peer"]`,
     `info["tag"]` and their order. What has no partner in the trace is left out."""
-    sends: dict[tuple, deque[Event]] = defaultdict(deque)
-    receives: dict[tuple, deque[Event]] = defaultdict(deque)
+    sends, receives = defaultdict(list), defaultdict(list)
     for e in sorted(trace.events, key=lambda e: e.start):
         if e.kind == "send" and "peer" in e.info:
             sends[e.rank, e.info["peer"], e.info.get("tag", 0)].append(e)
         elif e.kind == "recv" and "peer" in e.info:
             receives[e.info["peer"], e.rank, e.info.get("tag", 0)].append(e)
-    pairs = [
-        pair
-        for channel, sent in sends.items()
-        for pair in zip(sent, receives.get(channel, ()), strict=False)
-    ]
-    return sorted(pairs, key=lambda pair: pair[0].start)
+    pairs = (zip(sent, receives[channel], strict=False) for channel, sent in sends.items())
+    return sorted(chain.from_iterable(pairs), key=lambda pair: pair[0].start)
 
 
 def matched_collectives(trace: Trace) -> list[list[Event]]:
     """Return the events of each collective, one for each rank in it, in the order they start: by
     kind, `info["group"]` (absent: all ranks) and their order."""
-    calls: dict[tuple, list[Event]] = {}
-    occurred: dict[tuple, int] = defaultdict(int)
+    calls: dict[tuple, list[Event]] = defaultdict(list)
+    occurred = Counter()
     for e in sorted(trace.events, key=lambda e: e.start):
         if e.kind in COLLECTIVES:
             group = e.info.get("group")
             group = tuple(group) if isinstance(group, (list, tuple)) else group
             number = occurred[e.rank, e.kind, group]
             occurred[e.rank, e.kind, group] += 1
-            calls.setdefault((e.kind, group, number), []).append(e)
+            calls[e.kind, group, number].append(e)
     return list(calls.values())
 
 
@@ -98,14 +94,12 @@ def _needing(rows: dict[int, list[Event]]) -> dict[int, dict]:
         following: dict[tuple, str] = {}
         for event in reversed(row):
             stage, micro_batch = event.info.get("stage"), event.info.get("micro_batch")
+            action = following.get((stage, micro_batch))
             if _is_action(event):
                 following[stage, micro_batch] = f"{stage}{event.kind}{micro_batch}"
-            elif (
-                event.kind == "recv" and (stage, micro_batch) in following and "peer" in event.info
-            ):
+            elif event.kind == "recv" and action and "peer" in event.info:
                 facts = {"stage": stage, "micro_batch": micro_batch}
-                facts |= {"for": following[stage, micro_batch], "until": event.info["peer"]}
-                found[id(event)] = facts
+                found[id(event)] = facts | {"for": action, "until": event.info["peer"]}
     return found
 
 

@@ -4,15 +4,15 @@ A rank is busy in an event of the compute lane that is no "wait"; what overlaps 
 time runs from the trace's first start to its last end: who finishes early is idle until the end.
 """
 
-from collections import defaultdict
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from helpers.trace.events import COLLECTIVES, LANES, MESSAGES, Event, Trace
 
 Interval = tuple[float, float]
-CONVENTIONS = ("total", "ideal", "span")
+CAUSES = ("finished", "wait", "communication", "input", "nothing")
 MARKED = frozenset({"F", "B", "I", "W", "update"})  # what scripts mark with record_function
 # torch.profiler's finer events below the marks, the best first: see `read_foreign`.
 FINER = ("kernels", "operators")
@@ -28,10 +28,9 @@ def joined(intervals: Iterable[Interval]) -> list[Interval]:
     whole: list[Interval] = []
     for start, end in sorted(intervals):
         if whole and start <= whole[-1][1]:
-            if end > whole[-1][1]:
-                whole[-1] = (whole[-1][0], end)
-        else:
-            whole.append((start, end))
+            start, before = whole.pop()
+            end = max(before, end)
+        whole.append((start, end))
     return whole
 
 
@@ -42,20 +41,28 @@ def length(intervals: Iterable[Interval]) -> float:
 
 def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
     """Return what is left of `intervals` outside `taken`; both sorted and free of overlap."""
-    left: list[Interval] = []
-    i = 0
+    left, rest = [], deque(taken)
     for start, end in intervals:
-        while i < len(taken) and taken[i][1] <= start:
-            i += 1
-        j = i
-        while j < len(taken) and taken[j][0] < end:
-            if taken[j][0] > start:
-                left.append((start, taken[j][0]))
-            start = max(start, taken[j][1])
-            j += 1
+        while rest and rest[0][1] <= start:
+            rest.popleft()
+        for begin, stop in takewhile(lambda one, end=end: one[0] < end, rest):
+            if begin > start:
+                left.append((start, begin))
+            start = max(start, stop)
         if start < end:
             left.append((start, end))
     return left
+
+
+def divided(free: list[Interval], *takers: list[Interval]) -> list[float]:
+    """Return the seconds of `free` in which each goes on that no one before has taken, and last
+    those that are left."""
+    seconds = []
+    for taken in takers:
+        rest = without(free, taken)
+        seconds.append(length(free) - length(rest))
+        free = rest
+    return [*seconds, length(free)]
 
 
 def is_work(event: Event) -> bool:
@@ -99,17 +106,16 @@ def idle_share(over: str, work: list[float], spans: list[float], room: float) ->
     work: seconds in which each rank computes. spans: from each rank's first action to its last.
     room: ranks x duration of the step.
     """
-    if over not in CONVENTIONS:
+    if over not in ("total", "ideal", "span"):
         raise ValueError(f"bubble(over={over!r}): choose 'total', 'ideal' or 'span'")
     if over == "span":
-        rank = spans.index(max(spans, default=0.0)) if spans else None
-        return 1 - work[rank] / spans[rank] if rank is not None and spans[rank] else 0.0
+        longest, inside = max(zip(spans, work, strict=True), key=lambda s: s[0], default=(0.0, 0.0))
+        return 1 - inside / longest if longest else 0.0
     if not room:
         return 0.0
-    busy_time = sum(work)
     if over == "total":
-        return 1 - busy_time / room
-    return (room - busy_time) / busy_time if busy_time else float("inf")
+        return 1 - sum(work) / room
+    return (room - sum(work)) / sum(work) if sum(work) else float("inf")
 
 
 def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:
@@ -120,16 +126,11 @@ def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:
     arrived), "input", and "nothing" (no event at all). Where several go on at once, the first of
     these names gets the time. The five add up to `idle`.
     """
-    start, end = trace.start, trace.end
-    causes: dict[int, dict[str, float]] = {}
+    causes, whole = {}, [(trace.start, trace.end)]
     for rank, row in trace.by_rank().items():
-        free = without([(start, end)], union(filter(is_work, row)))
-        causes[rank] = {}
-        for cause in ("finished", "wait", "communication", "input"):
-            rest = without(free, union(e for e in row if _cause(e) == cause))
-            causes[rank][cause] = length(free) - length(rest)
-            free = rest
-        causes[rank]["nothing"] = length(free)
+        free = without(whole, union(filter(is_work, row)))
+        each = [union(e for e in row if _cause(e) == cause) for cause in CAUSES[:-1]]
+        causes[rank] = dict(zip(CAUSES, divided(free, *each), strict=True))
     return causes
 
 
@@ -143,15 +144,6 @@ def _cause(event: Event) -> str:
     if has_finished(event):
         return "finished"
     return "wait" if event.kind == "wait" or event.kind in MESSAGES else event.lane
-
-
-def time_by_kind(trace: Trace) -> dict[str, float]:
-    """Return the seconds of each kind of event over all ranks, largest first; what overlaps counts
-    in full."""
-    seconds: dict[str, float] = defaultdict(float)
-    for e in trace.events:
-        seconds[e.kind] += e.duration
-    return dict(sorted(seconds.items(), key=lambda item: -item[1]))
 
 
 def peak(trace: Trace, name: str = "memory") -> dict[int, float]:
@@ -184,19 +176,14 @@ def shares(trace: Trace) -> dict[int, Shares]:
     not compute. So on a GPU the kernels count; on a processor a mark does not count while a
     collective goes on and no operator runs. An operator inside of an input belongs to the input.
     """
-    found = {}
+    found, whole = {}, [(trace.start, trace.end)]
     for rank, events in trace.by_rank().items():
-        window = union(_steps(events)) or [(trace.start, trace.end)]
+        window = union(_steps(events)) or whole
         communication = union(e for e in events if e.lane == "communication" or e.kind == "wait")
         reading = union(e for e in events if e.lane == "input")
-        free, seconds = window, []
-        for taken in (_computing(events, communication, reading), communication, reading):
-            rest = without(free, taken)
-            seconds.append(length(free) - length(rest))
-            free = rest
-        whole = length(window)
-        parts = [s / whole if whole else 0.0 for s in (*seconds, length(free))]
-        found[rank] = Shares(whole, *parts)
+        computing = _computing(events, communication, reading)
+        seconds = divided(window, computing, communication, reading)
+        found[rank] = Shares(length(window), *(s / (length(window) or 1.0) for s in seconds))
     return found
 
 
@@ -224,8 +211,7 @@ def in_lanes(trace: Trace) -> Trace:
     Operators, kernels and Python functions are left out, and so is what lies inside an event of
     its own kind ("Optimizer.step" in a marked update).
     """
-    steps = _steps(trace.events)
-    if steps:
+    if steps := _steps(trace.events):
         trace = trace.between(min(e.start for e in steps), max(e.end for e in steps))
     kept: list[Event] = []
     for events in trace.by_rank().values():
@@ -235,7 +221,7 @@ def in_lanes(trace: Trace) -> Trace:
             if event.lane in LANES and event.end > ends.get(key, float("-inf")):
                 ends[key] = event.end
                 kept.append(event)
-    return Trace(sorted(kept, key=lambda e: e.start), dict(trace.meta), list(trace.counters))
+    return Trace(kept, trace.meta, trace.counters).merged()
 
 
 def cut_by(trace: Trace) -> Trace:
@@ -252,7 +238,7 @@ def cut_by(trace: Trace) -> Trace:
             cuts = is_work(event) and event.kind not in COLLECTIVES
             pieces = without(free, inside) if cuts else free
             kept += [replace(event, start=start, end=end) for start, end in pieces]
-    return Trace(sorted(kept, key=lambda e: e.start), dict(trace.meta), list(trace.counters))
+    return Trace(kept, trace.meta, trace.counters).merged()
 
 
 # --- steps ---------------------------------------------------------------------------------------

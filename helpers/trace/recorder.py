@@ -1,7 +1,7 @@
 """Record what one rank does while it does it."""
 
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from helpers.trace.events import Counter, Event, Trace
@@ -31,7 +31,7 @@ class Recorder:
     def span(self, kind: str, name: str = "", **info):
         """Time the body of a `with` statement, also when it raises (`info["error"]`). `as` binds
         the `info` dictionary, to which you can add what is known only later."""
-        return _Span(self, kind, name, info) if self.enabled else nullcontext(info)
+        return self._timed(kind, name, info) if self.enabled else nullcontext(info)
 
     def add(self, kind: str, start: float, end: float, name: str = "", **info) -> None:
         """Record what did not happen inside a `with`: a message that was awaited later."""
@@ -56,26 +56,13 @@ class Recorder:
         """Write the trace; see `Trace.save`."""
         return self.trace().save(path)
 
-
-class _Span:
-    """One `with` statement, kept cheap: slots, and one tuple per span."""
-
-    __slots__ = ("_recorder", "_kind", "_name", "_info", "_start")
-
-    def __init__(self, recorder, kind, name, info):
-        self._recorder = recorder
-        self._kind = kind
-        self._name = name
-        self._info = info
-
-    def __enter__(self) -> dict:
-        self._start = time.perf_counter()
-        return self._info
-
-    def __exit__(self, error_type, error, where) -> None:
-        end, recorder = time.perf_counter(), self._recorder
-        if error_type is not None:
-            self._info["error"] = error_type.__name__
-        recorder._events.append(
-            (recorder.rank, self._kind, self._start, end, "", self._name, self._info)
-        )
+    @contextmanager
+    def _timed(self, kind: str, name: str, info: dict):
+        start = time.perf_counter()
+        try:
+            yield info
+        except BaseException as error:
+            info["error"] = type(error).__name__
+            raise
+        finally:
+            self._events.append((self.rank, kind, start, time.perf_counter(), "", name, info))

@@ -12,8 +12,8 @@ from helpers.simulate import Costs, simulate
 from helpers.timeline import timeline
 from helpers.timeline.packed import module
 from helpers.trace import Event, Trace
-from helpers.trace.examples import pipeline
 from tests.browser.conftest import VIOLATIONS
+from tests.traces import pipeline
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
 WAIT = "Rank 1 waits for rank 0, which has yet to compute what F0 needs (1 s)."

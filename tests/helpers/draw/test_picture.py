@@ -15,7 +15,7 @@ from helpers.draw import curves, lanes
 from helpers.draw.picture import box, canvas, write
 from helpers.draw.style import BLUE, DARK, HATCHED, INK, LIGHT
 from helpers.draw.themed import PICTURE
-from helpers.trace.examples import pipeline
+from tests.traces import pipeline
 
 SVG = "{http://www.w3.org/2000/svg}"
 ALT = 'Alt with "quotes" & <signs>, 50 %'

@@ -10,7 +10,7 @@ from helpers.draw.style import BLUE, ORANGE
 from helpers.schedules import dualpipe_v, interleaved, one_f_one_b, zb_h1
 from helpers.simulate import Costs, simulate
 from helpers.trace import Counter, Event, Trace
-from helpers.trace.examples import data_parallel, pipeline
+from tests.traces import data_parallel, pipeline
 
 
 def many(ranks, events):

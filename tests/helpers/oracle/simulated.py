@@ -1,6 +1,7 @@
 """A real training step on ranks that are simulated by loops, each part of which can be spoiled."""
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -9,6 +10,7 @@ from helpers.oracle import between, judge, one_step, snapshot
 from helpers.oracle.step import KINDS
 
 WORDS, WIDTH = 11, 5
+EVEN = (6,) * 6
 UNEQUAL = (3, 9, 4, 7, 12, 5)  # tokens of six micro-batches
 
 
@@ -38,8 +40,7 @@ def make_model(seed=0, tied=False, dtype=torch.float32):
 
 def loss_of(model, ids):
     """The mean loss and the number of tokens that it is the mean of."""
-    logits = model(ids[:-1])
-    return torch.nn.functional.cross_entropy(logits, ids[1:]), len(ids) - 1
+    return torch.nn.functional.cross_entropy(model(ids[:-1]), ids[1:]), len(ids) - 1
 
 
 def make_batches(lengths, seed=1):
@@ -55,38 +56,48 @@ def adam(parameters):
     return torch.optim.Adam(parameters, lr=0.01)
 
 
-def backward(batches, model, weight):
-    """Add up the gradients of all micro-batches. weight(tokens): what each loss is times."""
-    for batch in batches:
-        loss, tokens = loss_of(model, batch)
-        (loss * weight(tokens)).backward()
-
-
-def mean_over_ranks(models, group=None, divide=True):
-    """Every rank gets the mean of the gradients of the ranks in `group`."""
-    group = range(len(models)) if group is None else group
-    for parameters in zip(*(models[rank].parameters() for rank in group), strict=True):
-        if parameters[0].grad is not None:
-            total = sum(p.grad for p in parameters)
-            for p in parameters:
-                p.grad.copy_(total / len(group) if divide else total)
-
-
 def changed(step, change):
     """The step with other weights and gradients: `change` of each of its dicts."""
     return replace(step, **{kind: change(getattr(step, kind)) for kind in KINDS})
 
 
+def right_weight(here, tokens):
+    """So that the mean over the ranks of the sums is the mean over all tokens."""
+    return tokens * here.n_ranks / sum(here.lengths)
+
+
+def mean_over_ranks(here, group=None, divide=True):
+    """Every rank gets the mean of the gradients of the ranks in `group`."""
+    models = [here.models[rank] for rank in group or range(here.n_ranks)]
+    for parameters in zip(*(model.parameters() for model in models), strict=True):
+        if parameters[0].grad is not None:
+            total = sum(p.grad for p in parameters)
+            for p in parameters:
+                p.grad.copy_(total / len(models) if divide else total)
+
+
+def step_all(here):
+    for optimizer in here.optimizers:
+        optimizer.step()
+
+
 @dataclass
 class Lab:
-    """Ranks that train right; a test replaces what it wants to spoil."""
+    """Ranks that train right; a test replaces what it wants to spoil by another function."""
 
     n_ranks: int = 3
-    lengths: tuple[int, ...] = (6,) * 6
+    lengths: tuple[int, ...] = EVEN
     dtype: torch.dtype = torch.float32
     tied: bool = False
-    make_optimizer: object = staticmethod(sgd)
+    make_optimizer: Callable = sgd
     seeds: tuple[int, ...] | None = None
+    change: Callable = lambda here: None  # before the step
+    taken: Callable = list  # of a rank's micro-batches, those that it goes through
+    weight: Callable = right_weight  # of a loss, by its tokens
+    clear: bool = False  # zero_grad before each backward
+    average: Callable = mean_over_ranks
+    step: Callable = step_all
+    previous = None
 
     def __post_init__(self):
         self.micro_batches = make_batches(self.lengths)
@@ -97,27 +108,21 @@ class Lab:
             self.models = [make_model(seed, self.tied, self.dtype) for seed in self.seeds]
         self.optimizers = [self.make_optimizer(list(m.parameters())) for m in self.models]
 
-    def batches(self, rank):
-        each = len(self.micro_batches) // self.n_ranks
-        return self.micro_batches[rank * each : (rank + 1) * each]
-
-    def weight(self, tokens):
-        """So that the mean over the ranks of the sums is the mean over all tokens."""
-        return tokens * self.n_ranks / sum(self.lengths)
-
-    def train(self, backward=backward, weight=None, average=mean_over_ranks, step=None):
+    def train(self):
         """The Step of each rank."""
-        before = [snapshot(model) for model in self.models]
+        self.change(self)
+        before, each = [snapshot(m) for m in self.models], len(self.lengths) // self.n_ranks
         for rank, model in enumerate(self.models):
-            backward(self.batches(rank), model, weight or self.weight)
-        average(self.models)
-        (step or self.step)(self.models)
-        after = [snapshot(model) for model in self.models]
+            for ids in self.taken(self.micro_batches[rank * each : (rank + 1) * each]):
+                if self.clear:
+                    model.zero_grad()
+                loss, tokens = loss_of(model, ids)
+                (loss * self.weight(self, tokens)).backward()
+        self.average(self)
+        self.step(self)
+        after = [snapshot(m) for m in self.models]
         return [between(b, a) for b, a in zip(before, after, strict=True)]
 
-    def step(self, models):
-        for optimizer in self.optimizers:
-            optimizer.step()
-
-    def judge(self, previous=None, **spoiled):
-        return judge(self.right, self.train(**spoiled), previous=previous)
+    def judge(self):
+        steps = self.train()
+        return judge(self.right, steps, previous=self.previous)

@@ -13,7 +13,7 @@ from helpers.timeline import explore, timeline
 from helpers.timeline.__main__ import main
 from helpers.timeline.packed import MOST_EVENTS, packed
 from helpers.trace import Counter, Event, Trace
-from helpers.trace.examples import data_parallel, pipeline
+from tests.traces import data_parallel, pipeline
 
 
 def waits_of(trace):

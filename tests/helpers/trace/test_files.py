@@ -7,29 +7,19 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
-from helpers.trace import Counter, Event, Trace, bubble, in_lanes, shares
+from helpers.trace import Counter, Event, Trace, in_lanes, shares
 from helpers.trace.__main__ import main, table
-from helpers.trace.examples import data_parallel, pipeline
-from helpers.trace.foreign import kind_of
-
-
-def written(trace, tmp_path) -> dict:
-    return json.loads(trace.save(tmp_path / "t.json").read_text(encoding="utf-8"))
+from tests.traces import data_parallel, pipeline
 
 
 def phase(content, letter):
     return [row for row in content["traceEvents"] if row["ph"] == letter]
 
 
-def _is(row, what):
-    return row["name"] == f"{what}_name"
-
-
 @pytest.mark.parametrize(
     "trace",
     [
         Trace(),
-        Trace([Event(0, "F", 0.0, 1.0)]),
         Trace([Event(7, "F", 1 / 3, 2 / 3, "my lane", "F", {"x": [1, 2.5, None, "é"]})]),
         Trace([Event(0, "F", 123456.789012345, 123456.789012346)], {"title": "days of uptime"}),
         Trace([Event(0, "a b", 0.1, 0.1), Event(0, "a", 0.1, 0.2, name="b c")]),
@@ -37,92 +27,56 @@ def _is(row, what):
         data_parallel(),
         pipeline(),
     ],
-    ids=["none", "one", "odd", "uptime", "names", "counters", "data parallel", "pipeline"],
+    ids=["none", "odd", "uptime", "names", "counters", "data parallel", "pipeline"],
 )
-@pytest.mark.parametrize("name", ["t.json", "t.json.gz"])
-def test_our_own_file_gives_back_an_equal_trace(trace, name, tmp_path):
-    assert Trace.load(trace.save(tmp_path / name)) == trace
+def test_our_own_file_gives_back_an_equal_trace(trace, tmp_path):
+    for name in ("t.json", "t.json.gz"):
+        assert Trace.load(trace.save(tmp_path / name)) == trace
 
 
-def test_ranks_are_processes_and_lanes_threads_with_names(tmp_path):
-    content = written(data_parallel(), tmp_path)
-    names = {row["pid"]: row["args"]["name"] for row in phase(content, "M") if _is(row, "process")}
+def test_chrome_sees_processes_threads_times_and_an_arrow_for_each_message(tmp_path):
+    trace = pipeline(stages=3, micro_batches=2)
+    crossing = [Event(0, "send", 9, 13), Event(0, "recv", 11, 15), Event(0, "send", 10, 12)]
+    crossing.append(Event(0, "F", 20, 20.0000015, "", "x", {"tokens": 3}))
+    path = trace.merged(Trace(crossing)).save(tmp_path / "t.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    said = phase(content, "M")
+    names = {r["pid"]: r["args"]["name"] for r in said if r["name"] == "process_name"}
     assert names == {1: "rank 0", 2: "rank 1", 3: "rank 2"}
-    lanes = {
-        (row["pid"], row["tid"]): row["args"]["name"]
-        for row in phase(content, "M")
-        if _is(row, "thread")
-    }
-    assert sorted(lanes.values()) == sorted(["compute", "communication", "input"] * 3)
-    assert len({tid for _, tid in lanes}) == 9, "no two threads share a number"
-    assert {(row["pid"], row["tid"]) for row in phase(content, "X")} == set(lanes)
-
-
-def test_times_are_microseconds(tmp_path):
-    content = written(Trace([Event(0, "F", 0.5, 0.5000015, "", "x", {"tokens": 3})]), tmp_path)
-    (row,) = phase(content, "X")
-    assert (row["ts"], row["dur"], row["name"], row["cat"]) == (500_000.0, 1.5, "F x", "F")
-    assert row["args"] == {"tokens": 3} and "start_s" not in row
-
-
-def test_each_message_is_an_arrow_from_box_to_box(tmp_path):
-    content = written(pipeline(stages=3, micro_batches=2), tmp_path)
+    threads = {r["tid"]: (r["pid"], r["args"]["name"]) for r in said if r["name"] == "thread_name"}
+    both = [(pid, lane) for pid in names for lane in ("compute", "communication")]
+    assert [threads[tid] for tid in sorted(threads)] == [
+        *both[:2], (1, "communication 2"), *both[2:]
+    ]  # fmt: skip
+    order = {r["tid"]: r["args"]["sort_index"] for r in said if r["name"] == "thread_sort_index"}
+    assert sorted(threads) == sorted(order, key=order.get)
+    boxes = phase(content, "X")
+    assert all(threads[box["tid"]][0] == box["pid"] for box in boxes)
+    *_, send, nested, recv, last = sorted(boxes, key=lambda box: (box["ts"], box["pid"]))
+    assert send["tid"] == nested["tid"] != recv["tid"]
+    assert (last["ts"], last["dur"], last["name"], last["cat"]) == (2e7, 1.5, "F x", "F")
+    assert last["args"] == {"tokens": 3} and "start_s" not in last
     tails, heads = phase(content, "s"), phase(content, "f")
     assert len(tails) == len(heads) == 2 * 2 * 2
     for tail, head in zip(tails, heads, strict=True):
         assert tail["id"] == head["id"] and head["bp"] == "e"
         assert tail["pid"] != head["pid"] and tail["ts"] <= head["ts"]
         for end, kind in ((tail, "send"), (head, "recv")):
-            boxes = [
-                x
-                for x in phase(content, "X")
-                if (x["pid"], x["tid"], x["cat"]) == (end["pid"], end["tid"], kind)
-                and x["ts"] <= end["ts"] < x["ts"] + x["dur"]
-            ]
-            assert len(boxes) == 1
-
-
-def test_events_that_cross_get_threads_of_their_own(tmp_path):
-    crossing = [Event(0, "send", 0, 4), Event(0, "recv", 2, 6), Event(0, "send", 1, 3)]
-    content = written(Trace(crossing), tmp_path)
-    send, recv, nested = phase(content, "X")
-    assert send["tid"] == nested["tid"] != recv["tid"]
-    names = [row["args"]["name"] for row in phase(content, "M") if _is(row, "thread")]
-    assert names == ["communication", "communication 2"]
+            here = [(box["pid"], box["tid"], box["cat"]) for box in boxes
+                    if box["ts"] <= end["ts"] < box["ts"] + box["dur"]]  # fmt: skip
+            assert here.count((end["pid"], end["tid"], kind)) == 1
 
 
 def test_every_line_is_an_event_and_all_of_it_strict_json(tmp_path):
     info = {"loss": float("nan"), "norm": np.float32(0.5), "shape": (2, 3), "dtype": np.dtype("f4")}
     trace = Trace([Event(0, "F", 0, 1, info=info)], {"limit": float("inf")})
     path = trace.save(tmp_path / "t.json")
-
-    def refuse(word):
-        raise AssertionError(f"{word} is no JSON")
-
     text = path.read_text()
-    json.loads(text, parse_constant=refuse)
+    json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     assert sum('"ph": "X"' in line for line in text.splitlines()) == 1
     again = Trace.load(path)
-    assert again.events[0].info == {
-        "loss": "nan",
-        "norm": 0.5,
-        "shape": [2, 3],
-        "dtype": "float32",
-    }
-    assert again.meta == {"limit": "inf"}
-
-
-def test_a_folder_of_ranks(tmp_path):
-    whole = pipeline(stages=3)
-    for rank in whole.ranks:
-        part = Trace(whole.events_of(rank), {"rank": rank})
-        part.save(tmp_path / f"rank{rank}.json")
-    (tmp_path / "notes.txt").write_text("not a trace")
-    for paths in (tmp_path, [tmp_path], sorted(tmp_path.glob("*.json"))):
-        merged = Trace.load_all(paths)
-        assert merged.ranks == [0, 1, 2]
-        assert sorted(e.start for e in merged.events) == [e.start for e in merged.events]
-        assert len(merged.events) == len(whole.events)
+    right = {"loss": "nan", "norm": 0.5, "shape": [2, 3], "dtype": "float32"}
+    assert again.events[0].info == right and again.meta == {"limit": "inf"}
 
 
 def test_what_is_no_folder_of_a_run(tmp_path):
@@ -143,13 +97,14 @@ def test_what_is_no_folder_of_a_run(tmp_path):
     [
         (b"", "is empty: the run that should have written it did not get there"),
         (b"  \n", "is empty: the run that should have written it did not get there"),
-        (b"hello", "is no trace: it is not JSON (line 1, column 1: Expecting value)"),
-        (b'{"a": x}', "is no trace: it is not JSON (line 1, column 7: Expecting value)"),
+        (b"hello", "is no trace: it is not JSON (Expecting value: line 1 column 1"),
+        (b'{"a": x}', "is no trace: it is not JSON (Expecting value: line 1 column 7"),
         (b"\x89PNG\r\n\xff", "is no trace: it is not text"),
+        (gzip.compress(b"{}")[:-9] + b"\x07" * 9, "is no trace: it is not text"),
         (b'{"a": 1}', "is JSON but no Chrome trace: it has no list 'traceEvents'"),
         (b"3", "is JSON but no Chrome trace: it has no list 'traceEvents'"),
-        (b'[{"ph": "X"}, 5]', "is JSON but no Chrome trace: entry 1 of its 2 events has no phase"),
-        (b'[{"ph": "X", "name": "F"}]', "is a Chrome trace with an event that misses a field"),
+        (b'[{"ph": "X", "name": "F", "ts": 1}, 5]', "misses a field or has one of the wrong type"),
+        (b'[{"ph": "X", "name": "F"}]', "is JSON but no Chrome trace: an event misses a field"),
         (b'[{"ph": "X", "name": "F", "ts": "now"}]', "has one of the wrong type (TypeError"),
         (b'[{"ph": "X", "name": "F", "ts": NaN}]', "event 'F' on rank 0 starts at nan s"),
     ],
@@ -163,24 +118,23 @@ def test_a_file_that_is_no_trace(data, sentence, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.999])
-def test_a_file_that_is_cut_off(share, compressed, tmp_path):
-    data = data_parallel().save(tmp_path / "t.json").read_bytes().rstrip()
-    data = gzip.compress(data) if compressed else data
+def test_a_file_that_is_cut_off(share, tmp_path):
+    plain = data_parallel().save(tmp_path / "t.json").read_bytes().rstrip()
     path = tmp_path / "cut.json"
-    path.write_bytes(data[: int(share * len(data))])
-    with pytest.raises(ValueError, match=r"cut.json is cut off after [\d,]+ bytes: copy it again"):
-        Trace.load(path)
+    for data in (plain, gzip.compress(plain)):
+        path.write_bytes(data[: int(share * len(data))])
+        with pytest.raises(ValueError, match=r"cut.json is cut off after [\d,]+ bytes: copy it ag"):
+            Trace.load(path)
 
 
 # --- torch.profiler and other programs ----------------------------------------------------------
 
 
-def x(name, cat, start, end, tid=1, pid=1):
+def x(name, cat, start, end, tid=1, pid=1, **more):
     """An event of torch.profiler; microseconds."""
     row = {"ph": "X", "name": name, "cat": cat, "ts": start, "dur": end - start}
-    return row | {"pid": pid, "tid": tid}
+    return row | {"pid": pid, "tid": tid} | more
 
 
 def load(rows, tmp_path, rank=0):
@@ -192,12 +146,18 @@ def load(rows, tmp_path, rank=0):
 
 
 def parts(trace, rank=0):
+    """The shares of a rank: computing, communication, input, idle."""
     return pytest.approx(astuple(shares(trace)[rank])[1:])
 
 
+def spans(events):
+    return [(e.lane, e.kind, round(e.start * 1e6), round(e.end * 1e6)) for e in events]
+
+
+STEP = x("ProfilerStep#2", "user_annotation", 0, 100)
 PROCESSOR = [
     x("gloo:all_reduce", "user_annotation", -30, -10, tid=9),  # before the step: not of it
-    x("ProfilerStep#2", "user_annotation", 0, 100),
+    STEP,
     x("input", "user_annotation", 0, 20),
     x("aten::stack", "cpu_op", 5, 15),  # inside of the input: it belongs there
     x("forward", "user_annotation", 20, 50),
@@ -212,25 +172,30 @@ PROCESSOR = [
 ]
 
 
-def test_a_step_on_a_processor(tmp_path):
+def test_a_step_on_a_processor(tmp_path, capsys):
     trace = load([*PROCESSOR, {"ph": "i", "s": "g", "ts": 400, "name": "Window End"}], tmp_path, 1)
     assert trace.ranks == [1] and trace.meta == {"source": "torch.profiler"}
     # Computing: 20 to 70 (from 60 on an operator hides the all-reduce), and 85 to 95.
     assert (0.60, 0.15, 0.20, 0.05) == parts(trace, rank=1)
     assert shares(trace)[1].seconds == pytest.approx(100e-6)
-    trace = in_lanes(trace).from_zero()
-    assert [(e.lane, e.kind, round(e.start * 1e6), round(e.end * 1e6)) for e in trace.events] == [
+    assert spans(in_lanes(trace).from_zero().events) == [
         ("input", "input", 0, 20),
         ("compute", "F", 20, 50),
         ("compute", "B", 50, 90),
         ("communication", "all-reduce", 60, 85),
         ("compute", "update", 90, 95),
     ]
+    load(PROCESSOR, tmp_path)
+    assert main([str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "share of the steps:"
+    assert lines[1].split() == "rank ms computing communication input idle".split()
+    assert lines[3].split() == "1 0.1 60.0% 15.0% 20.0% 5.0%".split()
 
 
 def test_a_step_on_a_gpu_is_what_its_kernels_did(tmp_path):
     rows = [
-        x("ProfilerStep#2", "user_annotation", 0, 100),
+        STEP,
         x("forward", "user_annotation", 0, 8),  # the processor only starts the kernels
         x("aten::mm", "cpu_op", 2, 7),
         x("forward", "gpu_user_annotation", 10, 45, tid=7),
@@ -238,10 +203,9 @@ def test_a_step_on_a_gpu_is_what_its_kernels_did(tmp_path):
         x("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "kernel", 30, 60, tid=20),
         x("input", "user_annotation", 50, 80),
     ]
-    trace = load(rows, tmp_path)
-    assert (0.30, 0.20, 0.20, 0.30) == parts(trace)
-    without_marks = load([r for r in rows if r["name"] != "forward"], tmp_path)
-    assert (0.30, 0.20, 0.20, 0.30) == parts(without_marks)
+    without_marks = [row for row in rows if row["name"] != "forward"]
+    for each in (rows, without_marks):
+        assert (0.30, 0.20, 0.20, 0.30) == parts(load(each, tmp_path))
 
 
 @pytest.mark.parametrize("name", [
@@ -255,13 +219,12 @@ def test_a_step_on_a_gpu_is_what_its_kernels_did(tmp_path):
     "oneccl_bindings_for_pytorch::allreduce",
 ])  # fmt: skip
 def test_whatever_a_back_end_calls_a_transfer_it_is_communication(name, tmp_path):
-    step = x("ProfilerStep#2", "user_annotation", 0, 100)
     for cat in ("kernel", "gpu_memcpy", "user_annotation", "gpu_user_annotation", "cpu_op"):
         for work in ("kernel", "cpu_op"):  # 0 to 40 is computing, 40 to 70 is communication alone
-            rows = [step, x("gemm", work, 0, 40), x(name, cat, 30, 70, tid=9)]
+            rows = [STEP, x("gemm", work, 0, 40), x(name, cat, 30, 70, tid=9)]
             assert (0.40, 0.30, 0, 0.30) == parts(load(rows, tmp_path)), (cat, work)
         mark = x("forward", "gpu_user_annotation", 0, 75)
-        rows = [step, mark, x("gemm", "kernel", 0, 40), x(name, cat, 30, 70, tid=9)]
+        rows = [STEP, mark, x("gemm", "kernel", 0, 40), x(name, cat, 30, 70, tid=9)]
         assert (0.40, 0.30, 0, 0.30) == parts(load(rows, tmp_path)), cat
 
 
@@ -302,16 +265,13 @@ def test_a_trace_without_steps_in_which_a_gpu_does_little(tmp_path):
 
 
 def test_another_program_each_process_is_a_rank(tmp_path):
-    def of(name, start, end, pid, tid, **more):
-        return x(name, "", start, end, tid, pid) | more
-
     rows = [
         {"ph": "M", "name": "process_name", "pid": 9, "args": {"name": "worker, rank 4"}},
         {"ph": "M", "name": "thread_name", "pid": 9, "tid": 2, "args": {"name": "stream 2"}},
-        of("Forward 3", 0, 10, 9, 1, args={"micro_batch": 3}),
-        of("copy", 0, 10, 9, 2),
-        of("all_reduce", 10, 15, 9, 2),
-        of("work", 0, 20, 8, 1),
+        x("Forward 3", "", 0, 10, pid=9, args={"micro_batch": 3}),
+        x("copy", "", 0, 10, 2, pid=9),
+        x("all_reduce", "", 10, 15, 2, pid=9),
+        x("work", "", 0, 20, pid=8),
         {"ph": "B", "name": "outer", "ts": 20, "pid": 8, "tid": 1, "args": {"a": 1}},
         {"ph": "B", "name": "inner", "ts": 22, "pid": 8, "tid": 1},
         {"ph": "E", "ts": 25, "pid": 8, "tid": 1},
@@ -328,9 +288,8 @@ def test_another_program_each_process_is_a_rank(tmp_path):
         (4, "all-reduce", "communication", "all_reduce"),
     }
     assert trace.events_of(4)[0].info == {"micro_batch": 3}
-    found = [(e.kind, e.lane, round(e.start * 1e6), round(e.end * 1e6)) for e in trace.events_of(0)]
-    assert found == [
-        ("work", "compute", 0, 20), ("outer", "compute", 20, 29), ("inner", "compute", 22, 25)
+    assert spans(trace.events_of(0)) == [
+        ("compute", "work", 0, 20), ("compute", "outer", 20, 29), ("compute", "inner", 22, 25)
     ]  # fmt: skip
     assert trace.events_of(0)[1].info == {"a": 1, "b": 2}
 
@@ -342,78 +301,40 @@ KINDS = {
     "step": ["ProfilerStep#2"],
     "input": ["enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"],
     "all-gather": ["gloo:all_gather_into_tensor", "xccl:all_gather_into_tensor_coalesced"],
-    "reduce-scatter": [
-        "nccl:_reduce_scatter_base",
-        "ncclSymkDevKernel_ReduceScatter_LL_sum_f32(x)",
-    ],
+    "reduce-scatter": ["nccl:_reduce_scatter_base", "ncclSymkDevKernel_ReduceScatter_LL_sum(x)"],
     "broadcast": ["ncclKernel_Broadcast_RING_LL_Sum_int8_t"],
     "all-reduce": ["allreduce", "ncclAllReduceRingLLKernel_sum_f32(ncclColl)"],
     "barrier": ["barrier"],
     "send": ["gloo:send"],
     "recv": ["nccl:recv 0<-1"],
-    None: [
-        "Optimizer.zero_grad#AdamW.zero_grad",
-        "aten::addmm",
-        "c10d::allreduce_",
-        "file_read",
-        "",
-    ]
-    + ["nccl:coalesced", "ncclDevKernel_SendRecv(x)"],
-}
+    None: ["Optimizer.zero_grad#AdamW.zero_grad", "aten::addmm", "c10d::allreduce_", "file_read",
+           "nccl:coalesced", "ncclDevKernel_SendRecv(x)"],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("kind, names", KINDS.items())
-def test_kind_of(kind, names):
-    assert [kind_of(name) for name in names] == [name if kind is None else kind for name in names]
+def test_the_kind_of_an_event_follows_from_its_name(tmp_path):
+    for kind, names in KINDS.items():
+        trace = load([x(name, "cpu_op", i, i + 1) for i, name in enumerate(names)], tmp_path)
+        assert [e.kind for e in trace.events] == [kind or name for name in names]
+    assert load([x("", "cpu_op", 0, 1)], tmp_path).events[0].kind == "unnamed"
 
 
-def test_a_profile_that_torch_wrote_just_now(tmp_path):
-    torch = pytest.importorskip("torch")
-    from torch.profiler import ProfilerActivity, profile, record_function
-
-    layer = torch.nn.Linear(8, 8)
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        with record_function("forward"):
-            loss = layer(torch.ones(2, 8)).sum()
-        with record_function("backward"):
-            loss.backward()
-    path = tmp_path / "torch.json"
-    profiler.export_chrome_trace(str(path))
-    trace = Trace.load(path)
-    assert [e.kind for e in trace.events_of(0, "compute")] == ["F", "B"]
-    assert any(e.kind == "aten::linear" for e in trace.events_of(0, "operators"))
-    assert 0 <= bubble(trace) < 1
-
-
-# --- the program --------------------------------------------------------------------------------
-
-
-def test_the_program_prints_the_shares_of_a_profile(tmp_path, capsys):
-    load(PROCESSOR, tmp_path)
-    load(PROCESSOR, tmp_path, rank=1)
-    assert main([str(tmp_path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "share of the steps:"
-    assert lines[1].split() == "rank ms computing communication input idle".split()
-    assert lines[3].split() == "1 0.1 60.0% 15.0% 20.0% 5.0%".split()
-    assert "share of the steps" not in table(Trace([Event(0, "F", 0, 1)]))
-
-
-@pytest.fixture
-def folder(tmp_path):
-    whole = data_parallel()
+def test_merges_and_draws_and_prints(tmp_path, capsys):
+    whole, folder = data_parallel(), tmp_path / "ranks"
     for rank in whole.ranks:
-        Trace(whole.events_of(rank)).save(tmp_path / "ranks" / f"rank{rank}.json")
-    return tmp_path / "ranks"
-
-
-def test_merges_and_draws_and_prints(folder, tmp_path, capsys):
+        Trace(whole.events_of(rank), {"rank": rank}).save(folder / f"rank{rank}.json")
+    (folder / "notes.txt").write_text("not a trace")
     output, picture = tmp_path / "all.json", tmp_path / "all.svg"
     assert main([str(folder), "-o", str(output), "--picture", str(picture)]) == 0
-    assert Trace.load(output).ranks == [0, 1, 2]
+    merged = Trace.load(output)
+    for paths in (folder, sorted(folder.glob("*.json"))):
+        assert Trace.load_all(paths).events == merged.events
+    assert merged.ranks == [0, 1, 2] and len(merged.events) == len(whole.events)
+    assert sorted(e.start for e in merged.events) == [e.start for e in merged.events]
     assert picture.read_text(encoding="utf-8").startswith("<svg")
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "30 events on 3 ranks in 0.106 s"
     assert printed[1].split() == "rank busy waiting transfer input finished nothing".split()
     assert printed[2].split() == ["0", "62.3%", "22.6%", "11.3%", "3.8%", "0.0%", "0.0%"]
+    assert printed[6].split() == ["0.140000", "B"]
     assert printed[-2:] == [f"trace:   {output}", f"picture: {picture}"]

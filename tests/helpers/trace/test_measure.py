@@ -24,7 +24,7 @@ from helpers.trace import (
     step_seconds,
     with_waits,
 )
-from helpers.trace.examples import data_parallel, pipeline
+from tests.traces import data_parallel, pipeline
 
 
 def test_a_trace_is_put_in_order_and_cut():
@@ -43,22 +43,15 @@ def test_a_trace_is_put_in_order_and_cut():
     assert [e.rank for e in merged.events] == [2, 0, 1] and merged.meta == {"a": 1, "b": 3}
 
 
-@pytest.mark.parametrize("start, end", [(2.0, 1.0), (float("nan"), 1.0), (0.0, float("inf"))])
-def test_times_that_make_no_sense(start, end):
-    with pytest.raises(ValueError, match=f"event 'F' on rank 3 starts at {start} s and ends at"):
-        Trace([Event(3, "F", start, end)])
-    with pytest.raises(ValueError, match="a trace has room for 1e\\+15 s on either side"):
-        Trace([Event(3, "F", 0, 2e15)])
+@pytest.mark.parametrize("end", [1.0, float("nan"), float("inf"), 2e15])
+def test_times_that_make_no_sense(end):
+    with pytest.raises(ValueError, match=r"event 'F' on rank 3 starts at 2.0 s and ends at"):
+        Trace([Event(3, "F", 2.0, end)])
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that moves one second at each reading."""
-    now = iter(range(1000))
+def test_spans_messages_and_counters_become_events(monkeypatch):
+    now = iter(range(1000))  # a clock that moves one second at each reading
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(now)))
-
-
-def test_spans_messages_and_counters_become_events(clock):
     recorder = Recorder(rank=2)
     with recorder.span("F", "block", micro_batch=3):
         with recorder.span("send", peer=1) as info:
@@ -79,8 +72,7 @@ def test_spans_messages_and_counters_become_events(clock):
     )
 
 
-def test_switched_off_it_keeps_nothing_and_asks_no_clock(monkeypatch):
-    monkeypatch.setattr(time, "perf_counter", lambda: pytest.fail("the clock was read"))
+def test_switched_off_it_keeps_nothing():
     recorder = Recorder(0, enabled=False)
     with recorder.span("F") as info:
         info["tokens"] = 1
@@ -125,39 +117,31 @@ def test_collectives_match_by_number_within_kind_and_group():
 
 
 def test_a_collective_is_split_where_the_last_rank_arrived():
-    trace = Trace([all_reduce(0, 0, 10, bytes=8), all_reduce(1, 4, 10), all_reduce(2, 6, 10)])
-    split = with_waits(trace)
+    split = with_waits(
+        Trace([all_reduce(0, 0, 10, bytes=8), all_reduce(1, 4, 10), all_reduce(2, 6, 10)])
+    )
     assert pieces(split, 0) == [("wait", 0, 6), ("all-reduce", 6, 10)]
     assert pieces(split, 1) == [("wait", 4, 6), ("all-reduce", 6, 10)]
     assert pieces(split, 2) == [("all-reduce", 6, 10)]
     wait, transfer = split.events_of(0)
-    assert (wait.name, wait.lane, wait.info) == (
-        "all-reduce",
-        "communication",
-        {"bytes": 8, "until": 2},
-    )
-    assert transfer.info == {"bytes": 8}
-
-
-def test_nobody_waits_for_one_that_came_after_he_had_left():
-    trace = Trace([Event(0, "broadcast", 0, 2), Event(1, "broadcast", 5, 6)])
-    assert with_waits(trace) == trace
+    assert (wait.name, wait.lane) == ("all-reduce", "communication")
+    assert wait.info == {"bytes": 8, "until": 2} and transfer.info == {"bytes": 8}
+    # Nobody waits for one that came after he had left.
+    gone = Trace([Event(0, "broadcast", 0, 2), Event(1, "broadcast", 5, 6)])
+    assert with_waits(gone) == gone
     three = Trace([all_reduce(0, 0, 4), all_reduce(1, 3, 9), all_reduce(2, 8, 9)])
     assert pieces(with_waits(three), 0) == [("wait", 0, 3), ("all-reduce", 3, 4)]
 
 
 def test_messages_wait_for_either_side():
-    late_send = with_waits(Trace([send(0, 1, 3, 4), recv(1, 0, 0, 4)]))
-    assert pieces(late_send, 1) == [("wait", 0, 3), ("recv", 3, 4)]
-    assert pieces(late_send, 0) == [("send", 3, 4)]
-    late_recv = with_waits(Trace([send(0, 1, 0, 4), recv(1, 0, 3, 4)]))
-    assert pieces(late_recv, 0) == [("wait", 0, 3), ("send", 3, 4)]
-    gone = with_waits(
-        Trace([send(0, 1, 0, 1), recv(1, 0, 1, 1)])
-    )  # it had left when it was awaited
-    assert pieces(gone, 0) == [("send", 0, 1)]
-    free = with_waits(Trace([send(0, 1, 2, 2), recv(1, 0, 0, 2)]))  # a message that takes no time
-    assert pieces(free, 1)[0] == ("wait", 0, 2)
+    for sent, received, right in (
+        ((3, 4), (0, 4), [[("send", 3, 4)], [("wait", 0, 3), ("recv", 3, 4)]]),
+        ((0, 4), (3, 4), [[("wait", 0, 3), ("send", 3, 4)], [("recv", 3, 4)]]),
+        ((0, 1), (1, 1), [[("send", 0, 1)], [("recv", 1, 1)]]),  # it had left when it was awaited
+        ((2, 2), (0, 2), [[("send", 2, 2)], [("wait", 0, 2), ("recv", 2, 2)]]),  # takes no time
+    ):
+        split = with_waits(Trace([send(0, 1, *sent), recv(1, 0, *received)]))
+        assert [pieces(split, rank) for rank in range(2)] == right
 
 
 def test_splitting_changes_no_sum_and_can_be_repeated():
@@ -171,7 +155,8 @@ def test_splitting_changes_no_sum_and_can_be_repeated():
 
 
 def test_a_rank_of_a_pipeline_says_what_it_needs_and_when_it_has_finished():
-    waits = [e for e in with_waits(pipeline(stages=2, micro_batches=1)).events if e.kind == "wait"]
+    trace = pipeline(stages=2, micro_batches=1)
+    waits = [e for e in with_waits(trace).events if e.kind == "wait"]
     found = {(e.rank, e.info["cause"], e.info.get("for"), e.info.get("until")) for e in waits}
     assert found == {
         (1, "dependency", "1F0", 0),
@@ -180,35 +165,29 @@ def test_a_rank_of_a_pipeline_says_what_it_needs_and_when_it_has_finished():
         (0, "message", "0B0", 1),
         (1, "finished", None, None),
     }
-    end = max(e.end for e in waits)
-    assert end == pipeline(stages=2, micro_batches=1).end
-
-
-def test_a_rank_without_actions_of_a_pipeline_is_not_said_to_have_finished():
-    trace = Trace([Event(0, "F", 0, 1), Event(1, "F", 0, 3)])
-    assert with_waits(trace) == trace
+    assert max(e.end for e in waits) == trace.end
+    no_pipeline = Trace([Event(0, "F", 0, 1), Event(1, "F", 0, 3)])
+    assert with_waits(no_pipeline) == no_pipeline
 
 
 # --- busy, idle, steps --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stages, micro_batches", [(2, 1), (4, 6), (3, 8)])
-def test_gpipe_equals_its_closed_form(stages, micro_batches):
-    trace = pipeline(stages, micro_batches, message=0.0)
+def test_a_bubble_has_three_definitions():
+    trace = pipeline(4, 6, message=0.0)
     step = Trace([e for e in trace.events if e.kind in "FB"])
-    p, m = stages, micro_batches
-    assert bubble(step) == pytest.approx((p - 1) / (m + p - 1))
-    assert bubble(step, over="ideal") == pytest.approx((p - 1) / m)
-    assert peak(trace) == dict.fromkeys(range(p), m * 100_000_000)
+    assert bubble(step) == pytest.approx(3 / 9) and bubble(step, over="ideal") == pytest.approx(0.5)
+    assert peak(trace) == dict.fromkeys(range(4), 6 * 100_000_000)
     with pytest.raises(ValueError, match=r"over='all'\): choose 'total', 'ideal' or 'span'"):
         bubble(step, over="all")
-
-
-def test_the_span_of_a_rank_goes_from_its_first_action_to_its_last():
     rows = [("F", 0, 1), ("B", 2, 4), ("update", 4, 9)]
     trace = Trace([Event(0, *row) for row in rows] + [Event(1, "F", 0, 1)])
-    assert bubble(trace, "span") == 1 - 3 / 4
+    assert bubble(trace, "span") == 1 - 3 / 4  # from the first action to the last
+    same = Trace([Event(0, "F", 0, 2), *(Event(1, "F", t, t + 0.5) for t in (0, 1.5))])
+    assert bubble(same, "span") == 0  # of two ranks with the same span the first
     assert bubble(Trace(), "span") == bubble(Trace([Event(0, "wait", 0, 1)]), "span") == 0
+    assert bubble(Trace([Event(0, "send", 0, 1)]), over="ideal") == float("inf")
+    assert bubble(Trace()) == bubble(Trace(), "ideal") == 0
 
 
 def test_causes_add_up_to_the_idle_time():
@@ -236,9 +215,8 @@ def test_a_rank_that_is_blocked_in_a_receive_waits_until_the_message_is_there():
 
 def test_nothing_happened():
     trace = Trace()
-    assert bubble(trace) == 0
-    assert bubble(Trace([Event(0, "send", 0, 1)]), over="ideal") == float("inf")
-    assert busy(trace) == idle(trace) == idle_by_cause(trace) == peak(trace) == {}
+    assert busy(trace) == idle(trace) == idle_by_cause(trace) == peak(trace) == shares(trace) == {}
+    assert (0, 0, 0, 0) == pytest.approx(astuple(shares(Trace([Event(0, "F", 1, 1)]))[0])[1:])
 
 
 def test_computing_is_cut_where_a_blocking_collective_goes_on():
@@ -258,10 +236,6 @@ def test_overlap_counts_once_and_waiting_is_no_work():
     }  # fmt: skip
 
 
-def parts(trace, rank=0):
-    return pytest.approx(astuple(shares(trace)[rank])[1:])
-
-
 def test_our_own_trace_without_steps_counts_from_its_first_event_to_its_last():
     trace = Trace(
         [
@@ -271,14 +245,9 @@ def test_our_own_trace_without_steps_counts_from_its_first_event_to_its_last():
             Event(1, "F", 0, 8),
         ]
     )
-    assert (3 / 8, 2 / 8, 1 / 8, 2 / 8) == parts(trace)
-    assert (1, 0, 0, 0) == parts(trace, rank=1)
+    assert astuple(shares(trace)[0]) == (8, 3 / 8, 2 / 8, 1 / 8, 2 / 8)
+    assert astuple(shares(trace)[1]) == (8, 1, 0, 0, 0)
     assert in_lanes(trace).events_of(0) == trace.events_of(0)
-
-
-def test_nothing_has_no_shares():
-    assert shares(Trace([])) == {}
-    assert (0, 0, 0, 0) == pytest.approx(astuple(shares(Trace([Event(0, "F", 1, 1)]))[0])[1:])
 
 
 def test_steps_go_from_update_to_update_of_rank_0():
