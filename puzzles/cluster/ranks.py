@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from cluster.communication import Channel, Joined, Receiving, Sending
 from cluster.profiles import make_profile
-from cluster.values import CLASSES, Facts, PuzzleError, Value
+from cluster.values import WEIGHT, Facts, PuzzleError, Value, value_of
 from helpers.waits import Wait, find_deadlock, sentence
 
 NAMES = ("weights", "opt_states", "activations", "grad_activations", "grad_weights")
@@ -33,12 +33,10 @@ class Storage(dict):
     """One of the five dictionaries of a rank."""
 
     def __init__(self, rank: int, name: str):
-        self.rank, self.name = rank, name
+        self.words = f"rank {rank} has no {name}"
 
     def __missing__(self, key):
-        raise Freed(
-            f"rank {self.rank} has no {self.name}[{key!r}]: it was never put there, or is freed"
-        )
+        raise Freed(f"{self.words}[{key!r}]: it was never put there, or is freed")
 
 
 class Books:
@@ -47,51 +45,48 @@ class Books:
     now: its clock. held: its memory now; peak: the most, and when. log: of each event (type, layer,
     start, duration, memory, samples, more). finals: the new weights by layer. pending: what it has
     started and not awaited. lane_free, send_free: when its collectives and its messages that go on
-    beside computing have ended.
+    beside computing have ended. collectives: started, in order, not ended yet. called: how many of
+    each group.
     """
 
     def __init__(self, cluster, rank: int, layers: int, batch: int):
         self.cluster, self.rank, self.profile = cluster, rank, cluster.profile
         self.layers, self.batch = layers, batch
-        self.most_events = 20_000 + 50 * (layers + 2) * (batch + 2)
         self.now = self.held = self.lane_free = self.send_free = 0.0
         self.peak = 0.0, 0.0
-        self.log: list[tuple] = []
         self.places = tuple(Storage(rank, name) for name in NAMES)
-        self.finals: dict[int, Facts] = {}
-        self.loaded: set[int] = set()
-        self.pending: dict = {}
-        self.collectives: list = []  # started, in order, not ended yet
-        self.called: dict[tuple, int] = {}  # how many collectives of each group
+        self.log, self.pending, self.collectives = [], [], []
+        self.finals, self.called, self.loaded = {}, {}, set()
 
     def stored(self):
-        return (value for place in self.places for value in place.values())
+        return [v for place in self.places for v in place.values() if isinstance(v, Value)]
 
     def memory(self) -> float:
         if self.profile.in_storage:
-            return sum(value._size for value in self.stored() if isinstance(value, Value))
+            return sum(value._size for value in self.stored())
         return self.held
 
     def new(self, facts: Facts) -> Value:
         """Return a value that this rank holds from now on."""
         size = self.profile.size(facts)
-        made = object.__new__(CLASSES[facts.kind])
-        made.fill(facts, self.layers, self.batch, self, size)
+        made = value_of(facts, self.layers, self.batch, self, size)
         self.hold(size, facts)
         return made
 
     def hold(self, size: float, facts: Facts) -> None:
         """Take memory that a value will fill. Raises OutOfMemory."""
         self.held += size
-        if self.held > self.peak[0]:
+        if self.held > self.peak[0] and not self.profile.in_storage:
             self.peak = self.held, self.now
             if self.held > self.profile.limit:
                 self.log.append(("out_of_memory", facts.layer, self.now, 0.0, self.held, 0, None))
-                raise OutOfMemory(
-                    f"rank {self.rank} runs out of memory at {self.now:.4g} s, with {facts}: it "
-                    f"would hold {self.held / 1e9:.1f} GB, and the card has "
-                    f"{self.profile.limit / 1e9:.1f} GB"
-                )
+                self.refuse_memory(*self.peak, f"{facts}: it")
+
+    def refuse_memory(self, held: float, when: float, what: str) -> None:
+        raise OutOfMemory(
+            f"rank {self.rank} runs out of memory at {when:.4g} s, with {what} would hold "
+            f"{held / 1e9:.1f} GB, and the card has {self.profile.limit / 1e9:.1f} GB"
+        )
 
     def use(self, value, kind: str, op) -> Facts:
         """Return the facts of a value of this kind that `op` needs here. Raises PuzzleError."""
@@ -115,6 +110,28 @@ class Books:
             self.refuse(op, f"{there}: send it with model.send and model.receive")
         return facts
 
+    def take(self, op, layer: int, *given: tuple) -> list[Facts]:
+        """Return the facts of values, each given with its kind, that `op` needs of this layer."""
+        found = []
+        for value, kind in given:
+            facts = self.use(value, kind, op)
+            if facts.layer != layer:
+                self.refuse(op, f"it needs the {kind} of layer {layer}, and got {facts}")
+            final = op[0] == "set_final_weight"
+            if final and not facts.step:
+                self.refuse(op, f"{facts} is the old one, of step 0: hand in what update gave")
+            if facts.step and not final:
+                self.refuse(op, f"{facts} has been updated already: update comes last, and once")
+            if kind == WEIGHT and op[0] in ("forward", "backward") and not facts.complete:
+                self.refuse(op, f"it needs the whole weight, and got {facts}: gather it first")
+            found.append(facts)
+        return found
+
+    def check_layer(self, op, layer) -> None:
+        if not isinstance(layer, int) or not 0 <= layer < self.layers:
+            known = f"they are 0 to {self.layers - 1}"
+            self.refuse(op, f"there is no layer {layer!r}: {known}")
+
     def must_store(self, op, *values: Value) -> None:
         """Where only storage counts as memory, refuse what is used beside it."""
         for value in values if self.profile.in_storage else ():
@@ -132,7 +149,7 @@ class Books:
         self.log.append((typ, layer, begun, seconds, self.memory(), samples, more))
         if start is None:
             self.now += seconds
-        if len(self.log) > self.most_events:
+        if len(self.log) > 20_000 + 50 * (self.layers + 2) * (self.batch + 2):
             raise PuzzleError(
                 f"rank {self.rank} has done {len(self.log):,} things, far more than a step of "
                 f"{self.layers} layers and {self.batch} samples needs: is there a loop that never "
@@ -164,16 +181,14 @@ class Dist:
 
     Whoever drives the ranks, asyncio or `drive`, runs them in turn; one that waits looks around and
     yields. moved: counts what any rank starts or is done with. If several rounds pass in which
-    nothing moves, nothing ever will.
+    nothing moves, nothing ever will. open: collectives that have begun, by group and number.
     """
 
     def __init__(self, world_size: int, profile: str | None = None):
         whole_number("Dist", world_size=world_size)
         self.world_size, self.profile = world_size, make_profile(profile, world_size)
-        self.ranks: dict[int, Books] = {}
+        self.everyone, self.ranks, self.open = tuple(range(world_size)), {}, {}
         self.channels: dict[tuple, Channel] = defaultdict(Channel)
-        self.open: dict[tuple, object] = {}  # collectives that have begun, by group and number
-        self.everyone = tuple(range(world_size))
         self.moved = self.seen = self.looked = 0
         self.since, self.dead, self.driven = 0.0, None, False
         self.tasks = {_task()}  # the one that waits for the ranks, and theirs

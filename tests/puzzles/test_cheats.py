@@ -128,13 +128,14 @@ CASES = [
      "got the weight of layer 0, shard 0 of 2: gather it first",
      lambda m: m.forward(0, m.get_input_activation([0]), m.weights[0].shard(0, 2))),
     ("a layer skipped", 1, "forward of layer 1: it needs the activation of layer 1, and "
-     "got that of layer 0", lambda m: m.forward(1, m.get_input_activation([0]), m.weights[1])),
+     "got the activation of layer 0",
+     lambda m: m.forward(1, m.get_input_activation([0]), m.weights[1])),
     ("backward with other samples", 1, "backward of layer 0: the activation is for "
      "sample 0, and the gradient for sample 1: they must be the same", go_back_with_other_samples),
     ("activation in place of its gradient", 1, "backward of layer 0: it needs an "
      "activation gradient, and got the activation of layer 1", go_back_with_an_activation),
-    ("loss of an early layer", 1, "loss: it needs the activation of layer 2, after the "
-     "last layer, and got the activation of layer 0",
+    ("loss of an early layer", 1, "loss: it needs the activation of layer 2, and got the "
+     "activation of layer 0",
      lambda m: m.loss(m.get_input_activation([0]))),
     ("forgets a layer", 1, "no rank has handed in a new weight of layer 1: call "
      "set_final_weight after the update of every layer", own, lambda m: finish(m, [0])),
