@@ -309,7 +309,6 @@ def drive(cluster: Dist, steps: list) -> list:
     results, running = [None] * len(steps), dict(enumerate(steps))
     cluster.driven = True
     # Memory is what Python holds, to the moment: the collector would free some of it by chance.
-    collects = gc.isenabled()
     gc.disable()
     try:
         while running:
@@ -326,6 +325,5 @@ def drive(cluster: Dist, steps: list) -> list:
     finally:
         for step in running.values():
             step.close()
-        if collects:
-            gc.enable()
+        gc.enable()
     return results
