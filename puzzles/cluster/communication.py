@@ -85,8 +85,7 @@ class Sending(Pending):
     def __init__(self, books, target: int, value):
         channel, profile = books.cluster.channel(books, books.rank, target, "send"), books.profile
         if not isinstance(value, Value):
-            took = type(value).__name__
-            books.refuse("send", f"it takes a value of the cluster, not a {took}")
+            books.refuse("send", f"it takes a value of the cluster, not a {type(value).__name__}")
         facts = books.use(value, value.kind, "send")
         seconds = profile.message(facts, books.rank, target)
         begun = max(books.now, books.send_free) if profile.overlap else books.now
@@ -183,11 +182,9 @@ class Joined(Pending):
         made = Collective(op, facts, books.rank, group)
         call = books.cluster.open.setdefault((group, number), made)
         if call.words != made.words:
-            raise PuzzleError(
-                f"rank {books.rank} calls {made.words}, and rank {call.first} {call.words}, both "
-                f"as collective number {number} of their group: all ranks must call the same ones "
-                "in the same order"
-            )
+            both = f"rank {books.rank} calls {made.words}, and rank {call.first} {call.words}"
+            told = "all ranks must call the same ones in the same order"
+            raise PuzzleError(f"{both}, both as collective number {number} of their group: {told}")
         super().__init__(books, f"is in {call.words}")
         self.call, self.value, self.facts, self.begun = call, value, facts, books.now
         size, n = books.profile.size(facts), len(group)

@@ -114,7 +114,7 @@ class Model(Group):
     def load_weights(self, layer: int, shard: int = 0, num_shards: int = 1):
         """Return the (Weight, OptState) of a layer at step 0, or a shard of both."""
         b, op = self._books, "load_weights"
-        b.check_layer(op, layer)
+        b.take(op, layer)
         facts = b.ask(op, cut, Facts(WEIGHT, layer), shard, num_shards)
         b.loaded.add(layer)
         pair = b.new(facts), b.new(facts._replace(kind=STATE))
@@ -126,14 +126,12 @@ class Model(Group):
         b, op, samples = self._books, "get_input_activation", list(samples)
         for sample in samples:
             if not isinstance(sample, int) or not 0 <= sample < b.batch:
-                known = f"the batch has samples 0 to {b.batch - 1}"
-                b.refuse(op, f"there is no sample {sample!r}: {known}")
+                b.refuse(op, f"there is no sample {sample!r}: they are 0 to {b.batch - 1}")
         return b.new(Facts(ACTIVATION, 0, b.ask(op, mask_of, samples)))
 
     def forward(self, layer: int, inp: Activation, weight: Weight) -> Activation:
         """Take the activation of layer `layer` to that of layer `layer + 1`."""
-        b, op = self._books, ("forward", layer)
-        b.check_layer(op, layer)
+        b, op = self._books, f"forward of layer {layer}"
         x, _ = b.take(op, layer, (inp, ACTIVATION), (weight, WEIGHT))
         b.must_store(op, inp, weight)
         out = b.new(Facts(ACTIVATION, layer + 1, x.samples))
@@ -151,16 +149,12 @@ class Model(Group):
 
     def backward(self, layer: int, inp: Activation, grad: ActivationGrad, weight: Weight):
         """Return (WeightGrad of the layer, ActivationGrad of layer - 1)."""
-        b, op = self._books, ("backward", layer)
-        b.check_layer(op, layer)
+        b, op = self._books, f"backward of layer {layer}"
         given = (inp, ACTIVATION), (weight, WEIGHT), (grad, ACTIVATION_GRADIENT)
         x, _, g = b.take(op, layer, *given)
         if x.samples != g.samples:
-            b.refuse(
-                op,
-                f"the activation is for {numbers(x.samples)}, and the gradient for "
-                f"{numbers(g.samples)}: they must be the same",
-            )
+            both = f"{numbers(x.samples)}, and the gradient for {numbers(g.samples)}"
+            b.refuse(op, f"the activation is for {both}: they must be the same")
         b.must_store(op, inp, grad, weight)
         gradient = b.new(Facts(GRADIENT, layer, x.samples))
         before = b.new(Facts(ACTIVATION_GRADIENT, layer - 1, x.samples))
@@ -169,16 +163,12 @@ class Model(Group):
 
     def update(self, layer: int, weight_grad: WeightGrad, weight: Weight, opt_state: OptState):
         """Return (Weight, OptState) of step 1. The gradient must hold every sample once."""
-        b, op = self._books, ("update", layer)
-        b.check_layer(op, layer)
+        b, op = self._books, f"update of layer {layer}"
         given = (weight_grad, GRADIENT), (weight, WEIGHT), (opt_state, STATE)
         g, w, s = b.take(op, layer, *given)
         if lost := ((1 << b.batch) - 1) & ~g.samples:
-            b.refuse(
-                op,
-                f"{numbers(lost)} {'is' if lost.bit_count() == 1 else 'are'} missing in the "
-                "gradient: add or reduce the gradients of all micro-batches and all ranks first",
-            )
+            told = "missing in the gradient: add up those of all micro-batches and all ranks first"
+            b.refuse(op, f"{numbers(lost)} {'is' if lost.bit_count() == 1 else 'are'} {told}")
         if not covers([g], w):
             b.refuse(op, f"{w} needs more than {g}: both must be whole, or the same shard")
         if not (covers([s], w) and covers([w], s)):
@@ -190,13 +180,12 @@ class Model(Group):
 
     def set_final_weight(self, layer: int, weight: Weight) -> None:
         """Hand in the updated weight of a layer, or the shards of it that this rank keeps."""
-        op = ("set_final_weight", layer)
-        self._books.check_layer(op, layer)
+        op = f"set_final_weight of layer {layer}"
         [self._books.finals[layer]] = self._books.take(op, layer, (weight, WEIGHT))
 
     def empty_grad(self, layer: int) -> WeightGrad:
         """Return a gradient of no sample, for a rank that has nothing to add to a collective."""
-        self._books.check_layer("empty_grad", layer)
+        self._books.take("empty_grad", layer)
         return self._books.new(Facts(GRADIENT, layer))
 
     def group(self, ranks) -> Group:
@@ -205,8 +194,7 @@ class Model(Group):
         for rank in ranks:
             self.dist.check_rank(f"rank {self.rank}, group", rank)
         if self.rank not in ranks:
-            told = f"is not in the group {list(ranks)} that it asks for"
-            raise PuzzleError(f"rank {self.rank} {told}")
+            raise PuzzleError(f"rank {self.rank} is not in the group {list(ranks)} it asks for")
         return Group(self._books, ranks)
 
     def send(self, dest: int, v: Value) -> Pending:

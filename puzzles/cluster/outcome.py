@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from cluster.model import Model
-from cluster.values import Facts, PuzzleError, covers, mask_of, numbers
+from cluster.values import Facts, PuzzleError, covers, mask_of, numbers, numbers_in
 from helpers.words import many
 
 MFU_POINTS = ((80, 5), (70, 4), (60, 3), (50, 2), (40, 1))
@@ -17,31 +17,21 @@ def check(models) -> None:
         for pending in rank.pending:
             if pending.taken:
                 raise PuzzleError(f"rank {rank.rank} has not ended: it {pending.doing()}")
-            raise PuzzleError(
-                f"rank {rank.rank} never waited for what it had started: it {pending.doing()}; "
-                "write await before it, or await it later"
-            )
+            told = f"rank {rank.rank} never waited for what it had started"
+            raise PuzzleError(f"{told}: it {pending.doing()}; write await before it, or later")
     for layer in range(ranks[0].layers):
         finals = [rank.finals[layer] for rank in ranks if layer in rank.finals]
         if not finals:
-            raise PuzzleError(
-                f"no rank has handed in a new weight of layer {layer}: call set_final_weight after "
-                "the update of every layer"
-            )
+            told = "call set_final_weight after the update of every layer"
+            raise PuzzleError(f"no rank has handed in a new weight of layer {layer}: {told}")
         if not covers(finals, Facts(finals[0].kind, layer)):
-            there = 0
-            for facts in finals:
-                there |= facts.shards
-            raise PuzzleError(
-                f"layer {layer} is not complete: of its {finals[0].parts} shards, the ranks handed "
-                f"in {numbers(there, 'shard')}"
-            )
+            there = mask_of({shard for facts in finals for shard in numbers_in(facts.shards)})
+            told = f"of its {finals[0].parts} shards, the ranks handed in {numbers(there, 'shard')}"
+            raise PuzzleError(f"layer {layer} is not complete: {told}")
         for rank in ranks:
             if layer in rank.loaded and layer not in rank.finals:
-                raise PuzzleError(
-                    f"rank {rank.rank} has loaded layer {layer} and handed in no new weight of "
-                    "it: its copy is stale, and would spoil the next step"
-                )
+                told = "handed in no new weight of it: its copy is stale, and would spoil the next"
+                raise PuzzleError(f"rank {rank.rank} has loaded layer {layer} and {told} step")
 
 
 def cluster_of(models) -> list:
@@ -51,19 +41,15 @@ def cluster_of(models) -> list:
         raise PuzzleError("there are no models to check: give the list of what all ranks returned")
     for number, model in enumerate(models):
         if not isinstance(model, Model):
-            raise PuzzleError(
-                f"the step of rank {number} returned a {type(model).__name__}, not its model: end "
-                "it with `return model`"
-            )
+            told = f"returned a {type(model).__name__}, not its model: end it with `return model`"
+            raise PuzzleError(f"the step of rank {number} {told}")
     dist = models[0].dist
     if any(model.dist is not dist for model in models):
         raise PuzzleError("these models belong to several clusters: check those of one run")
     given = {model.rank: model._books for model in models}
     if lost := set(dist.everyone) - set(given):
-        raise PuzzleError(
-            f"give the models of all {dist.world_size} ranks, each once: "
-            f"{numbers(mask_of(lost), 'rank')} missing"
-        )
+        told = f"give the models of all {dist.world_size} ranks, each once"
+        raise PuzzleError(f"{told}: {numbers(mask_of(lost), 'rank')} missing")
     return [given[rank] for rank in dist.everyone]
 
 

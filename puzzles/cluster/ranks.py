@@ -96,52 +96,39 @@ class Books:
             self.refuse(op, f"it needs {_a(kind)}, and got {_a(type(value).__name__)}")
         facts, owner = value._facts, value._owner
         if owner is None:
-            self.refuse(
-                op,
-                f"{facts} was built by hand, and nobody has computed it: use what the model's own "
-                "methods return",
-            )
+            self.refuse(op, f"{facts} was built by hand, and nobody has computed it")
         if owner.cluster is not self.cluster:
             self.refuse(op, f"{facts} belongs to another run")
         if facts.kind != kind:
             self.refuse(op, f"it needs {_a(kind)}, and got {facts}")
         if owner is not self:
-            there = f"{facts} lies on rank {owner.rank}"
-            self.refuse(op, f"{there}: send it with model.send and model.receive")
+            self.refuse(op, f"{facts} lies on rank {owner.rank}: send it with model.send")
         return facts
 
     def take(self, op, layer: int, *given: tuple) -> list[Facts]:
         """Return the facts of values, each given with its kind, that `op` needs of this layer."""
-        found = []
-        for value, kind in given:
-            facts = self.use(value, kind, op)
+        if op != "loss" and (not isinstance(layer, int) or not 0 <= layer < self.layers):
+            self.refuse(op, f"there is no layer {layer!r}: they are 0 to {self.layers - 1}")
+        found = [self.use(value, kind, op) for value, kind in given]
+        for facts in found:
             if facts.layer != layer:
-                self.refuse(op, f"it needs the {kind} of layer {layer}, and got {facts}")
-            final = op[0] == "set_final_weight"
+                self.refuse(op, f"it needs the {facts.kind} of layer {layer}, and got {facts}")
+            final = op.startswith("set_final_weight")
             if final and not facts.step:
                 self.refuse(op, f"{facts} is the old one, of step 0: hand in what update gave")
             if facts.step and not final:
                 self.refuse(op, f"{facts} has been updated already: update comes last, and once")
-            if kind == WEIGHT and op[0] in ("forward", "backward") and not facts.complete:
+            computes = facts.kind == WEIGHT and op.startswith(("forward", "backward"))
+            if computes and not facts.complete:
                 self.refuse(op, f"it needs the whole weight, and got {facts}: gather it first")
-            found.append(facts)
         return found
-
-    def check_layer(self, op, layer) -> None:
-        if not isinstance(layer, int) or not 0 <= layer < self.layers:
-            known = f"they are 0 to {self.layers - 1}"
-            self.refuse(op, f"there is no layer {layer!r}: {known}")
 
     def must_store(self, op, *values: Value) -> None:
         """Where only storage counts as memory, refuse what is used beside it."""
         for value in values if self.profile.in_storage else ():
             if not any(each is value for each in self.stored()):
-                self.refuse(
-                    op,
-                    f"{value.facts} is in none of the five dictionaries of model.storage(), where "
-                    "its memory counts: put it there first, and leave it there until the call has "
-                    "returned",
-                )
+                told = "is in none of the five dictionaries of model.storage(), where memory counts"
+                self.refuse(op, f"{value.facts} {told}: put it there until the call has returned")
 
     def event(self, typ: str, layer, seconds: float, samples=0, more=None, start=None) -> None:
         """Write down what this rank does now, and for so long; or beside the rest, from `start`."""
@@ -150,16 +137,11 @@ class Books:
         if start is None:
             self.now += seconds
         if len(self.log) > 20_000 + 50 * (self.layers + 2) * (self.batch + 2):
-            raise PuzzleError(
-                f"rank {self.rank} has done {len(self.log):,} things, far more than a step of "
-                f"{self.layers} layers and {self.batch} samples needs: is there a loop that never "
-                "ends?"
-            )
+            done = f"rank {self.rank} has done {len(self.log):,} things"
+            raise PuzzleError(f"{done}, far more than a step needs: is there a loop without end?")
 
     def refuse(self, op, sentence: str) -> None:
-        """Raise the error. op: in words, or ("forward", layer)."""
-        told = op if isinstance(op, str) else f"{op[0]} of layer {op[1]}"
-        raise PuzzleError(f"rank {self.rank}, {told}: {sentence}")
+        raise PuzzleError(f"rank {self.rank}, {op}: {sentence}")
 
     def ask(self, op, rule, *inputs) -> Facts:
         """Return what a rule makes of facts; say where if it refuses them."""
@@ -198,22 +180,19 @@ class Dist:
         whole_number("Model", num_layers=layers, global_batch_size=batch)
         self.check_rank("Model", rank)
         if rank in self.ranks:
-            raise PuzzleError(
-                f"Model: rank {rank} of this Dist has a model already: a new run needs a new Dist"
-            )
+            told = "has a model already: a new run needs a new Dist"
+            raise PuzzleError(f"rank {rank} of this Dist {told}")
         for other in self.ranks.values():
             if (other.layers, other.batch) != (layers, batch):
-                raise PuzzleError(
-                    f"Model: rank {rank} has {layers} layers and {batch} samples, and rank "
-                    f"{other.rank} {other.layers} and {other.batch}: give all the same"
-                )
+                others = f"rank {other.rank} {other.layers} and {other.batch}: give all the same"
+                raise PuzzleError(f"rank {rank} has {layers} layers and {batch} samples, {others}")
         made = self.ranks[rank] = Books(self, rank, layers, batch)
         return made
 
     def check_rank(self, op: str, rank) -> None:
         if type(rank) is not int or not 0 <= rank < self.world_size:
-            last = self.world_size - 1
-            raise PuzzleError(f"{op}: there is no rank {rank!r}: they are 0 to {last}")
+            told = f"there is no rank {rank!r}: they are 0 to {self.world_size - 1}"
+            raise PuzzleError(f"{op}: {told}")
 
     def channel(self, books: Books, source: int, target: int, op: str) -> Channel:
         for other in (source, target):
@@ -270,8 +249,7 @@ class Dist:
 def whole_number(where: str, **values) -> None:
     for name, value in values.items():
         if type(value) is not int or value < 1:
-            told = f"must be a whole number, 1 or more, not {value!r}"
-            raise PuzzleError(f"{where}: {name} {told}")
+            raise PuzzleError(f"{where}: {name} must be a whole number from 1, not {value!r}")
 
 
 def deadlock(cluster: Dist) -> Deadlock:
@@ -302,10 +280,8 @@ def drive(cluster: Dist, steps: list) -> list:
     """Run the coroutines of all ranks to their ends, and return what each returns."""
     for rank, step in enumerate(steps):
         if not asyncio.iscoroutine(step):
-            raise PuzzleError(
-                f"rank {rank}: the step returned a {type(step).__name__} where a coroutine was "
-                "expected: write it as `async def`"
-            )
+            told = f"the step returned a {type(step).__name__}: write it as `async def`"
+            raise PuzzleError(f"rank {rank}: {told}")
     results, running = [None] * len(steps), dict(enumerate(steps))
     cluster.driven = True
     # Memory is what Python holds, to the moment: the collector would free some of it by chance.
@@ -315,10 +291,8 @@ def drive(cluster: Dist, steps: list) -> list:
             for rank, step in list(running.items()):
                 try:
                     if step.send(None) is not None:
-                        raise PuzzleError(
-                            f"rank {rank} awaits something that is not the cluster's: a step may "
-                            "await only what the model's methods return"
-                        )
+                        told = "awaits something that no method of its model has returned"
+                        raise PuzzleError(f"rank {rank} {told}")
                 except StopIteration as end:
                     results[rank] = end.value
                     del running[rank]

@@ -91,10 +91,7 @@ def added(a: Facts, b: Facts) -> Facts:
     if (a.shards, a.parts) != (b.shards, b.parts):
         raise PuzzleError(f"{a} and {b} are different parts of it: bring both alike")
     if both := a.samples & b.samples:
-        raise PuzzleError(
-            f"{numbers(both)} would count twice in the gradient of layer {a.layer}: it is in both "
-            "that are added"
-        )
+        raise PuzzleError(f"{numbers(both)} would count twice in the gradient of layer {a.layer}")
     return a._replace(samples=a.samples | b.samples)
 
 
