@@ -48,7 +48,6 @@ def test_a4_1_1_shares_of_any_size_up_to_everything():
     assert cut.partitions == DataPartitioner(list(range(50))).partitions
     assert cut.partitions != DataPartitioner(list(range(50)), seed=1).partitions
 
-
     with pytest.raises(WrongInput, match="numbers from 0 on that add up to 1"):
         DataPartitioner(range(8), [0.7, 0.7])
 
