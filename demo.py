@@ -50,8 +50,7 @@ def read_flags():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--steps", type=positive, default=400, help="training steps (400)")
-    text = "sequences a step, over all ranks (6)"
-    parser.add_argument("--batch", type=positive, default=6, help=text)
+    parser.add_argument("--batch", type=positive, default=6, help="sequences a step (6)")
     parser.add_argument("--out", type=Path, default=HERE / "build" / "demo", help="where to write")
     flags = parser.parse_args()
     if flags.batch % RANKS:
@@ -78,7 +77,7 @@ def main():
     step = step_of(trace)
     predicted = simulate(plan, measured(trace))
 
-    same = one_step_in_words(*compare_one_step(alone, after_one))
+    same = compare_one_step(alone, after_one)
     least = floor(tokenizer, world=alone.world).nats_per_token
     print()
     for phase in (one, two, three):
@@ -89,29 +88,22 @@ def main():
     right, found = right_sentences(texts, alone.world)
     share = (f"Of the {found} complete sentences in {STORIES} stories like this one, {right} are "
              "sentences that the stories it was trained on can hold.")  # fmt: skip
-    say(f"\nA story by the trained model:\n\n{texts[0]}\n")
-    say(share)
+    say(f"\nA story by the trained model:\n\n{texts[0]}\n\n{share}")
 
-    file = write_whole(
-        flags.out / "index.html",
-        as_page(
-            phases=[one, three],
-            floor=least,
-            facts=[
-                f"A LLaMA of {sum(p.numel() for p in net.parameters()):,} parameters.",
-                same,
-                "Tokens a second: "
-                + ", ".join(f"{p.name} {p.speed:,.0f}" for p in (one, two, three))
-                + ".",
-            ],
-            plan=str(plan),
-            steps=timeline({"predicted": predicted.trace, "measured": step}),
-            stories=[*stories, (len(one.losses), one.losses[-1], texts[0])],
-            share=share,
-        ),
+    speeds = ", ".join(f"{phase.name} {phase.speed:,.0f}" for phase in (one, two, three))
+    size = f"A LLaMA of {sum(p.numel() for p in net.parameters()):,} parameters."
+    page = as_page(
+        phases=[one, three],
+        floor=least,
+        facts=[size, same, f"Tokens a second: {speeds}."],
+        plan=str(plan),
+        steps=timeline({"predicted": predicted.trace, "measured": step}),
+        stories=[*stories, (len(one.losses), one.losses[-1], texts[0])],
+        share=share,
     )
+    file = write_whole(flags.out / "index.html", page)
     say("\nThe curves, a real step beside its simulation, and its stories on the way:")
-    print(show(file))
+    print(file)
     offer_to_open(file)
 
 
@@ -144,7 +136,7 @@ def train_rank(options):
     """What each rank runs: the script's own training, after one step of SGD for the comparison."""
     place = find_place()
     _, net, _ = intro_DP_GA.train(one_step(options), place, rank_device(), silent)
-    after_one = {name: value.cpu() for name, value in net.state_dict().items()}
+    after_one = net.cpu().state_dict()
     tell = partial(say_as_rank, 0) if place.rank == 0 else silent
     begun = time.perf_counter()
     losses, _, _ = intro_DP_GA.train(options, place, rank_device(), tell)
@@ -179,19 +171,14 @@ def change(options, **changed):
 
 
 def compare_one_step(options, ranks):
-    """After one step: the largest difference of a weight, and the largest change of one.
+    """Say whether one device and the ranks have taken the same step.
 
-    options: those of one device. ranks: the weights of the ranks, by name.
+    options: those of one device. ranks: the weights of the ranks after one step, by name.
     """
-    before, after = (
-        intro.train(one_step(options, steps), silent)[1].state_dict() for steps in (0, 1)
-    )
+    both = (intro.train(one_step(options, steps), silent)[1].state_dict() for steps in (0, 1))
+    before, after = both
     difference = max((ranks[name] - after[name]).abs().max().item() for name in after)
-    return difference, max((after[name] - before[name]).abs().max().item() for name in after)
-
-
-def one_step_in_words(difference, moved):
-    """Say whether one device and the ranks have taken the same step."""
+    moved = max((after[name] - before[name]).abs().max().item() for name in after)
     same = difference <= SAME * moved
     verdict = "the same step, up to rounding" if same else "NOT the same step: look for a factor"
     return (
@@ -209,11 +196,6 @@ def say(text):
     width = min(shutil.get_terminal_size().columns, 100)
     for line in text.split("\n"):
         print(textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False))
-
-
-def show(path):
-    """The path as a person in this folder would type it."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 if __name__ == "__main__":

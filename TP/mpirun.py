@@ -35,10 +35,7 @@ def find_mpirun():
 
 
 def settings():
-    """Return what the environment must say so that `mpirun -n 8 …` works on any machine.
-
-    For Open MPI 4 and 5; others don't need it, and don't look at it.
-    """
+    """Return what the environment must say so that `mpirun -n 8 …` works with Open MPI 4 and 5."""
     wanted = {
         # More ranks than cores is what we want here: they take turns.
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -63,10 +60,9 @@ def run_mpi(arguments, ranks, timeout=600.0, echo=False):
     facts = os.environ | settings() | {"PYTHONPATH": os.pathsep.join(paths)}
     if not echo:
         facts["PY_COLORS"] = "0"  # a rank takes mpirun's pipe for a terminal
-    flags = {"cwd": HERE, "env": facts, "stdin": subprocess.DEVNULL, "text": True}
-    return subprocess.run(
-        [*call, *arguments], capture_output=not echo, timeout=timeout + 30, check=False, **flags
-    )
+    where = {"cwd": HERE, "env": facts, "stdin": subprocess.DEVNULL, "text": True}
+    call += arguments
+    return subprocess.run(call, capture_output=not echo, timeout=timeout + 30, check=False, **where)
 
 
 def main(arguments=None):
@@ -75,14 +71,12 @@ def main(arguments=None):
     parser.add_argument("-n", "--ranks", type=int, default=4, help="how many ranks (4)")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds (600)")
     parser.add_argument("--show", action="store_true", help="print the command, and do not run it")
-    parser.add_argument("-m", nargs=argparse.REMAINDER, dest="module", metavar="MODULE …")
+    parser.add_argument("-m", action="store_true", help="what follows is a module")
     parser.add_argument("what", nargs=argparse.REMAINDER, metavar="SCRIPT …")
     options = parser.parse_args(arguments)
-    what = ["-m", *options.module] if options.module else options.what
-    if options.ranks < 1:
-        parser.error(f"-n {options.ranks}: start 1 rank or more")
-    if not what or not (options.module or (HERE / what[0]).is_file()):
-        parser.error(f"name a script in {HERE}, as in: python mpirun.py -n 4 mpi-test.py")
+    what = ["-m"] * options.m + options.what
+    if options.ranks < 1 or not options.what:
+        parser.error("name a script and its ranks, as in: python mpirun.py -n 4 mpi-test.py")
     try:
         if options.show:
             print("\n".join(f"export {k}={shlex.quote(v)}" for k, v in settings().items()))

@@ -7,7 +7,6 @@ jobs/mpi.sh jobs/count_ranks.py
 import os
 import platform
 
-from helpers.network import Link
 from helpers.plain_errors import plain_errors
 from helpers.ranks import connect, disconnect, find_place
 
@@ -105,10 +104,6 @@ def main():
     dist.all_gather_object(hosts, platform.node())
     local, count, node, nodes = from_hosts(hosts, dist.get_rank())
     print(f"the host names: local rank {local} of {count}, on machine {node} of {nodes}")
-    if rank == 0:
-        for name, order in (("side by side", "aaaabbbb"), ("in turn", "abababab")):
-            seconds = ring_seconds(list(order), 1e8, Link(100_000), Link(1000, 0.1))
-            print(f"100 MB, eight ranks on two hosts, {name} ({order}): {seconds:.2f} s")
     disconnect()
 
 

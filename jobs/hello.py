@@ -38,11 +38,9 @@ def read_flags(arguments=None):
 
 def introduce(place: Place) -> str:
     """One line: which rank this is, on which machine, and who says so."""
-    return (
-        f"rank {place.rank} of {place.world_size}: number {place.local_rank} of "
-        f"{place.local_world_size} on {platform.node()}, says {place.launcher}; "
-        f"rank 0 is at {place.address}"
-    )
+    here = f"number {place.local_rank} of {place.local_world_size} on {platform.node()}"
+    says = f"{here}, says {place.launcher}; rank 0 is at {place.address}"
+    return f"rank {place.rank} of {place.world_size}: {says}"
 
 
 def time_all_reduce(megabytes: float, repeat: int, device) -> float:
@@ -75,11 +73,8 @@ def main():
     seconds = time_all_reduce(options.megabytes, options.repeat, device)
     if place.rank == 0:
         sent = all_reduce_bytes(options.megabytes * 1e6, place.world_size)
-        print(
-            f"all-reduce of {options.megabytes:g} MB: {1e3 * seconds:.2f} ms, "
-            f"{8e-6 * sent / seconds:.0f} megabits a second from each rank",
-            flush=True,
-        )
+        rate = f"{8e-6 * sent / seconds:.0f} megabits a second from each rank"
+        print(f"all-reduce of {options.megabytes:g} MB: {1e3 * seconds:.2f} ms, {rate}", flush=True)
     disconnect()
 
 

@@ -49,4 +49,4 @@ async def part2_training_loop(model: Model) -> Model:
 
 
 if __name__ == "__main__":
-    main_of_part(part2_training_loop, ranks=4, layers=16, batch=2048, micro_batch=None)
+    main_of_part(part2_training_loop, ranks=4, layers=16, batch=2048)

@@ -2,11 +2,9 @@
 
 import argparse
 import json
-import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,8 @@ from cluster.profiles import PROFILES
 from cluster.ranks import whole_number
 from cluster.values import PuzzleError
 from lib import Model
+
+from helpers.plain_errors import TELLERS, plain_errors
 
 HERE = Path(__file__).resolve().parent
 
@@ -28,32 +28,26 @@ def get_next_microbatch(
     Rank r has samples r n to (r + 1) n - 1, n = global_batch_size / world_size. Raises PuzzleError
     where the batch does not divide.
     """
+    whole_number("micro-batches", batch=global_batch_size, ranks=world_size, batch_size=batch_size)
     mine = _part(global_batch_size, world_size, f"{world_size} ranks")
-    return (
-        [len(mine) * rank + i for i in mine[start : start + batch_size]]
-        for start in _starts(len(mine), batch_size)
-    )
+    starts = range(rank * mine, (rank + 1) * mine, batch_size)
+    return (list(range(start, min(start + batch_size, starts.stop))) for start in starts)
 
 
 def get_global_batch_list(global_batch_size: int, batch_size: int) -> list[list[int]]:
     """Return all samples, `batch_size` at a time. Raises PuzzleError if the batch won't divide."""
+    whole_number("micro-batches", batch=global_batch_size, batch_size=batch_size)
     _part(global_batch_size, batch_size, f"micro-batches of {batch_size}")
-    starts = _starts(global_batch_size, batch_size)
+    starts = range(0, global_batch_size, batch_size)
     return [list(range(start, start + batch_size)) for start in starts]
 
 
-def _part(batch: int, parts: int, words: str) -> range:
-    whole_number("micro-batches", batch=batch, parts=parts)
+def _part(batch: int, parts: int, words: str) -> int:
     if batch % parts:
         raise PuzzleError(
             f"a batch of {batch} samples cannot be divided into {words}: some would be left out"
         )
-    return range(batch // parts)
-
-
-def _starts(samples: int, batch_size: int) -> range:
-    whole_number("micro-batches", batch_size=batch_size)
-    return range(0, samples, batch_size)
+    return batch // parts
 
 
 def get_layers(num_layers: int, world_size: int, rank: int) -> range:
@@ -100,28 +94,20 @@ def write_chrome_trace(models: Sequence[Model], path: str, global_batch_list=Non
 # --- `python part1.py`, `python eight.py` ---
 
 
-def main_of_part(
-    step: Callable,
-    ranks: int,
-    layers: int,
-    batch: int,
-    micro_batch: int | None,
-    profile: str | None = None,
-) -> None:
+def main_of_part(step: Callable, profile: str | None = None, **sizes: int) -> None:
     """Run one part on its default case, or another by flags, and print what it took.
 
-    micro_batch: None where the step takes none. The trace goes to ./debug_traces/partN.json.
+    sizes: ranks, layers, batch; and micro_batch where the step takes one. The trace goes to
+    ./debug_traces/partN.json.
     """
     parser, name = _parser(step, profile)
-    case = {"ranks": ranks, "layers": layers, "batch": batch}
-    if micro_batch is not None:
-        case["micro-batch"] = micro_batch
-    for flag, value in case.items():
-        parser.add_argument(f"--{flag}", type=int, default=value, help=f"({value})")
-    flags = vars(parser.parse_args())
-    with _refusals_told():
-        sizes = [flags[flag.replace("-", "_")] for flag in case]
-        models = run(step, *sizes, profile=flags["profile"])
+    for size, value in sizes.items():
+        flag = f"--{size.replace('_', '-')}"
+        parser.add_argument(flag, type=int, default=value, help=f"({value})")
+    flags = parser.parse_args()
+    with plain_errors():
+        case = [getattr(flags, size) for size in sizes]
+        models = run(step, *case, profile=flags.profile)
         found = outcome(models)
         print(found)
         points, speed, room = found.points
@@ -137,11 +123,11 @@ def main_of_puzzles(names: dict, cases: dict) -> None:
     parser, _ = _parser(names["basic"], "steps")
     parser.add_argument("puzzles", nargs="*", metavar="PUZZLE", help=f"of: {', '.join(cases)}")
     flags = parser.parse_args()
-    for name in flags.puzzles or cases:
-        if name not in cases:
-            parser.error(f"there is no puzzle {name!r}; they are: {', '.join(cases)}")
-        *case, steps, memory = cases[name]
-        with _refusals_told():
+    with plain_errors():
+        for name in flags.puzzles or cases:
+            if name not in cases:
+                raise PuzzleError(f"there is no puzzle {name!r}; they are: {', '.join(cases)}")
+            *case, steps, memory = cases[name]
             models = run(names[name], *case, profile=flags.profile)
             found = outcome(models)
             star = ", a star" if found.memory < memory else ""
@@ -154,35 +140,26 @@ def main_of_puzzles(names: dict, cases: dict) -> None:
 
 def _parser(step: Callable, profile: str | None) -> tuple[argparse.ArgumentParser, str]:
     """Return a parser with the flag of all scripts, and the name of the step's script."""
-    name = Path(step.__code__.co_filename).stem
+    TELLERS.append(_told)
     parser = argparse.ArgumentParser(
-        prog=f"python {name}.py",
-        description=sys.modules[step.__module__].__doc__,
+        description=step.__globals__["__doc__"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     told = f"what things cost: {', '.join(PROFILES)}"
     parser.add_argument("--profile", default=profile, help=told)
-    return parser, name
+    return parser, Path(step.__code__.co_filename).stem
 
 
-@contextmanager
-def _refusals_told():
-    """Where the cluster refuses something, print the sentence and end with code 2."""
-    try:
-        yield
-    except (PuzzleError, NotImplementedError, OSError) as error:
-        sys.stdout.flush()
-        print(f"error: {error}", file=sys.stderr)
-        if place := line_of(error):
-            print(f"  at {place}", file=sys.stderr)
-        sys.exit(2)
+def _told(error: BaseException) -> str | None:
+    place = line_of(error) if isinstance(error, PuzzleError) else ""
+    return f"{error}\n  at {place}" if place else None
 
 
 def line_of(error: BaseException) -> str:
     """Return the line of the step in which an error arose: "part1.py, line 30: x = …", or ""."""
-    ours = (HERE / "cluster", HERE / "lib.py", HERE / "utils.py")
+    ours = (HERE / "cluster", HERE / "lib.py", HERE / "utils.py", HERE.parent / "helpers")
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         file = Path(frame.filename).resolve()
-        if file not in ours and file.parent not in ours:
+        if not any(file.is_relative_to(place) for place in ours):
             return f"{file.name}, line {frame.lineno}: {frame.line}"
     return ""

@@ -22,26 +22,22 @@ SHAPES = """
 01110 10001 10001 01110 10001 10001 01110
 01110 10001 10001 01111 00001 00010 01100
 """
-DIGITS = [
-    np.kron([[int(pixel) for pixel in row] for row in line.split()], np.ones((SCALE, SCALE)))
-    for line in SHAPES.strip().splitlines()
-]
+PIXELS = [[list(map(int, row)) for row in line.split()] for line in SHAPES.strip().splitlines()]
+DIGITS = np.kron(PIXELS, np.ones((1, SCALE, SCALE)))
 
 
 def draw_digits(labels, rng):
     """Return an image for each label (N,): float32 (N, 784), 0 for paper and 1 for ink."""
-    images = rng.normal(0, 0.1, (len(labels), SIDE, SIDE))
+    images, (height, width) = rng.normal(0, 0.1, (len(labels), SIDE, SIDE)), DIGITS[0].shape
     for image, label in zip(images, labels, strict=True):
-        digit = DIGITS[label]
-        top, left = ((SIDE - size) // 2 + rng.integers(-2, 3) for size in digit.shape)
-        image[top : top + len(digit), left : left + digit.shape[1]] += rng.uniform(0.5, 1) * digit
+        top, left = ((SIDE - size) // 2 + rng.integers(-2, 3) for size in (height, width))
+        image[top : top + height, left : left + width] += rng.uniform(0.5, 1) * DIGITS[label]
     return np.clip(images, 0, 1).reshape(len(labels), -1).astype(np.float32)
 
 
 def make_digits(train=6000, test=1000, seed=0):
     """Return x_train (train, 784) and x_test float32; y_train (train,) and y_test int64."""
-    rng = np.random.default_rng(seed)
-    found = {}
+    rng, found = np.random.default_rng(seed), {}
     for name, count in (("train", train), ("test", test)):
         labels = rng.integers(0, 10, count)
         found |= {f"x_{name}": draw_digits(labels, rng), f"y_{name}": labels}

@@ -3,24 +3,15 @@
 Forward and backward are computed here; what the ranks tell each other stands in `func_impl.py`.
 """
 
-from dataclasses import dataclass
+from collections import namedtuple
 
 import numpy as np
 from model import func_impl
 from model.func_impl import sum_over
 
 
-@dataclass(frozen=True)
-class Grid:
-    """The place of this rank: its groups, as of `get_info`, and how its layers are cut."""
-
-    mp_size: int
-    dp_size: int
-    megatron: bool
-    mp_idx: int
-    dp_idx: int
-    mp_comm: object
-    dp_comm: object
+# The place of a rank: its groups, as of `get_info`, and how its layers are cut.
+Grid = namedtuple("Grid", "mp_size dp_size megatron mp_idx dp_idx mp_comm dp_comm")
 
 
 def make_grid(comm, mp_size, dp_size, megatron, inputs, hidden, classes):

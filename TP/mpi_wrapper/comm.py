@@ -61,25 +61,52 @@ class Communicator:
         self.comm.Reduce_scatter_block(src, dst, op=op)
         self.count(others * (src.nbytes + dst.nbytes), others * dst.nbytes)
 
-    def Alltoall(self, src, dst):
+    def Alltoall(self, src, dst, send=None):
         """Part r of src goes to rank r; part r of dst comes from rank r. Both have one size."""
-        self.all_to_all("Alltoall", src, dst, self.comm.Alltoall)
-
-    def myAllreduce(self, src, dst, op=MPI.SUM):
-        """Allreduce, from messages between neighbors in a ring."""
-        require("myAllreduce", src, dst)
-        sent = ring_allreduce(self.comm, src, dst, op)
-        self.count(2 * (self.Get_size() - 1) * src.nbytes, sent)
-
-    def myAlltoall(self, src, dst):
-        """Alltoall, from messages between pairs of ranks."""
-        self.all_to_all("myAlltoall", src, dst, lambda *two: pairwise_alltoall(self.comm, *two))
-
-    def all_to_all(self, call, src, dst, send):
-        require(call, src, dst, divisor=self.Get_size())
-        send(src, dst)
+        require("Alltoall", src, dst, divisor=self.Get_size())
+        (send or self.comm.Alltoall)(src, dst)
         sent = src.nbytes - src.nbytes // self.Get_size()  # its own part goes nowhere
         self.count(2 * sent, sent)
+
+    def myAllreduce(self, src, dst, op=MPI.SUM):
+        """Allreduce, from messages between neighbors in a ring.
+
+        The array is cut into as many parts as there are ranks. In the first P-1 steps each part
+        goes once round the ring, and every rank adds its own numbers to it; in the next P-1 steps
+        the finished parts go round, and are kept (Patarasuk and Yuan 2009).
+        """
+        require("myAllreduce", src, dst)
+        rank, ranks, sent = self.Get_rank(), self.Get_size(), 0
+        right, left = (rank + 1) % ranks, (rank - 1) % ranks
+        np.copyto(dst.reshape(-1), src.reshape(-1))
+        parts = np.array_split(dst.reshape(-1), ranks)  # views: what is written to them is in dst
+        arriving = np.empty(parts[0].size, dst.dtype)  # part 0 is the longest
+        for step in range(2 * (ranks - 1)):
+            going, coming = parts[(rank - step) % ranks], parts[(rank - step - 1) % ranks]
+            adds = step < ranks - 1
+            arrived = arriving[: coming.size] if adds else coming
+            # Sendrecv does both at once: if all ranks first sent, they could wait for ever.
+            self.comm.Sendrecv(going, dest=right, recvbuf=arrived, source=left)
+            if adds:
+                op.Reduce_local(arrived, coming)
+            sent += going.nbytes
+        self.count(2 * (ranks - 1) * src.nbytes, sent)
+
+    def myAlltoall(self, src, dst):
+        """Alltoall, from messages between pairs of ranks.
+
+        In step s a rank sends to the rank s places to its right, and receives from the one s places
+        to its left: nobody gets two messages in one step.
+        """
+        self.Alltoall(src, dst, self.pairwise)
+
+    def pairwise(self, src, dst):
+        rank, ranks = self.Get_rank(), self.Get_size()
+        going, coming = src.reshape(ranks, -1), dst.reshape(ranks, -1)
+        coming[rank] = going[rank]
+        for step in range(1, ranks):
+            right, left = (rank + step) % ranks, (rank - step) % ranks
+            self.comm.Sendrecv(going[right], dest=right, recvbuf=coming[left], source=left)
 
     def count(self, as_the_course, sent):
         self.total_bytes_transferred += as_the_course
@@ -93,10 +120,8 @@ def require(call, src, dst, src_parts=1, dst_parts=1, divisor=1):
     """
     for name, array in (("src", src), ("dst", dst)):
         if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
-            raise ValueError(
-                f"{call}: {name} must be a NumPy array without gaps in memory: give "
-                f"np.ascontiguousarray({name})"
-            )
+            told = "must be a NumPy array without gaps in memory: give np.ascontiguousarray"
+            raise ValueError(f"{call}: {name} {told}({name})")
     if src.dtype != dst.dtype:
         raise ValueError(f"{call}: src holds {src.dtype} and dst {dst.dtype}: give one type")
     if src.size * src_parts != dst.size * dst_parts or src.size % divisor:
@@ -105,44 +130,3 @@ def require(call, src, dst, src_parts=1, dst_parts=1, divisor=1):
             "for Allgather and Reduce_scatter the ranks times as many, and in an all-to-all a "
             "multiple of the ranks"
         )
-
-
-def ring_allreduce(comm, src, dst, op=MPI.SUM):
-    """Fill `dst` with the sum (or another op) of all ranks' `src`; return the bytes this rank sent.
-
-    The array is cut into as many parts as there are ranks. In the first P-1 steps each part goes
-    once round the ring, and every rank adds its own numbers to it; in the next P-1 steps the
-    finished parts go round, and are kept (Patarasuk and Yuan 2009).
-    """
-    rank, ranks = comm.Get_rank(), comm.Get_size()
-    right, left = (rank + 1) % ranks, (rank - 1) % ranks
-    np.copyto(dst.reshape(-1), src.reshape(-1))
-    parts = np.array_split(dst.reshape(-1), ranks)  # views: what is written to them is in dst
-    arriving = np.empty(parts[0].size, dst.dtype)  # part 0 is the longest
-    sent = 0
-    for step in range(ranks - 1):  # reduce-scatter
-        going, coming = parts[(rank - step) % ranks], parts[(rank - step - 1) % ranks]
-        arrived = arriving[: coming.size]
-        # Sendrecv does both at once: if all ranks first sent, they could wait for ever.
-        comm.Sendrecv(going, dest=right, recvbuf=arrived, source=left)
-        op.Reduce_local(arrived, coming)
-        sent += going.nbytes
-    for step in range(ranks - 1):  # all-gather
-        going, coming = parts[(rank + 1 - step) % ranks], parts[(rank - step) % ranks]
-        comm.Sendrecv(going, dest=right, recvbuf=coming, source=left)
-        sent += going.nbytes
-    return sent
-
-
-def pairwise_alltoall(comm, src, dst):
-    """Part r of `src` goes to rank r, and part r of `dst` comes from rank r.
-
-    In step s a rank sends to the rank s places to its right, and receives from the one s places to
-    its left: nobody gets two messages in one step.
-    """
-    rank, ranks = comm.Get_rank(), comm.Get_size()
-    going, coming = src.reshape(ranks, -1), dst.reshape(ranks, -1)
-    coming[rank] = going[rank]
-    for step in range(1, ranks):
-        right, left = (rank + step) % ranks, (rank - step) % ranks
-        comm.Sendrecv(going[right], dest=right, recvbuf=coming[left], source=left)

@@ -45,13 +45,10 @@ def test_the_sizes_of_the_parts(world, is_fc1, megatron, cut):
         assert found == (IN // mp_size, OUT) if cut == "in" else (IN, OUT // mp_size)
 
 
-def test_a_grid_of_another_number_of_ranks_is_refused(world):
-    with pytest.raises(ValueError, match=f"is {world.Get_size() + 1}, and there are"):
-        info(world, world.Get_size() + 1, 1)
-
-
-def test_a_layer_that_cannot_be_cut_is_refused(world):
+def test_a_grid_of_other_ranks_and_a_layer_that_cannot_be_cut_are_refused(world):
     mp_size = world.Get_size()
+    with pytest.raises(ValueError, match=f"is {mp_size + 1}, and there are"):
+        info(world, mp_size + 1, 1)
     with pytest.raises(ValueError, match=f"{mp_size + 1} outputs cannot be cut into {mp_size}"):
         info(world, mp_size, 1, out_dim=mp_size + 1)
     second = {"is_fc1": False, "is_megatron_mp": True}

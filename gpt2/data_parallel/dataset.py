@@ -30,10 +30,8 @@ class DataPartitioner:
 
     def __init__(self, data, sizes=(0.7, 0.2, 0.1), seed=1234):
         if min(sizes, default=0) < 0 or sum(sizes) > 1 + 1e-9:
-            raise WrongInput(
-                f"the shares {list(sizes)} do not fit into one data set: give numbers from 0 on "
-                "that add up to 1"
-            )
+            told = "give numbers from 0 on that add up to 1"
+            raise WrongInput(f"the shares {list(sizes)} do not fit into one data set: {told}")
         self.data = data
         self.partitions = cut(len(data), sizes, seed)
 
@@ -56,21 +54,15 @@ def partition_dataset(rank, world_size, dataset, batch_size=128, collate_fn=None
     """Return the batches of one rank: its part, `batch_size // world_size` samples at a time.
 
     The parts differ by at most one sample, so one rank may have one batch more than another.
-
-    Raises WrongInput for a rank that does not exist, for more ranks than samples, and for a batch
-    that does not have one sample for each rank.
+    Raises WrongInput for a rank that isn't there, and for too few samples in all or in a batch.
     """
     if not 0 <= rank < world_size:
         raise WrongInput(f"rank {rank} of {world_size}: the ranks are 0 to {world_size - 1}")
     if world_size > len(dataset):
-        raise WrongInput(
-            f"{world_size} ranks and {len(dataset)} samples: a rank would have nothing to train "
-            f"on; take {len(dataset)} ranks or fewer, or more data"
-        )
+        told = f"{len(dataset)} samples: a rank would have nothing to train on"
+        raise WrongInput(f"{world_size} ranks and {told}; take fewer ranks, or more data")
     if batch_size < world_size:
-        raise WrongInput(
-            f"a batch of {batch_size} for {world_size} ranks: each needs one sample of it; take a "
-            f"batch of {world_size} or more"
-        )
+        told = f"each needs one sample of it; take a batch of {world_size} or more"
+        raise WrongInput(f"a batch of {batch_size} for {world_size} ranks: {told}")
     parts = DataPartitioner(dataset, [1 / world_size] * world_size)
     return DataLoader(parts.use(rank), batch_size=batch_size // world_size, collate_fn=collate_fn)

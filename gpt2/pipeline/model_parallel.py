@@ -64,10 +64,8 @@ class GPT2ModelParallel(GPT2Model):
         count = len(self.h)
         devices = [torch.device(device) for device in devices or default_devices()[:count]]
         if len(devices) > count:
-            raise WrongInput(
-                f"{len(devices)} devices for {count} blocks: each needs one at least; take "
-                f"{count} devices or fewer"
-            )
+            told = f"each needs one at least; take {count} devices or fewer"
+            raise WrongInput(f"{len(devices)} devices for {count} blocks: {told}")
         self.devices = [devices[number * len(devices) // count] for number in range(count)]
         for block, device in zip(self.h, self.devices, strict=True):
             self.moving.append(move_before(block.to(device), device))
@@ -106,10 +104,8 @@ class GPT2ModelParallel(GPT2Model):
         if self.h_pp is None:
             return super().forward(*given, **more)
         if past_key_values is not None or use_cache:
-            raise WrongInput(
-                "a pipeline cannot take a cache (use_cache, past_key_values): leave it out, or "
-                "call _finalize_pipeline_parallel() first"
-            )
+            told = "leave it out, or call _finalize_pipeline_parallel() first"
+            raise WrongInput(f"a pipeline cannot take a cache (use_cache, past_key_values): {told}")
         blocks, self.h = self.h, nn.ModuleList([PipeAsBlock(self.h_pp)])
         try:
             return super().forward(*given, **more)

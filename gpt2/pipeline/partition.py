@@ -29,10 +29,9 @@ def _retrieve_device(module):
         return module.device
     devices = {tensor.device for tensor in (*module.parameters(), *module.buffers())}
     if len(devices) > 1:
-        raise WrongInput(
-            f"the layer {type(module).__name__} has parameters on "
-            f"{' and '.join(sorted(map(str, devices)))}: put all of a layer on one device"
-        )
+        there = " and ".join(sorted(map(str, devices)))
+        told = f"has parameters on {there}: put all of a layer on one device"
+        raise WrongInput(f"the layer {type(module).__name__} {told}")
     return devices.pop() if devices else torch.device("cpu")
 
 
@@ -48,10 +47,8 @@ def _split_module(modules):
     Raises WrongInput for what is not an nn.Sequential, and for one without layers.
     """
     if not isinstance(modules, nn.Sequential):
-        raise WrongInput(
-            f"a pipeline is made of an nn.Sequential, not of a {type(modules).__name__}: its "
-            "layers must follow each other"
-        )
+        told = f"not of a {type(modules).__name__}: its layers must follow each other"
+        raise WrongInput(f"a pipeline is made of an nn.Sequential, {told}")
     if len(modules) == 0:
         raise WrongInput("a pipeline of an empty nn.Sequential: give it one layer or more")
     # BEGIN SOLUTION GP-3

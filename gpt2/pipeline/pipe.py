@@ -42,10 +42,8 @@ class Pipe(nn.Module):
     def __init__(self, module, split_size=1, recorders=None):
         super().__init__()
         if not isinstance(split_size, int) or split_size < 1:
-            raise WrongInput(
-                f"a split size of {split_size!r}: it is the number of samples in a micro-batch; "
-                "give a whole number, 1 or more"
-            )
+            told = "it is the number of samples in a micro-batch; give a whole number from 1"
+            raise WrongInput(f"a split size of {split_size!r}: {told}")
         self.split_size = split_size
         self.partitions, self.devices = _split_module(module)
         self.recorders = recorders or [Recorder(0, enabled=False)] * len(self.devices)

@@ -26,28 +26,26 @@ class Result(NamedTuple):
         )
 
     def save(self, workdir, epoch, who):
-        """Write WORKDIR/{who}_results_epoch{epoch}.json; who: "rank0", "pipeline_parallel"."""
-        path = Path(workdir) / f"{who}_results_epoch{epoch}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        """Write WORKDIR/{who}_results_epoch{epoch}.json; who: "rank0", "pipeline_parallel".
+
+        With the first epoch go the results of an earlier run, which may have had more.
+        """
+        folder = Path(workdir)
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.glob(f"{who}_results_epoch*.json") if epoch == 0 else ():
+            path.unlink()
+        path = folder / f"{who}_results_epoch{epoch}.json"
         path.write_text(json.dumps(self._asdict(), indent=1) + "\n", encoding="utf-8")
-
-
-def forget(workdir, who):
-    """Delete the results of an earlier run, which may have had more epochs."""
-    for path in Path(workdir).glob(f"{who}_results_epoch*.json"):
-        path.unlink()
 
 
 def read_epochs(workdir, who):
     """Return the results of every epoch but the first, which warms up, unless it's the only one."""
-    count = len(list(Path(workdir).glob(f"{who}_results_epoch*.json")))
-    found = []
-    for epoch in range(min(1, count - 1), count) if count else [0]:
-        path = Path(workdir) / f"{who}_results_epoch{epoch}.json"
-        try:
-            found.append(Result(**json.loads(path.read_text(encoding="utf-8"))))
-        except OSError:
-            raise WrongInput(f"there is no {path}: run the training that writes it first") from None
-        except (ValueError, TypeError) as error:
-            raise WrongInput(f"{path} is no result of a training ({error}): run it again") from None
-    return found
+    folder = Path(workdir)
+    count = max(1, len(list(folder.glob(f"{who}_results_epoch*.json"))))
+    paths = [folder / f"{who}_results_epoch{epoch}.json" for epoch in range(count)]
+    try:
+        texts = [path.read_text(encoding="utf-8") for path in paths[1:] or paths]
+        return [Result(**json.loads(text)) for text in texts]
+    except (OSError, ValueError, TypeError) as error:
+        told = f"no result of {who} in {folder} ({error}): run the training that writes it first"
+        raise WrongInput(told) from None

@@ -73,19 +73,17 @@ def run_dp(
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     collate = utils.german_to_english(tokenizer, model_max_length, device)
     batches = partition_dataset(rank, world_size, rows.train, batch_size, collate)
-    facts = batches, batch_size, collate
     kept = Path(workdir) / f"world_size{world_size}"
-    results.forget(kept, f"rank{rank}")
     for epoch in range(n_epochs):
         begun, name, most = time.perf_counter(), f"epoch {epoch}", 1 if pytest else None
-        rate, _ = utils.train(model, optimizer, *facts, name, rank, average_gradients, most)
+        how = name, rank, average_gradients, most
+        rate, _ = utils.train(model, optimizer, batches, batch_size, collate, *how)
         took = time.perf_counter() - begun
         if pytest:
             utils.save_grad_weights(model, rank)
             break
-        judged = utils.judge(
-            model, rows, tokenizer, collate, batch_size, rank, world_size, model_max_length
-        )
+        place = rank, world_size, model_max_length
+        judged = utils.judge(model, rows, tokenizer, collate, batch_size, *place)
         result = results.Result(*judged, took, rate)
         for folder in (workdir, kept):  # the second one: the next world size overwrites the first
             result.save(folder, epoch, f"rank{rank}")
@@ -109,7 +107,7 @@ def same_weights(model):
 def run_ranks(function, arguments, ranks):
     """Run function(rank, *arguments) in a process for each rank; if one fails, end all.
 
-    Return 0; or 2 after the sentence of a WrongInput, which a rank raised.
+    Raises WrongInput as a rank has raised it.
     """
     try:
         mp.start_processes(function, arguments, ranks, start_method=mp.get_start_method())
@@ -117,9 +115,7 @@ def run_ranks(function, arguments, ranks):
         *_, last = str(error).strip().splitlines()
         if "WrongInput: " not in last:
             raise
-        print(f"error: {last.split('WrongInput: ')[1]}", file=sys.stderr)
-        return 2
-    return 0
+        raise WrongInput(last.split("WrongInput: ")[1]) from None
 
 
 def main(arguments=None):
@@ -139,7 +135,9 @@ def main(arguments=None):
         facts = options | {"world_size": world_size, "workdir": None}
         (utils.TESTS / "settings.json").write_text(json.dumps(facts), encoding="utf-8")
     os.environ.setdefault("MASTER_PORT", str(free_port()))  # two runs do not meet each other
-    return run_ranks(partial(run_dp, **options), (world_size, backend), world_size)
+    with plain_errors():
+        run_ranks(partial(run_dp, **options), (world_size, backend), world_size)
+    return 0
 
 
 if __name__ == "__main__":

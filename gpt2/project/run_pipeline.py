@@ -31,10 +31,8 @@ def run_pp(options):
     torch.set_num_threads(1)  # one for each part: else one part alone would use all cores
     size, mode, longest = options.batch_size, options.model_parallel_mode, options.model_max_length
     if options.n_chunk > size:
-        raise WrongInput(
-            f"--n_chunk {options.n_chunk} of a batch of {size}: a micro-batch would have no "
-            "sample; take fewer chunks"
-        )
+        told = "a micro-batch would have no sample; take fewer chunks"
+        raise WrongInput(f"--n_chunk {options.n_chunk} of a batch of {size}: {told}")
     rows = load(options.dataset, options.n_train, options.n_held_out, options.seed)
     tokenizer = utils.get_tokenizer(rows.train, SIZES[options.model].vocab, "de", "en")
     config = make_config(options.model, len(tokenizer), longest)
@@ -42,7 +40,6 @@ def run_pp(options):
     model.parallelize()
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.learning_rate)
     collate = utils.german_to_english(tokenizer, longest, next(model.parameters()).device)
-    results.forget(options.workdir, mode)
     for epoch in range(options.n_epochs):
         if mode == "pipeline_parallel":
             model._prepare_pipeline_parallel(-(-size // options.n_chunk))

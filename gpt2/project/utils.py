@@ -31,9 +31,7 @@ def get_tokenizer(examples, vocab_size, src_key, tgt_key, workdir=None):
     """
     for key in (src_key, tgt_key):
         if not examples or key not in examples[0]:
-            raise WrongInput(
-                f"no text under {key!r} to train a tokenizer on: give {key!r} sentences"
-            )
+            raise WrongInput(f"no text under {key!r} to train a tokenizer on: give sentences")
     tokenizer = ByteLevelBPETokenizer()
     tokenizer.train_from_iterator(
         (example[key] for example in examples for key in (src_key, tgt_key)),
@@ -127,10 +125,8 @@ def loss_fn(batch, model):
 
 def some(count):
     if count == 0:
-        raise WrongInput(
-            "no token of this batch counts: every translation is cut off; take a larger "
-            "--model_max_length"
-        )
+        told = "every translation is cut off; take a larger --model_max_length"
+        raise WrongInput(f"no token of this batch counts: {told}")
     return count
 
 

@@ -20,27 +20,34 @@ NEEDS = {"all_reduce": (GRADIENT,), "reduce_scatter": (GRADIENT,), "all_gather":
 class Pending(Coroutine):
     """What a rank has started. ready: its rank need not wait for others. taken: it is awaited.
 
-    Each kind has finish(), which returns what awaiting it returns; doing(), what the rank does, in
-    words; and needs(), the ranks that it waits for.
+    words: what the rank does. other: the rank that it waits for. Each kind has finish(), which
+    returns what awaiting it returns.
     """
 
-    def __init__(self, books, ready: bool = False):
-        self.books, self.ready, self.taken, self.steps = books, ready, False, None
-        books.pending[self] = True
+    def __init__(self, books, words: str, other: int | None = None, ready: bool = False):
+        self.books, self.words, self.other, self.ready = books, words, other, ready
+        self.taken, self.steps = False, None
+        books.pending.append(self)
         books.cluster.moved += 1
 
     def __await__(self):
         if self.taken:
             raise PuzzleError(
-                f"rank {self.books.rank} awaits the same thing twice: it {self.doing()}"
+                f"rank {self.books.rank} awaits the same thing twice: it {self.words}"
             )
         self.taken = True
         while not self.ready:
             self.books.cluster.look()
             yield  # whoever drives the ranks runs the others, then this one again
-        del self.books.pending[self]
+        self.books.pending.remove(self)
         self.books.cluster.moved += 1
         return self.finish()
+
+    def doing(self) -> str:
+        return self.words
+
+    def needs(self) -> list[int]:
+        return [self.other]
 
     # asyncio.create_task and gather take coroutines.
     def send(self, value):
@@ -76,37 +83,30 @@ class Sending(Pending):
     """A value on its way. It stays in the sender's memory until it is gone."""
 
     def __init__(self, books, target: int, value):
-        channel = books.cluster.channel(books, books.rank, target, "send")
+        channel, profile = books.cluster.channel(books, books.rank, target, "send"), books.profile
         if not isinstance(value, Value):
-            took = type(value).__name__
-            books.refuse("send", f"it takes a value of the cluster, not a {took}")
-        facts, profile = books.use(value, value.kind, "send"), books.profile
-        self.target, self.value = target, value
+            books.refuse("send", f"it takes a value of the cluster, not a {type(value).__name__}")
+        facts = books.use(value, value.kind, "send")
         seconds = profile.message(facts, books.rank, target)
-        begun = self.gone = books.now
+        begun = max(books.now, books.send_free) if profile.overlap else books.now
+        books.event("send", facts.layer, seconds, facts.samples, (target, begun), begun)
+        self.gone = there = begun + seconds
         if profile.overlap:
-            begun = max(begun, books.send_free)
-            there = self.gone = books.send_free = begun + seconds
-            books.event("send", facts.layer, seconds, facts.samples, (target, begun), begun)
+            books.send_free = self.gone
         else:
-            books.event("send", facts.layer, seconds, facts.samples, (target, begun))
-            there = books.now if profile.ends_in_turn else begun
-            self.gone = books.now
+            books.now = self.gone
+            there = there if profile.ends_in_turn else begun
         channel.sent.append((facts, begun, there))
         channel.deliver()
-        super().__init__(books, profile.room is None or len(channel.sent) <= profile.room)
-        if not self.ready:
+        room = profile.room is None or len(channel.sent) <= profile.room
+        super().__init__(books, f"sends to rank {target}", target, room)
+        self.value = value
+        if not room:
             channel.stuck.append(self)
 
     def finish(self) -> None:
         self.value = None
         self.books.now = max(self.books.now, self.gone)
-
-    def doing(self) -> str:
-        return f"sends to rank {self.target}"
-
-    def needs(self):
-        return [self.target]
 
 
 class Receiving(Pending):
@@ -114,8 +114,8 @@ class Receiving(Pending):
 
     def __init__(self, books, source: int):
         self.channel = books.cluster.channel(books, source, books.rank, "receive")
-        super().__init__(books)
-        self.source, self.message = source, None
+        super().__init__(books, f"receives from rank {source}", source)
+        self.message = None
         self.channel.asked.append(self)
         self.channel.deliver()
 
@@ -123,65 +123,48 @@ class Receiving(Pending):
         books, (facts, begun, there) = self.books, self.message
         profile, asked, start = books.profile, books.now, None
         books.now = max(asked, there)
-        value = books.new(facts)
+        value, seconds = books.new(facts), profile.message(facts, self.other, books.rank)
         if profile.overlap:
             if there < asked:
                 self.channel.parked.append((there, asked, profile.size(facts)))
             start = min(books.now, max(asked, begun))
             seconds = books.now - start
-        else:
-            seconds = profile.message(facts, self.source, books.rank)
-        books.event("recv", facts.layer, seconds, facts.samples, (self.source, asked), start)
+        books.event("recv", facts.layer, seconds, facts.samples, (self.other, asked), start)
         return value
-
-    def doing(self) -> str:
-        return f"receives from rank {self.source}"
-
-    def needs(self):
-        return [self.source]
 
 
 class Collective:
     """One collective of all ranks of a group. joined: who has come, by rank. result: its facts."""
 
     def __init__(self, op: str, facts: Facts, first: int, group: tuple):
-        self.op, self.kind, self.layer, self.first = op, facts.kind, facts.layer, first
-        self.group, self.joined = group, {}
-        self.start, self.seconds, self.result = 0.0, 0.0, None
-
-    def __str__(self) -> str:
-        return f"{self.op} of the {self.kind} of layer {self.layer}"
+        self.op, self.first, self.group, self.joined = op, first, group, {}
+        self.words = f"{op} of the {facts.kind} of layer {facts.layer}"
 
     def try_to_run(self) -> None:
         """Let it happen if all have come and it is the first of each, and then what is behind."""
-        joined = list(self.joined.values())
+        joined = [self.joined[rank] for rank in self.group if rank in self.joined]
         if len(joined) < len(self.group) or any(j.books.collectives[0] is not self for j in joined):
             return
-        self.result = self._result()
-        cluster = joined[0].books.cluster
-        lanes = [j.books.lane_free if cluster.profile.overlap else 0.0 for j in joined]
+        rule = combined if self.op == "all_gather" else added
+        self.result = joined[0].facts  # a sum, or all shards
+        for j in joined[1:]:
+            try:
+                self.result = rule(self.result, j.facts)
+            except PuzzleError as error:
+                told = f"{self.words}, with what rank {j.books.rank} brings: {error}"
+                raise PuzzleError(told) from None
+        profile = joined[0].books.profile
+        lanes = [j.books.lane_free if profile.overlap else 0.0 for j in joined]
         self.start = max([*lanes, *(j.begun for j in joined)])
         given = [j.facts for j in joined]
-        self.seconds = cluster.profile.collective(self.op, given, self.result, self.group)
+        self.seconds = profile.collective(self.op, given, self.result, self.group)
         self.joined = {}  # a circle of objects would stay in memory
         for j in joined:
             j.books.collectives.pop(0)
-            j.books.lane_free = self.start + self.seconds
-            j.ready = True
+            j.books.lane_free, j.ready = self.start + self.seconds, True
         for j in joined:
             if j.books.collectives:
                 j.books.collectives[0].try_to_run()
-
-    def _result(self) -> Facts:
-        """Return what all ranks together have: a sum, or all shards. Raises PuzzleError."""
-        rule = combined if self.op == "all_gather" else added
-        total = self.joined[self.group[0]].facts
-        for number in self.group[1:]:
-            try:
-                total = rule(total, self.joined[number].facts)
-            except PuzzleError as error:
-                raise PuzzleError(f"{self}, with what rank {number} brings: {error}") from None
-        return total
 
 
 class Joined(Pending):
@@ -189,56 +172,48 @@ class Joined(Pending):
     room: the memory that the result takes until it is there."""
 
     def __init__(self, books, op: str, value, group: tuple):
-        kinds = NEEDS[op]
-        if not isinstance(value, Value) or value.kind not in kinds:
+        if not isinstance(value, Value) or value.kind not in NEEDS[op]:
             took = value.facts if isinstance(value, Value) else f"a {type(value).__name__}"
-            books.refuse(op, f"it takes a {' or '.join(kinds)}, and got {took}")
+            books.refuse(op, f"it takes a {' or '.join(NEEDS[op])}, and got {took}")
         facts = books.use(value, value.kind, op)
         if op == "reduce_scatter" and not facts.complete:
             books.refuse(op, f"it cuts the sum into shards, and {facts} is cut")
         number = books.called[group] = books.called.get(group, 0) + 1
         made = Collective(op, facts, books.rank, group)
         call = books.cluster.open.setdefault((group, number), made)
-        if str(call) != str(made):
-            raise PuzzleError(
-                f"rank {books.rank} calls {made}, and rank {call.first} {call}, both as collective "
-                f"number {number} of their group: all ranks must call the same ones in the same "
-                "order"
-            )
-        super().__init__(books)
+        if call.words != made.words:
+            both = f"rank {books.rank} calls {made.words}, and rank {call.first} {call.words}"
+            told = "all ranks must call the same ones in the same order"
+            raise PuzzleError(f"{both}, both as collective number {number} of their group: {told}")
+        super().__init__(books, f"is in {call.words}")
         self.call, self.value, self.facts, self.begun = call, value, facts, books.now
-        self.room = 0.0 if books.profile.in_storage else self._room()
+        size, n = books.profile.size(facts), len(group)
+        gathered = size * min(n, facts.parts / facts.shards.bit_count())
+        rooms = {"all_reduce": size, "reduce_scatter": size / n, "all_gather": gathered}
+        self.room = 0.0 if books.profile.in_storage else rooms[op]
         books.hold(self.room, facts)
         books.collectives.append(call)
         call.joined[books.rank] = self
-        if len(call.joined) == len(group):
+        if len(call.joined) == n:
             del books.cluster.open[group, number]
             call.try_to_run()
 
-    def _room(self) -> float:
-        size, n = self.books.profile.size(self.facts), len(self.call.group)
-        if self.call.op == "all_gather":
-            return size * min(n, self.facts.parts / self.facts.shards.bit_count())
-        return size / n if self.call.op == "reduce_scatter" else size
-
     def finish(self):
-        books, call = self.books, self.call
-        books.held -= self.room
-        facts = call.result
+        books, call, asked, facts = self.books, self.call, self.books.now, self.call.result
+        beside = books.profile.overlap
         if call.op == "reduce_scatter":
             facts = cut(facts, call.group.index(books.rank), len(call.group))
-        asked, beside = books.now, books.profile.overlap
+        books.held -= self.room
         books.now = max(asked, call.start + (call.seconds if beside else 0.0))
-        made = books.new(facts)
-        start = call.start if beside else None
-        books.event(call.op, call.layer, call.seconds, facts.samples, (call.group, asked), start)
+        made, start = books.new(facts), call.start if beside else None
+        books.event(call.op, facts.layer, call.seconds, facts.samples, (call.group, asked), start)
         self.value = None
         return made
 
-    def doing(self) -> str:
+    def doing(self):
         first = (self.books.collectives or [self.call])[0]
-        behind = "" if first is self.call else f", which comes after its {first}"
-        return f"is in {self.call}{behind}"
+        behind = "" if first is self.call else f", which comes after its {first.words}"
+        return self.words + behind
 
     def needs(self):
         first = self.books.collectives[0]

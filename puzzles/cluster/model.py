@@ -20,12 +20,12 @@ from cluster.values import (
     Value,
     Weight,
     WeightGrad,
-    by_hand,
     covers,
     cut,
     mask_of,
     numbers,
     numbers_in,
+    value_of,
 )
 
 
@@ -95,7 +95,7 @@ class Model(Group):
     def final_weights(self) -> MappingProxyType:
         """What set_final_weight was given, by layer."""
         finals = self._books.finals.items()
-        return MappingProxyType({layer: by_hand(f, self.num_layers) for layer, f in finals})
+        return MappingProxyType({layer: value_of(f, self.num_layers) for layer, f in finals})
 
     def storage(self):
         """Return the five dictionaries: (weights, opt_states, activations, grad_activations,
@@ -114,7 +114,7 @@ class Model(Group):
     def load_weights(self, layer: int, shard: int = 0, num_shards: int = 1):
         """Return the (Weight, OptState) of a layer at step 0, or a shard of both."""
         b, op = self._books, "load_weights"
-        self._check_layer(op, layer)
+        b.take(op, layer)
         facts = b.ask(op, cut, Facts(WEIGHT, layer), shard, num_shards)
         b.loaded.add(layer)
         pair = b.new(facts), b.new(facts._replace(kind=STATE))
@@ -126,15 +126,13 @@ class Model(Group):
         b, op, samples = self._books, "get_input_activation", list(samples)
         for sample in samples:
             if not isinstance(sample, int) or not 0 <= sample < b.batch:
-                known = f"the batch has samples 0 to {b.batch - 1}"
-                b.refuse(op, f"there is no sample {sample!r}: {known}")
+                b.refuse(op, f"there is no sample {sample!r}: they are 0 to {b.batch - 1}")
         return b.new(Facts(ACTIVATION, 0, b.ask(op, mask_of, samples)))
 
     def forward(self, layer: int, inp: Activation, weight: Weight) -> Activation:
         """Take the activation of layer `layer` to that of layer `layer + 1`."""
-        b, op = self._books, ("forward", layer)
-        x = b.use(inp, ACTIVATION, op)
-        self._check_weight(op, layer, b.use(weight, WEIGHT, op), x)
+        b, op = self._books, f"forward of layer {layer}"
+        x, _ = b.take(op, layer, (inp, ACTIVATION), (weight, WEIGHT))
         b.must_store(op, inp, weight)
         out = b.new(Facts(ACTIVATION, layer + 1, x.samples))
         b.event("forward", layer, b.profile.forward(x.samples.bit_count()), x.samples)
@@ -142,59 +140,38 @@ class Model(Group):
 
     def loss(self, inp: Activation) -> ActivationGrad:
         """Take the activation of layer num_layers to the ActivationGrad of the last layer."""
-        b = self._books
-        x = b.use(inp, ACTIVATION, "loss")
-        if x.layer != b.layers:
-            needs = f"it needs the activation of layer {b.layers}, after the last layer"
-            b.refuse("loss", f"{needs}, and got {x}")
+        b, after = self._books, self.num_layers
+        [x] = b.take("loss", after, (inp, ACTIVATION))
         b.must_store("loss", inp)
-        out = b.new(Facts(ACTIVATION_GRADIENT, b.layers - 1, x.samples))
-        b.event("loss", b.layers, 0.0, x.samples)
+        out = b.new(Facts(ACTIVATION_GRADIENT, after - 1, x.samples))
+        b.event("loss", after, 0.0, x.samples)
         return out
 
     def backward(self, layer: int, inp: Activation, grad: ActivationGrad, weight: Weight):
         """Return (WeightGrad of the layer, ActivationGrad of layer - 1)."""
-        b, op = self._books, ("backward", layer)
-        x = b.use(inp, ACTIVATION, op)
-        w = b.use(weight, WEIGHT, op)
-        g = b.use(grad, ACTIVATION_GRADIENT, op)
-        self._check_weight(op, layer, w, x, g)
+        b, op = self._books, f"backward of layer {layer}"
+        given = (inp, ACTIVATION), (weight, WEIGHT), (grad, ACTIVATION_GRADIENT)
+        x, _, g = b.take(op, layer, *given)
         if x.samples != g.samples:
-            b.refuse(
-                op,
-                f"the activation is for {numbers(x.samples)}, and the gradient for "
-                f"{numbers(g.samples)}: they must be the same",
-            )
+            both = f"{numbers(x.samples)}, and the gradient for {numbers(g.samples)}"
+            b.refuse(op, f"the activation is for {both}: they must be the same")
         b.must_store(op, inp, grad, weight)
-        pair = (
-            b.new(Facts(GRADIENT, layer, x.samples)),
-            b.new(Facts(ACTIVATION_GRADIENT, layer - 1, x.samples)),
-        )
+        gradient = b.new(Facts(GRADIENT, layer, x.samples))
+        before = b.new(Facts(ACTIVATION_GRADIENT, layer - 1, x.samples))
         b.event("backward", layer, b.profile.backward(x.samples.bit_count()), x.samples)
-        return pair
+        return gradient, before
 
     def update(self, layer: int, weight_grad: WeightGrad, weight: Weight, opt_state: OptState):
         """Return (Weight, OptState) of step 1. The gradient must hold every sample once."""
-        b, op = self._books, ("update", layer)
-        g = b.use(weight_grad, GRADIENT, op)
-        w = b.use(weight, WEIGHT, op)
-        s = b.use(opt_state, STATE, op)
-        self._check_layer(op, layer, g, w, s)
-        for old in (w, s):
-            if old.step != 0:
-                b.refuse(op, f"{old} has been updated already; there is one step")
+        b, op = self._books, f"update of layer {layer}"
+        given = (weight_grad, GRADIENT), (weight, WEIGHT), (opt_state, STATE)
+        g, w, s = b.take(op, layer, *given)
         if lost := ((1 << b.batch) - 1) & ~g.samples:
-            b.refuse(
-                op,
-                f"{numbers(lost)} {'is' if lost.bit_count() == 1 else 'are'} missing in the "
-                "gradient: add or reduce the gradients of all micro-batches and all ranks first",
-            )
-        if not covers(g, w):
-            b.refuse(
-                op,
-                f"{w} needs more than {g}: both must be whole, or the same shard",
-            )
-        if not (covers(s, w) and covers(w, s)):
+            told = "missing in the gradient: add up those of all micro-batches and all ranks first"
+            b.refuse(op, f"{numbers(lost)} {'is' if lost.bit_count() == 1 else 'are'} {told}")
+        if not covers([g], w):
+            b.refuse(op, f"{w} needs more than {g}: both must be whole, or the same shard")
+        if not (covers([s], w) and covers([w], s)):
             b.refuse(op, f"{w} and {s} are not the same part of it")
         b.must_store(op, weight_grad, weight, opt_state)
         pair = b.new(w._replace(step=1)), b.new(s._replace(step=1))
@@ -203,17 +180,12 @@ class Model(Group):
 
     def set_final_weight(self, layer: int, weight: Weight) -> None:
         """Hand in the updated weight of a layer, or the shards of it that this rank keeps."""
-        op = ("set_final_weight", layer)
-        w = self._books.use(weight, WEIGHT, op)
-        self._check_layer(op, layer, w)
-        if w.step != 1:
-            told = f"{w} is the old one, of step 0: hand in what update gave"
-            self._books.refuse(op, told)
-        self._books.finals[layer] = w
+        op = f"set_final_weight of layer {layer}"
+        [self._books.finals[layer]] = self._books.take(op, layer, (weight, WEIGHT))
 
     def empty_grad(self, layer: int) -> WeightGrad:
         """Return a gradient of no sample, for a rank that has nothing to add to a collective."""
-        self._check_layer("empty_grad", layer)
+        self._books.take("empty_grad", layer)
         return self._books.new(Facts(GRADIENT, layer))
 
     def group(self, ranks) -> Group:
@@ -222,8 +194,7 @@ class Model(Group):
         for rank in ranks:
             self.dist.check_rank(f"rank {self.rank}, group", rank)
         if self.rank not in ranks:
-            told = f"is not in the group {list(ranks)} that it asks for"
-            raise PuzzleError(f"rank {self.rank} {told}")
+            raise PuzzleError(f"rank {self.rank} is not in the group {list(ranks)} it asks for")
         return Group(self._books, ranks)
 
     def send(self, dest: int, v: Value) -> Pending:
@@ -235,26 +206,6 @@ class Model(Group):
         return Receiving(self._books, source)
 
     recv = receive
-
-    def _check_layer(self, op: str, layer, *all_facts: Facts) -> None:
-        """Refuse a layer that there is not, and what is of another one."""
-        if not isinstance(layer, int) or not 0 <= layer < self.num_layers:
-            known = f"they are 0 to {self.num_layers - 1}"
-            self._books.refuse(op, f"there is no layer {layer!r}: {known}")
-        for facts in all_facts:
-            if facts.layer != layer:
-                got = f"and got that of layer {facts.layer}"
-                self._books.refuse(op, f"it needs the {facts.kind} of layer {layer}, {got}")
-
-    def _check_weight(self, op: str, layer: int, weight: Facts, *others: Facts) -> None:
-        """Refuse anything but the whole weight, before the update."""
-        self._check_layer(op, layer, *others, weight)
-        if weight.step != 0:
-            told = f"{weight} has been updated already: update comes last"
-            self._books.refuse(op, told)
-        if not weight.complete:
-            got = f"and got {weight}: gather it first"
-            self._books.refuse(op, f"it needs the whole weight, {got}")
 
 
 def run(

@@ -1,12 +1,9 @@
 """The end of a step: is it right, and what did it take?"""
 
-from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import accumulate
 
 from cluster.model import Model
-from cluster.ranks import OutOfMemory
-from cluster.values import PuzzleError, mask_of, numbers, spans
+from cluster.values import Facts, PuzzleError, covers, mask_of, numbers, numbers_in
 from helpers.words import many
 
 MFU_POINTS = ((80, 5), (70, 4), (60, 3), (50, 2), (40, 1))
@@ -18,33 +15,23 @@ def check(models) -> None:
     ranks = cluster_of(models)
     for rank in ranks:
         for pending in rank.pending:
-            if not pending.taken:
-                raise PuzzleError(
-                    f"rank {rank.rank} never waited for what it had started: it "
-                    f"{pending.doing()}; write await before it, or await it later"
-                )
-            raise PuzzleError(f"rank {rank.rank} has not ended: it {pending.doing()}")
+            if pending.taken:
+                raise PuzzleError(f"rank {rank.rank} has not ended: it {pending.doing()}")
+            told = f"rank {rank.rank} never waited for what it had started"
+            raise PuzzleError(f"{told}: it {pending.doing()}; write await before it, or later")
     for layer in range(ranks[0].layers):
         finals = [rank.finals[layer] for rank in ranks if layer in rank.finals]
         if not finals:
-            raise PuzzleError(
-                f"no rank has handed in a new weight of layer {layer}: call set_final_weight after "
-                "the update of every layer"
-            )
-        if spans(*finals) != [[0, 1]]:
-            there = 0
-            for facts in finals:
-                there |= facts.shards
-            raise PuzzleError(
-                f"layer {layer} is not complete: of its {finals[0].parts} shards, the ranks handed "
-                f"in {numbers(there, 'shard')}"
-            )
+            told = "call set_final_weight after the update of every layer"
+            raise PuzzleError(f"no rank has handed in a new weight of layer {layer}: {told}")
+        if not covers(finals, Facts(finals[0].kind, layer)):
+            there = mask_of({shard for facts in finals for shard in numbers_in(facts.shards)})
+            told = f"of its {finals[0].parts} shards, the ranks handed in {numbers(there, 'shard')}"
+            raise PuzzleError(f"layer {layer} is not complete: {told}")
         for rank in ranks:
             if layer in rank.loaded and layer not in rank.finals:
-                raise PuzzleError(
-                    f"rank {rank.rank} has loaded layer {layer} and handed in no new weight of "
-                    "it: its copy is stale, and would spoil the next step"
-                )
+                told = "handed in no new weight of it: its copy is stale, and would spoil the next"
+                raise PuzzleError(f"rank {rank.rank} has loaded layer {layer} and {told} step")
 
 
 def cluster_of(models) -> list:
@@ -54,19 +41,15 @@ def cluster_of(models) -> list:
         raise PuzzleError("there are no models to check: give the list of what all ranks returned")
     for number, model in enumerate(models):
         if not isinstance(model, Model):
-            raise PuzzleError(
-                f"the step of rank {number} returned a {type(model).__name__}, not its model: end "
-                "it with `return model`"
-            )
+            told = f"returned a {type(model).__name__}, not its model: end it with `return model`"
+            raise PuzzleError(f"the step of rank {number} {told}")
     dist = models[0].dist
     if any(model.dist is not dist for model in models):
         raise PuzzleError("these models belong to several clusters: check those of one run")
     given = {model.rank: model._books for model in models}
     if lost := set(dist.everyone) - set(given):
-        raise PuzzleError(
-            f"give the models of all {dist.world_size} ranks, each once: "
-            f"{numbers(mask_of(lost), 'rank')} missing"
-        )
+        told = f"give the models of all {dist.world_size} ranks, each once"
+        raise PuzzleError(f"{told}: {numbers(mask_of(lost), 'rank')} missing")
     return [given[rank] for rank in dist.everyone]
 
 
@@ -75,33 +58,18 @@ def fullest(ranks: list) -> tuple[float, int, float]:
 
     Raises OutOfMemory: for messages that have come and that the rank has not received.
     """
-    parked = {books.rank: [] for books in ranks}
-    for (_, target), channel in ranks[0].cluster.channels.items():
-        parked[target] += channel.parked
-    most = [(*_most(books, parked[books.rank]), books.rank) for books in ranks]
-    memory, when, rank = max(most, key=lambda found: found[0])
+    most = []
+    for books in ranks:
+        channels = books.cluster.channels.items()
+        parked = [each for (_, to), c in channels if to == books.rank for each in c.parked]
+        for held, when in [(event[4], event[2]) for event in books.log] + [books.peak]:
+            held += sum(size for come, gone, size in parked if come <= when < gone)
+            most.append((held, books.rank, when))
+    memory, rank, when = max(most, key=lambda found: found[0])
     if memory > ranks[0].profile.limit:
-        raise OutOfMemory(
-            f"rank {rank} runs out of memory at {when:.4g} s: with the messages that have come and "
-            f"that it has not received, it would hold {memory / 1e9:.1f} GB, and the card has "
-            f"{ranks[0].profile.limit / 1e9:.1f} GB"
-        )
+        unread = "the messages that have come and that it has not received: it"
+        ranks[rank].refuse_memory(memory, when, unread)
     return memory, rank, when
-
-
-def _most(books, parked: list[tuple[float, float, float]]) -> tuple[float, float]:
-    """Return (the most memory of a rank, when)."""
-    moments = [(event[4], event[2]) for event in books.log]
-    if not books.profile.in_storage:
-        moments.append(books.peak)
-    if parked:
-        changes = sorted(
-            change for come, gone, size in parked for change in ((come, size), (gone, -size))
-        )
-        times = [time for time, _ in changes]
-        totals = [0.0, *accumulate(size for _, size in changes)]
-        moments = [(held + totals[bisect_right(times, time)], time) for held, time in moments]
-    return max(moments, key=lambda moment: moment[0], default=(0.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -158,19 +126,8 @@ def outcome(models) -> Outcome:
     first, profile = ranks[0], ranks[0].profile
     start = max((rank.log[-1][2] for rank in ranks if rank.log), default=0.0)
     end = max(max(rank.now, rank.lane_free, rank.send_free) for rank in ranks)
-    memory, number, when = fullest(ranks)
-    return Outcome(
-        profile=profile.name,
-        time=end if profile.ends else start,
-        start_of_last=start,
-        end=end,
-        memory=memory,
-        rank=number,
-        when=when,
-        best=profile.best(first.layers, first.batch),
-        unit=profile.unit,
-        memory_unit=profile.memory_unit,
-        ranks=len(ranks),
-        layers=first.layers,
-        samples=first.batch,
-    )
+    took = end if profile.ends else start, start, end
+    best = profile.best(first.layers, first.batch)
+    units = profile.unit, profile.memory_unit
+    case = len(ranks), first.layers, first.batch
+    return Outcome(profile.name, *took, *fullest(ranks), best, *units, *case)

@@ -16,16 +16,15 @@ from functools import cache
 
 from cluster.values import (
     ACTIVATION,
-    ACTIVATION_GRADIENT,
     BLOCK_SIZE,
+    CLASSES,
     GRADIENT,
     HIDDEN_SIZE,
-    PER_SAMPLE,
+    SHARDED,
     STATE,
     WEIGHT,
     Facts,
     PuzzleError,
-    elements,
 )
 from helpers.cluster import Layout, preset
 from helpers.cluster.layer import layer_seconds
@@ -52,7 +51,7 @@ def seconds(amount: float, rates: tuple) -> float:
 class Profile:
     """A profile; the class itself holds what the others share, and is `classic`.
 
-    each: the memory of one parameter or element of each kind.
+    each: the memory of one parameter or element, of the kinds that take more than one.
     in_storage: memory is what lies in the five dictionaries, and what is used must lie there (else
         memory is all that is held anywhere).
     overlap: communication may go on beside computing.
@@ -62,37 +61,31 @@ class Profile:
     limit: the memory of a card.
     """
 
-    name = "classic"
-    hidden, block, element = HIDDEN_SIZE, BLOCK_SIZE, 2
-    each = dict.fromkeys((WEIGHT, STATE, GRADIENT, *PER_SAMPLE), 1)
-    in_storage, overlap, room, ends = True, False, 1, False
-    ends_in_turn = False
+    name, hidden, block = "classic", HIDDEN_SIZE, BLOCK_SIZE
+    each: dict[str, int] = {}
+    in_storage, overlap, room, ends, ends_in_turn = True, False, 1, False, False
     unit, memory_unit = "s", "elements"
-    limit: float = float("inf")
+    limit = float("inf")
 
     def __init__(self, world_size: int):
         self.world_size = world_size
-        self.rate, self.latency = NVLINK if world_size <= NODE else BETWEEN
         self._sizes = {
-            kind: one * elements(Facts(kind, 0, 1), self.hidden, self.block)
-            for kind, one in self.each.items()
+            kind: self.each.get(kind, 1) * Facts(kind, 0, 1).elements(self.hidden, self.block)
+            for kind in CLASSES
         }
         # The same few questions are asked a hundred thousand times.
-        for name in ("forward", "backward", "update", "load", "message_of"):
+        for name in ("forward", "backward", "update", "load"):
             setattr(self, name, cache(getattr(self, name)))
 
     def size(self, facts: Facts) -> float:
         """Return the memory of a value, in `memory_unit`."""
-        if facts.kind in PER_SAMPLE:
-            return facts.samples.bit_count() * self._sizes[facts.kind]
-        return facts.shards.bit_count() / facts.parts * self._sizes[facts.kind]
+        return facts.elements(1, 1) * self._sizes[facts.kind]
 
     def forward(self, samples: int) -> float:
         """Return a matrix product's time, or that of its memory traffic if that is more."""
         tokens = samples * self.block
         flops = 2 * self.hidden * self.hidden * tokens
-        moved = self.element * (self.hidden * self.hidden + 2 * tokens * self.hidden)
-        return self._work(flops, moved)
+        return self._work(flops, 2 * (self.hidden * self.hidden + 2 * tokens * self.hidden))
 
     def backward(self, samples: int) -> float:
         return self.forward(samples)
@@ -100,28 +93,30 @@ class Profile:
     def update(self, held: int, parts: int) -> float:
         """Update `held` of `parts` shards of a layer: three arrays read or written."""
         parameters = self.hidden * (self.hidden * held // parts)
-        return self._work(parameters, 3 * self.element * parameters)
+        return self._work(parameters, 3 * 2 * parameters)
 
     def load(self, parts: int) -> float:
         """Load a shard of the weights from the host's memory."""
-        return seconds(self.element * (self.hidden * self.hidden // parts), HOST)
+        return seconds(2 * (self.hidden * self.hidden // parts), HOST)
 
-    def collective(self, op: str, given: list[Facts], result: Facts, group: tuple) -> float:
-        """Move a whole layer, however it is cut, and over however few ranks."""
-        parts = result.parts if result.kind == STATE else 1
-        size = self.element * (self.hidden * self.hidden // parts)
-        return self.latency + size / self.rate
+    def network(self, ranks: tuple) -> tuple[float, float]:
+        """Return the bytes a second between these ranks, and the latency."""
+        return NVLINK if self.world_size <= NODE else BETWEEN
+
+    def sent(self, facts: Facts) -> float:
+        """Return the bytes that a message of it carries: a whole layer, however it is cut."""
+        if facts.kind in SHARDED:
+            return 2 * (self.hidden * self.hidden // (facts.parts if facts.kind == STATE else 1))
+        return 2 * facts.elements()
 
     def message(self, facts: Facts, source: int, target: int) -> float:
         """Return what each end of a message pays."""
-        if facts.kind in PER_SAMPLE:
-            size = facts.samples.bit_count() * self.hidden * self.block
-        else:
-            size = self.hidden * self.hidden // (facts.parts if facts.kind == STATE else 1)
-        return self.message_of(self.element * size, source, target)
+        rate, latency = self.network((source, target))
+        return latency + self.sent(facts) / rate
 
-    def message_of(self, size: float, source: int, target: int) -> float:
-        return self.latency + size / self.rate
+    def collective(self, op: str, given: list[Facts], result: Facts, group: tuple) -> float:
+        """Return what every rank of the group pays, however few they are."""
+        return self.message(result, 0, 0)
 
     def best(self, layers: int, samples: int) -> float:
         """Return the time of the whole step at the peak rate of every rank, without a wait."""
@@ -164,7 +159,7 @@ class Bytes(Profile):
     name, in_storage, overlap, room, ends = "bytes", False, True, None, True
     memory_unit, limit = "bytes", CARD
     # float16 weights and gradients; a float32 copy of the weights and Adam's two moments.
-    each = {STATE: 12, WEIGHT: 2, GRADIENT: 2, ACTIVATION: 2, ACTIVATION_GRADIENT: 2}
+    each = dict.fromkeys(CLASSES, 2) | {STATE: 12}
 
     def backward(self, samples):
         return 2 * self.forward(samples)  # two products of the same size: for x and for the weight
@@ -177,6 +172,12 @@ class Bytes(Profile):
     def load(self, parts):
         return seconds(14 * self.hidden * self.hidden / parts, HOST)
 
+    def network(self, ranks):
+        return NVLINK if len({rank // NODE for rank in ranks}) == 1 else BETWEEN
+
+    def sent(self, facts):
+        return self.size(facts)
+
     def collective(self, op, given, result, group):
         """A ring: each rank passes on (n - 1) / n of the bytes, for an all-reduce twice."""
         if len(group) == 1:
@@ -185,18 +186,8 @@ class Bytes(Profile):
         return (2 if op == "all_reduce" else 1) * self._gather(size, group)
 
     def _gather(self, size: float, group: tuple) -> float:
-        (rate, latency), n = self._between(group), len(group)
+        (rate, latency), n = self.network(group), len(group)
         return latency + (n - 1) / n * size / rate
-
-    def message(self, facts, source, target):
-        return self.message_of(self.size(facts), source, target)
-
-    def message_of(self, size, source, target):
-        rate, latency = self._between((source, target))
-        return latency + size / rate
-
-    def _between(self, ranks):
-        return NVLINK if len({rank // NODE for rank in ranks}) == 1 else BETWEEN
 
     def best(self, layers, samples):
         return 1.5 * super().best(layers, samples)  # 2 products forward and backward make 3
@@ -221,19 +212,15 @@ class Measured(Bytes):
         self.limit, self.parameters = card.memory, parameters(self.model).layer
         for kind in (WEIGHT, STATE, GRADIENT):
             self._sizes[kind] = self.each[kind] * self.parameters
-        self._sizes[ACTIVATION] = layer_activations(
-            self.model, 1, self.block, recompute="selective"
-        )
+        kept = layer_activations(self.model, 1, self.block, recompute="selective")
+        self._sizes[ACTIVATION] = kept
 
-    def forward(self, samples):
-        return self._layer(samples)[0].total
+    def forward(self, samples, which=0):
+        layout = Layout(samples, self.block, micro_batch=samples, recompute="none", flash=True)
+        return layer_seconds(self.model, layout, self.card)[which].total
 
     def backward(self, samples):
-        return self._layer(samples)[1].total
-
-    def _layer(self, samples):
-        layout = Layout(samples, self.block, micro_batch=samples, recompute="none", flash=True)
-        return layer_seconds(self.model, layout, self.card)
+        return self.forward(samples, 1)
 
     def update(self, held, parts):
         return self.card.memory_seconds(UPDATE * self.parameters * held / parts)
@@ -246,12 +233,8 @@ class Measured(Bytes):
         return all_gather_seconds(self.card, size, len(group), near)
 
     def message(self, facts, source, target):
-        size = self.size(facts)
-        if facts.kind == ACTIVATION:
-            size = facts.samples.bit_count() * self.element * self.hidden * self.block
-        return self.message_of(size, source, target)
-
-    def message_of(self, size, source, target):
+        plain = facts.kind == ACTIVATION
+        size = 2 * facts.elements(self.hidden, self.block) if plain else self.size(facts)
         node = self.card.node
         return message_seconds(self.card, size, source // node == target // node)
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from cluster.communication import Channel, Joined, Receiving, Sending
 from cluster.profiles import make_profile
-from cluster.values import CLASSES, Facts, PuzzleError, Value
+from cluster.values import WEIGHT, Facts, PuzzleError, Value, value_of
 from helpers.waits import Wait, find_deadlock, sentence
 
 NAMES = ("weights", "opt_states", "activations", "grad_activations", "grad_weights")
@@ -33,12 +33,10 @@ class Storage(dict):
     """One of the five dictionaries of a rank."""
 
     def __init__(self, rank: int, name: str):
-        self.rank, self.name = rank, name
+        self.words = f"rank {rank} has no {name}"
 
     def __missing__(self, key):
-        raise Freed(
-            f"rank {self.rank} has no {self.name}[{key!r}]: it was never put there, or is freed"
-        )
+        raise Freed(f"{self.words}[{key!r}]: it was never put there, or is freed")
 
 
 class Books:
@@ -47,51 +45,48 @@ class Books:
     now: its clock. held: its memory now; peak: the most, and when. log: of each event (type, layer,
     start, duration, memory, samples, more). finals: the new weights by layer. pending: what it has
     started and not awaited. lane_free, send_free: when its collectives and its messages that go on
-    beside computing have ended.
+    beside computing have ended. collectives: started, in order, not ended yet. called: how many of
+    each group.
     """
 
     def __init__(self, cluster, rank: int, layers: int, batch: int):
         self.cluster, self.rank, self.profile = cluster, rank, cluster.profile
         self.layers, self.batch = layers, batch
-        self.most_events = 20_000 + 50 * (layers + 2) * (batch + 2)
         self.now = self.held = self.lane_free = self.send_free = 0.0
         self.peak = 0.0, 0.0
-        self.log: list[tuple] = []
         self.places = tuple(Storage(rank, name) for name in NAMES)
-        self.finals: dict[int, Facts] = {}
-        self.loaded: set[int] = set()
-        self.pending: dict = {}
-        self.collectives: list = []  # started, in order, not ended yet
-        self.called: dict[tuple, int] = {}  # how many collectives of each group
+        self.log, self.pending, self.collectives = [], [], []
+        self.finals, self.called, self.loaded = {}, {}, set()
 
     def stored(self):
-        return (value for place in self.places for value in place.values())
+        return [v for place in self.places for v in place.values() if isinstance(v, Value)]
 
     def memory(self) -> float:
         if self.profile.in_storage:
-            return sum(value._size for value in self.stored() if isinstance(value, Value))
+            return sum(value._size for value in self.stored())
         return self.held
 
     def new(self, facts: Facts) -> Value:
         """Return a value that this rank holds from now on."""
         size = self.profile.size(facts)
-        made = object.__new__(CLASSES[facts.kind])
-        made.fill(facts, self.layers, self.batch, self, size)
+        made = value_of(facts, self.layers, self.batch, self, size)
         self.hold(size, facts)
         return made
 
     def hold(self, size: float, facts: Facts) -> None:
         """Take memory that a value will fill. Raises OutOfMemory."""
         self.held += size
-        if self.held > self.peak[0]:
+        if self.held > self.peak[0] and not self.profile.in_storage:
             self.peak = self.held, self.now
             if self.held > self.profile.limit:
                 self.log.append(("out_of_memory", facts.layer, self.now, 0.0, self.held, 0, None))
-                raise OutOfMemory(
-                    f"rank {self.rank} runs out of memory at {self.now:.4g} s, with {facts}: it "
-                    f"would hold {self.held / 1e9:.1f} GB, and the card has "
-                    f"{self.profile.limit / 1e9:.1f} GB"
-                )
+                self.refuse_memory(*self.peak, f"{facts}: it")
+
+    def refuse_memory(self, held: float, when: float, what: str) -> None:
+        raise OutOfMemory(
+            f"rank {self.rank} runs out of memory at {when:.4g} s, with {what} would hold "
+            f"{held / 1e9:.1f} GB, and the card has {self.profile.limit / 1e9:.1f} GB"
+        )
 
     def use(self, value, kind: str, op) -> Facts:
         """Return the facts of a value of this kind that `op` needs here. Raises PuzzleError."""
@@ -101,30 +96,39 @@ class Books:
             self.refuse(op, f"it needs {_a(kind)}, and got {_a(type(value).__name__)}")
         facts, owner = value._facts, value._owner
         if owner is None:
-            self.refuse(
-                op,
-                f"{facts} was built by hand, and nobody has computed it: use what the model's own "
-                "methods return",
-            )
+            self.refuse(op, f"{facts} was built by hand, and nobody has computed it")
         if owner.cluster is not self.cluster:
             self.refuse(op, f"{facts} belongs to another run")
         if facts.kind != kind:
             self.refuse(op, f"it needs {_a(kind)}, and got {facts}")
         if owner is not self:
-            there = f"{facts} lies on rank {owner.rank}"
-            self.refuse(op, f"{there}: send it with model.send and model.receive")
+            self.refuse(op, f"{facts} lies on rank {owner.rank}: send it with model.send")
         return facts
+
+    def take(self, op, layer: int, *given: tuple) -> list[Facts]:
+        """Return the facts of values, each given with its kind, that `op` needs of this layer."""
+        if op != "loss" and (not isinstance(layer, int) or not 0 <= layer < self.layers):
+            self.refuse(op, f"there is no layer {layer!r}: they are 0 to {self.layers - 1}")
+        found = [self.use(value, kind, op) for value, kind in given]
+        for facts in found:
+            if facts.layer != layer:
+                self.refuse(op, f"it needs the {facts.kind} of layer {layer}, and got {facts}")
+            final = op.startswith("set_final_weight")
+            if final and not facts.step:
+                self.refuse(op, f"{facts} is the old one, of step 0: hand in what update gave")
+            if facts.step and not final:
+                self.refuse(op, f"{facts} has been updated already: update comes last, and once")
+            computes = facts.kind == WEIGHT and op.startswith(("forward", "backward"))
+            if computes and not facts.complete:
+                self.refuse(op, f"it needs the whole weight, and got {facts}: gather it first")
+        return found
 
     def must_store(self, op, *values: Value) -> None:
         """Where only storage counts as memory, refuse what is used beside it."""
         for value in values if self.profile.in_storage else ():
             if not any(each is value for each in self.stored()):
-                self.refuse(
-                    op,
-                    f"{value.facts} is in none of the five dictionaries of model.storage(), where "
-                    "its memory counts: put it there first, and leave it there until the call has "
-                    "returned",
-                )
+                told = "is in none of the five dictionaries of model.storage(), where memory counts"
+                self.refuse(op, f"{value.facts} {told}: put it there until the call has returned")
 
     def event(self, typ: str, layer, seconds: float, samples=0, more=None, start=None) -> None:
         """Write down what this rank does now, and for so long; or beside the rest, from `start`."""
@@ -132,17 +136,12 @@ class Books:
         self.log.append((typ, layer, begun, seconds, self.memory(), samples, more))
         if start is None:
             self.now += seconds
-        if len(self.log) > self.most_events:
-            raise PuzzleError(
-                f"rank {self.rank} has done {len(self.log):,} things, far more than a step of "
-                f"{self.layers} layers and {self.batch} samples needs: is there a loop that never "
-                "ends?"
-            )
+        if len(self.log) > 20_000 + 50 * (self.layers + 2) * (self.batch + 2):
+            done = f"rank {self.rank} has done {len(self.log):,} things"
+            raise PuzzleError(f"{done}, far more than a step needs: is there a loop without end?")
 
     def refuse(self, op, sentence: str) -> None:
-        """Raise the error. op: in words, or ("forward", layer)."""
-        told = op if isinstance(op, str) else f"{op[0]} of layer {op[1]}"
-        raise PuzzleError(f"rank {self.rank}, {told}: {sentence}")
+        raise PuzzleError(f"rank {self.rank}, {op}: {sentence}")
 
     def ask(self, op, rule, *inputs) -> Facts:
         """Return what a rule makes of facts; say where if it refuses them."""
@@ -164,16 +163,14 @@ class Dist:
 
     Whoever drives the ranks, asyncio or `drive`, runs them in turn; one that waits looks around and
     yields. moved: counts what any rank starts or is done with. If several rounds pass in which
-    nothing moves, nothing ever will.
+    nothing moves, nothing ever will. open: collectives that have begun, by group and number.
     """
 
     def __init__(self, world_size: int, profile: str | None = None):
         whole_number("Dist", world_size=world_size)
         self.world_size, self.profile = world_size, make_profile(profile, world_size)
-        self.ranks: dict[int, Books] = {}
+        self.everyone, self.ranks, self.open = tuple(range(world_size)), {}, {}
         self.channels: dict[tuple, Channel] = defaultdict(Channel)
-        self.open: dict[tuple, object] = {}  # collectives that have begun, by group and number
-        self.everyone = tuple(range(world_size))
         self.moved = self.seen = self.looked = 0
         self.since, self.dead, self.driven = 0.0, None, False
         self.tasks = {_task()}  # the one that waits for the ranks, and theirs
@@ -183,22 +180,19 @@ class Dist:
         whole_number("Model", num_layers=layers, global_batch_size=batch)
         self.check_rank("Model", rank)
         if rank in self.ranks:
-            raise PuzzleError(
-                f"Model: rank {rank} of this Dist has a model already: a new run needs a new Dist"
-            )
+            told = "has a model already: a new run needs a new Dist"
+            raise PuzzleError(f"rank {rank} of this Dist {told}")
         for other in self.ranks.values():
             if (other.layers, other.batch) != (layers, batch):
-                raise PuzzleError(
-                    f"Model: rank {rank} has {layers} layers and {batch} samples, and rank "
-                    f"{other.rank} {other.layers} and {other.batch}: give all the same"
-                )
+                others = f"rank {other.rank} {other.layers} and {other.batch}: give all the same"
+                raise PuzzleError(f"rank {rank} has {layers} layers and {batch} samples, {others}")
         made = self.ranks[rank] = Books(self, rank, layers, batch)
         return made
 
     def check_rank(self, op: str, rank) -> None:
         if type(rank) is not int or not 0 <= rank < self.world_size:
-            last = self.world_size - 1
-            raise PuzzleError(f"{op}: there is no rank {rank!r}: they are 0 to {last}")
+            told = f"there is no rank {rank!r}: they are 0 to {self.world_size - 1}"
+            raise PuzzleError(f"{op}: {told}")
 
     def channel(self, books: Books, source: int, target: int, op: str) -> Channel:
         for other in (source, target):
@@ -255,8 +249,7 @@ class Dist:
 def whole_number(where: str, **values) -> None:
     for name, value in values.items():
         if type(value) is not int or value < 1:
-            told = f"must be a whole number, 1 or more, not {value!r}"
-            raise PuzzleError(f"{where}: {name} {told}")
+            raise PuzzleError(f"{where}: {name} must be a whole number from 1, not {value!r}")
 
 
 def deadlock(cluster: Dist) -> Deadlock:
@@ -287,30 +280,24 @@ def drive(cluster: Dist, steps: list) -> list:
     """Run the coroutines of all ranks to their ends, and return what each returns."""
     for rank, step in enumerate(steps):
         if not asyncio.iscoroutine(step):
-            raise PuzzleError(
-                f"rank {rank}: the step returned a {type(step).__name__} where a coroutine was "
-                "expected: write it as `async def`"
-            )
+            told = f"the step returned a {type(step).__name__}: write it as `async def`"
+            raise PuzzleError(f"rank {rank}: {told}")
     results, running = [None] * len(steps), dict(enumerate(steps))
     cluster.driven = True
     # Memory is what Python holds, to the moment: the collector would free some of it by chance.
-    collects = gc.isenabled()
     gc.disable()
     try:
         while running:
             for rank, step in list(running.items()):
                 try:
                     if step.send(None) is not None:
-                        raise PuzzleError(
-                            f"rank {rank} awaits something that is not the cluster's: a step may "
-                            "await only what the model's methods return"
-                        )
+                        told = "awaits something that no method of its model has returned"
+                        raise PuzzleError(f"rank {rank} {told}")
                 except StopIteration as end:
                     results[rank] = end.value
                     del running[rank]
     finally:
         for step in running.values():
             step.close()
-        if collects:
-            gc.enable()
+        gc.enable()
     return results

@@ -5,8 +5,8 @@ where a rank would use it. Samples are a bit mask, bit i for sample i, and so ar
 n is the interval from k/n to (k+1)/n of a layer's parameters.
 """
 
-from fractions import Fraction
 from functools import cache
+from math import lcm
 from typing import NamedTuple
 
 from helpers.words import listed
@@ -15,7 +15,6 @@ HIDDEN_SIZE, BLOCK_SIZE = 4096, 1024
 WEIGHT, STATE, GRADIENT = "weight", "optimizer state", "weight gradient"
 ACTIVATION, ACTIVATION_GRADIENT = "activation", "activation gradient"
 SHARDED = (WEIGHT, STATE, GRADIENT)
-PER_SAMPLE = (ACTIVATION, ACTIVATION_GRADIENT)
 
 
 class PuzzleError(ValueError):
@@ -41,6 +40,11 @@ class Facts(NamedTuple):
         if self.parts > 1:
             text += f", {numbers(self.shards, 'shard')} of {self.parts}"
         return text if self.kind in (WEIGHT, STATE) else f"{text}, for {numbers(self.samples)}"
+
+    def elements(self, hidden: int = HIDDEN_SIZE, block: int = BLOCK_SIZE) -> float:
+        if self.kind in SHARDED:
+            return self.shards.bit_count() / self.parts * hidden * hidden
+        return self.samples.bit_count() * hidden * block
 
 
 def mask_of(samples) -> int:
@@ -69,47 +73,31 @@ def numbers(mask: int, word: str = "sample") -> str:
     return f"{word}s {listed(map(str, found))}"
 
 
-def spans(*pieces: Facts) -> list[list[Fraction]]:
-    """Return the intervals that the pieces fill together, in order; those that touch are one."""
-    joined: list[list[Fraction]] = []
-    for k, parts in sorted(
-        {(k, piece.parts) for piece in pieces for k in numbers_in(piece.shards)},
-        key=lambda shard: Fraction(*shard),
-    ):
-        start, end = Fraction(k, parts), Fraction(k + 1, parts)
-        if joined and start <= joined[-1][1]:
-            joined[-1][1] = max(end, joined[-1][1])
-        else:
-            joined.append([start, end])
-    return joined
+def covers(held: list[Facts], wanted: Facts) -> bool:
+    """Return whether the shards that are held contain every parameter of those wanted."""
+    parts = lcm(wanted.parts, *(facts.parts for facts in held))
 
+    def pieces(facts):
+        each = parts // facts.parts
+        return {shard * each + i for shard in numbers_in(facts.shards) for i in range(each)}
 
-def covers(a: Facts, b: Facts) -> bool:
-    """Return whether the shards of `a` hold every parameter that those of `b` do."""
-    if a.parts == b.parts:
-        return not b.shards & ~a.shards
-    return spans(a, b) == spans(a)
+    return pieces(wanted) <= set().union(*map(pieces, held))
 
 
 def added(a: Facts, b: Facts) -> Facts:
     """Return the sum of two gradients. Raises PuzzleError."""
-    if a.kind != GRADIENT or b.kind != GRADIENT:
-        raise PuzzleError(f"{a} and {b} cannot be added: only weight gradients can")
     if a.layer != b.layer:
         raise PuzzleError(f"{a} and {b} belong to two layers, and cannot be added")
     if (a.shards, a.parts) != (b.shards, b.parts):
         raise PuzzleError(f"{a} and {b} are different parts of it: bring both alike")
     if both := a.samples & b.samples:
-        raise PuzzleError(
-            f"{numbers(both)} would count twice in the gradient of layer {a.layer}: it is in both "
-            "that are added"
-        )
+        raise PuzzleError(f"{numbers(both)} would count twice in the gradient of layer {a.layer}")
     return a._replace(samples=a.samples | b.samples)
 
 
 def combined(a: Facts, b: Facts) -> Facts:
     """Return shards of one thing put together. Raises PuzzleError."""
-    if a.kind != b.kind or a.kind not in SHARDED or a.layer != b.layer:
+    if a.kind != b.kind or a.layer != b.layer:
         raise PuzzleError(f"{a} and {b} cannot be put together: only shards of one layer can")
     if a.parts != b.parts:
         raise PuzzleError(f"{a} and {b} were cut into different numbers of shards")
@@ -122,7 +110,7 @@ def combined(a: Facts, b: Facts) -> Facts:
 
 def cut(a: Facts, shard: int, parts: int) -> Facts:
     """Return one shard of something whole. Raises PuzzleError."""
-    if a.kind not in SHARDED or not a.complete:
+    if not a.complete:
         raise PuzzleError(f"{a} is not whole, so it cannot be cut: gather it first")
     if not (type(shard) is type(parts) is int and 0 <= shard < parts):
         raise PuzzleError(f"there is no shard {shard!r} of {parts!r}: they count from 0")
@@ -130,24 +118,25 @@ def cut(a: Facts, shard: int, parts: int) -> Facts:
 
 
 class Value:
-    """A tensor on one rank, whose books are its owner.
+    """A tensor on one rank, whose books are its owner; None for one that was built by hand.
 
-    _total: the samples of the whole batch. _size: its memory, by the profile, or for one built by
-    hand the elements that the lab counts.
+    total_samples: of the whole batch. step: 0 as loaded, 1 after the update.
     """
 
-    __slots__ = ("_facts", "_owner", "_layers", "_total", "_size")
-    kind = ""
+    kind, _owner = "", None
     facts = property(lambda self: self._facts)
     layer = property(lambda self: self._facts.layer)
-    layers = property(lambda self: self._layers)
+    step = property(lambda self: self._facts.step)
+    samples = property(lambda self: numbers_in(self._facts.samples))
+    shards = property(lambda self: numbers_in(self._facts.shards))
+    num_shards = property(lambda self: self._facts.parts)
 
     def memory(self) -> float:
         return self._size
 
-    def fill(self, facts: Facts, layers: int, total=0, owner=None, size=None) -> "Value":
-        self._facts, self._layers, self._total, self._owner = facts, layers, total, owner
-        self._size = elements(facts) if size is None else size
+    def _fill(self, facts: Facts, layers: int, total=0, owner=None, size=None) -> "Value":
+        self._facts, self.layers, self.total_samples, self._owner = facts, layers, total, owner
+        self._size = facts.elements() if size is None else size
         return self
 
     def __del__(self):  # Python holds it no longer: its memory is free
@@ -160,27 +149,12 @@ class Value:
     def __deepcopy__(self, _):
         return self
 
-    def __eq__(self, other):
-        return self._facts == other._facts if isinstance(other, Value) else NotImplemented
-
-    __hash__ = None
-
     def __repr__(self):
         made = "" if self._owner is not None else " (built by hand)"
         return f"<{str(self._facts).removeprefix('the ')}{made}>"
 
 
-def elements(facts: Facts, hidden: int = HIDDEN_SIZE, block: int = BLOCK_SIZE) -> float:
-    if facts.kind in PER_SAMPLE:
-        return facts.samples.bit_count() * hidden * block
-    return facts.shards.bit_count() / facts.parts * hidden * hidden
-
-
 class Sharded(Value):
-    __slots__ = ()
-    shards = property(lambda self: numbers_in(self._facts.shards))
-    num_shards = property(lambda self: self._facts.parts)
-
     def combine(self, other):
         """Return the shards of both."""
         return self._made("combine", combined, other)
@@ -192,85 +166,64 @@ class Sharded(Value):
     def is_complete(self) -> bool:
         return self._facts.complete
 
-    def _made(self, op: str, rule, *inputs):
+    def _made(self, op: str, rule, *others):
         """Return what `rule` makes of the facts, on the same rank; by hand from by hand."""
-        values = [v for v in (self, *inputs) if isinstance(v, Value)]
+        values = [v for v in (self, *others) if isinstance(v, Value)]
         owner = next((v._owner for v in values if v._owner is not None), None)
-        facts = [v.facts if isinstance(v, Value) else v for v in (self, *inputs)]
+        facts = [v._facts if isinstance(v, Value) else v for v in (self, *others)]
         if owner is None:
-            return by_hand(rule(*facts), self._layers, self._total)
+            return value_of(rule(*facts), self.layers, self.total_samples)
         for value in values:
             owner.use(value, self.kind, op)
         return owner.new(owner.ask(op, rule, *facts))
 
 
-class Stepped(Sharded):
-    """step: 0 as loaded, 1 after the update."""
-
-    __slots__ = ()
-    step = property(lambda self: self._facts.step)
-
-    def __init__(self, layer, layers, step, shards=frozenset({0}), num_shards=1):
-        self.fill(Facts(self.kind, layer, 0, mask_of(shards), num_shards, step), layers)
-
-
-class Weight(Stepped):
+class Weight(Sharded):
     """The weights of a layer. Forward and backward need all shards of it."""
 
-    __slots__ = ()
     kind = WEIGHT
 
+    def __init__(self, layer, layers, step, shards=frozenset({0}), num_shards=1):
+        self._fill(Facts(self.kind, layer, 0, mask_of(shards), num_shards, step), layers)
 
-class OptState(Stepped):
+
+class OptState(Weight):
     """What the optimizer keeps for a layer: of Adam, two moments and a float32 copy."""
 
-    __slots__ = ()
     kind = STATE
 
 
 class WeightGrad(Sharded):
     """The gradient of a layer's weights, for some of the samples."""
 
-    __slots__ = ()
     kind = GRADIENT
-    samples = property(lambda self: numbers_in(self._facts.samples))
-    total_samples = property(lambda self: self._total)
 
     def __init__(self, layer, layers, samples, total_samples, shards=frozenset({0}), num_shards=1):
         facts = Facts(GRADIENT, layer, mask_of(samples), mask_of(shards), num_shards)
-        self.fill(facts, layers, total_samples)
+        self._fill(facts, layers, total_samples)
 
     def __add__(self, other):
         return self._made("add", added, other) if isinstance(other, WeightGrad) else NotImplemented
 
 
-class Flowing(Value):
-    """What goes from layer to layer, for some of the samples."""
+class Activation(Value):
+    """The input of layer `layer`, for some of the samples."""
 
-    __slots__ = ()
-    samples, total_samples = WeightGrad.samples, WeightGrad.total_samples
-
-    def __init__(self, layer, layers, samples, total_samples):
-        self.fill(Facts(self.kind, layer, mask_of(samples)), layers, total_samples)
-
-
-class Activation(Flowing):
-    """The input of layer `layer`."""
-
-    __slots__ = ()
     kind = ACTIVATION
 
+    def __init__(self, layer, layers, samples, total_samples):
+        self._fill(Facts(self.kind, layer, mask_of(samples)), layers, total_samples)
 
-class ActivationGrad(Flowing):
+
+class ActivationGrad(Activation):
     """The gradient of the output of layer `layer`."""
 
-    __slots__ = ()
     kind = ACTIVATION_GRADIENT
 
 
 CLASSES = {cls.kind: cls for cls in (Weight, OptState, WeightGrad, Activation, ActivationGrad)}
 
 
-def by_hand(facts: Facts, *more) -> Value:
-    """Return a value to look at: it says what the facts say, and no operation takes it."""
-    return object.__new__(CLASSES[facts.kind]).fill(facts, *more)
+def value_of(facts: Facts, *more) -> Value:
+    """Return a value of these facts; without an owner no operation takes it."""
+    return object.__new__(CLASSES[facts.kind])._fill(facts, *more)

@@ -14,7 +14,6 @@ from project.models import make_config, make_model
 from project.run_data_parallel import average_gradients
 from torch import nn
 from torch.utils.data import DataLoader
-from transformers import GPT2LMHeadModel
 from wrong_input import WrongInput
 
 from helpers.ranks import launch
@@ -32,34 +31,36 @@ def rows(count):
     return [{"de": text, "en": text.lower()} for text in texts]
 
 
-def steps(samples, world, batch, longest=64):
-    """On a rank: train one pass; the weights after it, and the tokens of each step."""
+def small_model(data, longest=64):
+    tokenizer = utils.get_tokenizer(data, 300, "de", "en")
+    model = make_model(make_config("tiny", len(tokenizer), longest))
+    return tokenizer, model, utils.german_to_english(tokenizer, longest)
+
+
+def steps(samples, longest, ranks=True):
+    """On a rank of three: train one pass; the weights after it, and the tokens of each step."""
     torch.set_num_threads(1)
     rank = dist.get_rank() if dist.is_initialized() else 0
     data = rows(samples)
-    tokenizer = utils.get_tokenizer(data, 300, "de", "en")
-    model = make_model(make_config("tiny", len(tokenizer), longest))
-    collate = utils.german_to_english(tokenizer, longest)
+    tokenizer, model, collate = small_model(data, longest)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    if world:
-        batches = partition_dataset(rank, world, data, batch, collate)
-        _, counts = utils.train(
-            model, optimizer, batches, batch, collate, "", rank, average_gradients
-        )
-    else:  # one device: the batches that `batch` ranks have together, step by step
-        loaders = [list(partition_dataset(r, batch, data, batch, list)) for r in range(batch)]
+    if ranks:
+        batches = partition_dataset(rank, 3, data, 3, collate)
+    else:  # one device: the batches that the ranks have together, step by step
+        loaders = [list(partition_dataset(r, 3, data, 3, list)) for r in range(3)]
         together = [
             collate([row for loader in loaders if step < len(loader) for row in loader[step]])
             for step in range(max(map(len, loaders)))
         ]
         batches = DataLoader(together, batch_size=None)
-        _, counts = utils.train(model, optimizer, batches, batch, collate, "")
+    average = average_gradients if ranks else None
+    _, counts = utils.train(model, optimizer, batches, 3, collate, "", rank, average)
     return {n: p.detach().clone() for n, p in model.named_parameters()}, counts
 
 
 def several(sizes):
     """On one of three ranks: what `steps` gives for each number of samples and longest row."""
-    return [steps(samples, 3, 3, longest) for samples, longest in sizes]
+    return [steps(*size) for size in sizes]
 
 
 def test_weights_after_several_uneven_steps_are_one_devices():
@@ -69,7 +70,7 @@ def test_weights_after_several_uneven_steps_are_one_devices():
     uneven, cut_off = (10, 64), (3, 16)
     ranks = launch(several, 3, ((uneven, cut_off),), quiet=True)
     for (samples, longest), *answers in zip((uneven, cut_off), *ranks, strict=True):
-        expected, _ = steps(samples, 0, 3, longest)
+        expected, _ = steps(samples, longest, ranks=False)
         if samples == 10:
             assert [len(counts) for _, counts in answers] == [4, 4, 4]
             assert [sum(n == 0 for n in counts) for _, counts in answers] == [1, 0, 1]
@@ -80,15 +81,12 @@ def test_weights_after_several_uneven_steps_are_one_devices():
 
 @pytest.fixture(scope="module")
 def small():
-    data = rows(12)
-    tokenizer = utils.get_tokenizer(data, 300, "de", "en")
-    model = make_model(make_config("tiny", len(tokenizer), 64))
-    return data, tokenizer, model
+    return rows(12), *small_model(rows(12))
 
 
 def test_a_batch_says_what_counts(small):
-    data, tokenizer, _ = small
-    batch = utils.german_to_english(tokenizer, 64)(data[:3])
+    data, tokenizer, _, collate = small
+    batch = collate(data[:3])
     for number, row in enumerate(data[:3]):
         counts = batch["label_token_weights"][number].bool()
         text = tokenizer.decode(batch["labels"][number][counts])
@@ -99,15 +97,8 @@ def test_a_batch_says_what_counts(small):
     assert batch["input_ids"].shape[1] <= 64
 
 
-def test_gpt2_has_the_published_number_of_parameters():
-    with torch.device("meta"):
-        model = GPT2LMHeadModel(make_config("gpt2", 600, 128))
-    assert sum(p.numel() for p in model.parameters()) == 124_439_808  # Radford et al., 2019
-
-
 def test_padding_changes_no_loss_and_is_no_token(small):
-    data, tokenizer, model = small
-    collate = utils.german_to_english(tokenizer, 64)
+    data, _, model, collate = small
     each = [utils.token_losses(collate([row]), model) for row in data]
     total, count = (sum(part) for part in zip(*each, strict=True))
     torch.testing.assert_close(utils.loss_fn(collate(data), model), total / count)
@@ -120,7 +111,7 @@ def test_padding_changes_no_loss_and_is_no_token(small):
 
 
 def test_translations_with_a_cache_are_those_without(small):
-    data, tokenizer, model = small
+    data, tokenizer, model, _ = small
     with_cache = utils.generate(model, data, "de", "en", tokenizer, 64, "cpu", "")
     for row, said in zip(data[:4], with_cache, strict=False):
         ids = tokenizer(row["de"] + "<eos_de>")["input_ids"]
@@ -134,13 +125,6 @@ def test_translations_with_a_cache_are_those_without(small):
         assert said == tokenizer.decode(ids[start:])
 
 
-def test_bleu_of_the_truth_is_100():
-    data = [{"en": "The old man has sought a horse today."}] * 2
-    truth, other = [row["en"] for row in data], ["No word fits here at all."] * 2
-    assert utils.evaluate_bleu(data, truth, "en")["bleu"] == pytest.approx(100)
-    assert utils.evaluate_bleu(data, other, "en")["bleu"] < 10
-
-
 @pytest.fixture
 def both():
     config = make_config("tiny", 120, 32)
@@ -150,7 +134,7 @@ def both():
     parallel.deparallelize()
 
 
-@pytest.mark.parametrize("split_size", [None, 1, 3, 8])
+@pytest.mark.parametrize("split_size", [None, 1, 3])
 @pytest.mark.parametrize("mask", ["none", "left", "right"])
 def test_logits_and_gradients_of_stages_are_the_plain_models(both, split_size, mask):
     plain, parallel = both
@@ -172,8 +156,13 @@ def test_logits_and_gradients_of_stages_are_the_plain_models(both, split_size, m
         torch.testing.assert_close(q.grad, p.grad, rtol=1e-4, atol=1e-7, msg=name)
 
 
-def test_threads_end_and_the_plain_way_is_back(both):
+def test_threads_end_and_the_plain_way_is_back_and_other_stages_are_refused(both):
     _, parallel = both
+    fresh = make_model(parallel.config, kind=GPT2LMHeadModelParallel)
+    with pytest.raises(WrongInput, match=r"call parallelize\(\) first"):
+        fresh._prepare_pipeline_parallel(2)
+    with pytest.raises(WrongInput, match="5 devices for 4 blocks"):
+        fresh.parallelize(["cpu:0"] * 5)
     before, ids = threading.active_count(), torch.tensor([[5, 6, 7]])
     parallel._prepare_pipeline_parallel(2)
     parallel._prepare_pipeline_parallel(4)  # a second one replaces the first
@@ -185,14 +174,6 @@ def test_threads_end_and_the_plain_way_is_back(both):
     first = parallel(input_ids=ids[:, :2], use_cache=True)
     second = parallel(input_ids=ids[:, 2:], past_key_values=first.past_key_values, use_cache=True)
     torch.testing.assert_close(second.logits[:, -1], parallel(input_ids=ids).logits[:, -1])
-
-
-def test_stages_that_cannot_be_made_are_refused(both):
-    fresh = make_model(both[1].config, kind=GPT2LMHeadModelParallel)
-    with pytest.raises(WrongInput, match=r"call parallelize\(\) first"):
-        fresh._prepare_pipeline_parallel(2)
-    with pytest.raises(WrongInput, match="5 devices for 4 blocks"):
-        fresh.parallelize(["cpu:0"] * 5)
 
 
 def test_each_thread_works_in_the_order_of_gpipe():

@@ -10,8 +10,7 @@ def by_asyncio(step, ranks, layers, samples, *more, profile=None, wrap=lambda co
 
     async def main():
         dist = Dist(ranks, profile)
-        sizes = {"num_layers": layers, "global_batch_size": samples}
-        models = [Model(rank=rank, dist=dist, **sizes) for rank in range(ranks)]
+        models = [Model(rank, dist, layers, samples) for rank in range(ranks)]
         return await asyncio.gather(*(wrap(step(model, *more)) for model in models))
 
     return asyncio.run(main())
@@ -25,6 +24,11 @@ def share(m):
     """The samples of this rank."""
     n = m.global_batch_size // m.world_size
     return range(n * m.rank, n * (m.rank + 1))
+
+
+def load_all(m):
+    for i in layers_of(m):
+        m.weights[i], m.opt_states[i] = m.load_weights(i)
 
 
 def there_and_back(m, samples):
@@ -43,16 +47,13 @@ def there_and_back(m, samples):
     del E["e"]
 
 
-def load_all(m):
-    W, S, *_ = m.storage()
-    for i in layers_of(m):
-        W[i], S[i] = m.load_weights(i)
+def own(m):
+    there_and_back(m, share(m))
 
 
 async def reduce(m):
-    G = m.storage()[4]
     for i in layers_of(m):
-        G[i] = await m.all_reduce(G[i], i)
+        m.grad_weights[i] = await m.all_reduce(m.grad_weights[i], i)
 
 
 def finish(m, which=None):
@@ -62,12 +63,10 @@ def finish(m, which=None):
         m.set_final_weight(i, W[i])
 
 
-async def data_parallel(m, micro=None):
-    """DDP with accumulation: the smallest right step on any number of ranks."""
+async def data_parallel(m):
+    """The smallest right step on any number of ranks."""
     load_all(m)
-    mine = share(m)
-    for i in range(0, len(mine), micro or len(mine)):
-        there_and_back(m, mine[i : i + (micro or len(mine))])
+    own(m)
     await reduce(m)
     finish(m)
     return m

@@ -1,12 +1,16 @@
-"""Ranks that wait in vain are told at once, by the cluster's own driver and under asyncio."""
+"""Whoever drives the ranks, a step gives the same numbers; ranks that wait in vain are told."""
 
 import asyncio
-import time
 
+import eight
+import part3
+import part4
 import pytest
 from cluster import PuzzleError, outcome, run
 from cluster.ranks import Deadlock
 from steps import by_asyncio, data_parallel
+
+PROFILES = ["bytes", "classic", "steps"]
 
 
 async def both_receive_first(m):
@@ -41,6 +45,13 @@ async def groups_in_two_orders(m):
         await started
 
 
+async def two_messages_first(m):
+    for _ in range(2):
+        await m.send(1 - m.rank, m.get_input_activation([0]))
+    for _ in range(2):
+        await m.receive(1 - m.rank)
+
+
 CASES = [
     (both_receive_first, 2, "deadlock: rank 0 waits for rank 1 (it receives from rank 1), and rank "
      "1 waits for rank 0 (it receives from rank 0): none of them can go first"),
@@ -51,49 +62,39 @@ CASES = [
     (groups_in_two_orders, 3, "rank 0 waits for rank 1 (it is in all_reduce of the weight gradient "
      "of layer 0), and rank 1 waits for rank 0 (it is in all_reduce of the weight gradient of "
      "layer 1)"),
+    (two_messages_first, 2, "rank 0 waits for rank 1 (it sends to rank 1), and rank 1"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("profile", ["bytes", "classic", "steps"])
 @pytest.mark.parametrize("drive", [run, by_asyncio])
 @pytest.mark.parametrize(("step", "ranks", "says"), CASES, ids=[c[0].__name__ for c in CASES])
-def test_deadlock(step, ranks, says, drive, profile):
-    with pytest.raises(Deadlock) as caught:
-        drive(step, ranks, 2, 4, profile=profile)
-    assert says in str(caught.value)
+def test_deadlock(step, ranks, says, drive):
+    for profile in PROFILES:
+        if (step, profile) == (two_messages_first, "bytes"):  # there is room for any number
+            drive(step, ranks, 2, 4, profile=profile)
+            continue
+        with pytest.raises(Deadlock) as caught:
+            drive(step, ranks, 2, 4, profile=profile)
+        assert says in str(caught.value)
 
 
-def test_one_message_has_room_in_classic_and_any_number_in_honest():
-    async def step(m):
-        for _ in range(2):
-            await m.send(1 - m.rank, m.get_input_activation([0]))
-        for _ in range(2):
-            await m.receive(1 - m.rank)
-
-    with pytest.raises(Deadlock, match="rank 0 waits for rank 1 .it sends to rank 1., and rank 1"):
-        run(step, 2, 2, 4, profile="classic")
-    run(step, 2, 2, 4, profile="bytes")
-
-
-@pytest.mark.parametrize("drive", [run, by_asyncio])
 @pytest.mark.parametrize(
     ("start", "says"),
     [
-        (lambda m: [m.reduce_scatter, m.all_reduce][m.rank](m.empty_grad(0)), "rank 1 calls "
-         "all_reduce of the weight gradient of layer 0, and rank 0 reduce_scatter of the weight "
-         "gradient of layer 0, both as collective number 1"),
-        (lambda m: m.all_reduce(m.empty_grad(m.rank)), "all_reduce of the weight gradient of layer "
-         "1, and rank 0 all_reduce of the weight gradient of layer 0"),
+        (lambda m: m.all_reduce(m.empty_grad(m.rank)), "rank 1 calls all_reduce of the weight "
+         "gradient of layer 1, and rank 0 all_reduce of the weight gradient of layer 0, both as "
+         "collective number 1"),
         (lambda m: m.all_gather(m.load_weights(0, m.rank, 2)[m.rank]), "all_gather of the "
          "optimizer state of layer 0, and rank 0 all_gather of the weight of layer 0"),
     ],
 )  # fmt: skip
-def test_mismatched_collectives_stop_at_once(start, says, drive):
+def test_mismatched_collectives_stop_at_once(start, says):
     async def step(m):
         await start(m)
 
-    with pytest.raises(PuzzleError, match=says):
-        drive(step, 2, 2, 4, profile="bytes")
+    for drive in (run, by_asyncio):
+        with pytest.raises(PuzzleError, match=says):
+            drive(step, 2, 2, 4, profile="bytes")
 
 
 def test_asyncio_with_other_tasks_beside_the_ranks():
@@ -106,10 +107,8 @@ def test_asyncio_with_other_tasks_beside_the_ranks():
         finally:
             other.cancel()
 
-    begun = time.monotonic()
     with pytest.raises(Deadlock):
         by_asyncio(step, 2, 2, 4)
-    assert time.monotonic() - begun < 30
 
 
 def test_a_rank_that_sleeps_a_little_is_no_deadlock():
@@ -119,3 +118,37 @@ def test_a_rank_that_sleeps_a_little_is_no_deadlock():
         return await data_parallel(m)
 
     assert outcome(by_asyncio(step, 2, 2, 4)) == outcome(run(data_parallel, 2, 2, 4))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    ("step", "case"),
+    [
+        (part3.part3_training_loop, (4, 8, 32, 2)),
+        (part4.part4_training_loop, (8, 6, 64, 3)),
+        (eight.pipeline_sharded, (16, 4, 4)),
+    ],
+)
+def test_whoever_runs_the_ranks_and_in_whatever_order(step, case, profile):
+    expected = run(step, *case, profile=profile)
+    for models in (
+        by_asyncio(step, *case, profile=profile),
+        by_asyncio(step, *case, profile=profile, wrap=asyncio.ensure_future),
+    ):
+        assert outcome(models) == outcome(expected)
+        assert [model.log for model in models] == [model.log for model in expected]
+
+
+def test_communication_as_tasks_of_asyncio():
+    """Some write create_task or gather around messages, so that neither comes first."""
+
+    async def step(m):
+        x = m.get_input_activation([m.rank])
+        _, got = await asyncio.gather(m.send(1 - m.rank, x), m.receive(1 - m.rank))
+        task = asyncio.create_task(m.receive(1 - m.rank))
+        await m.send(1 - m.rank, got)
+        assert (await task).samples == {m.rank}
+        return m
+
+    for profile in PROFILES:
+        by_asyncio(step, 2, 1, 2, profile=profile)

@@ -1,0 +1,217 @@
+"""Time and memory by each profile, beside closed forms and other computations of the same.
+
+The digits of `classic` and of the eight puzzles are facts of tests/frozen.
+"""
+
+import inspect
+
+import part0
+import part2
+import part3
+import part5
+import pytest
+from cluster import Dist, outcome, profiles, run
+from cluster.outcome import cluster_of, fullest
+from cluster.ranks import OutOfMemory
+from steps import data_parallel, load_all, own
+
+from helpers.cluster import Layout, estimate
+from helpers.cost import gpt
+from helpers.schedules import naive, one_f_one_b
+from helpers.simulate import Costs, simulate
+
+H, BLOCK = 4096, 1024
+WEIGHT = 2 * H * H  # bytes
+NVLINK, BETWEEN = 450e9 * 0.65, 45e9
+REDUCE = 2 * (31 / 32 * WEIGHT / BETWEEN + 2e-5)  # of 32 ranks, in seconds
+
+
+# --- classic -------------------------------------------------------------------------------------
+
+
+def test_memory_is_what_lies_in_storage_in_elements():
+    models = run(data_parallel, 4, 3, 32, profile="classic")
+    found = outcome(models)
+    # The last backward but two: 3 weights, 3 states; activations 0, 1, 2 and one gradient of them.
+    first = 6 * H * H + 4 * 8 * H * BLOCK
+    # The update: weights, states and gradients of all layers.
+    assert found.memory == max(first, 9 * H * H, 8 * H * H + 2 * 8 * H * BLOCK)
+    assert max(event.memory for event in models[0].log) == found.memory
+
+
+# --- bytes ---------------------------------------------------------------------------------------
+
+
+def test_the_last_event_counts_and_the_work_is_that_of_three_products():
+    models = run(data_parallel, 1, 3, 8, profile="bytes")
+    found, log = outcome(models), models[0].log
+    assert found.time == log[-1].time + log[-1].duration
+    operations = 3 * (2 * H * H) * 8 * BLOCK * 3  # a product forward and two backward; 3 layers
+    assert found.mfu == pytest.approx(operations / 1e15 / found.time)
+
+
+def test_inside_a_node_is_faster_than_between_nodes_and_messages_are_paid_once():
+    async def step(m):
+        load_all(m)
+        own(m)
+        node = m.group(range(8) if m.rank < 8 else range(8, 16))
+        across = m.group([m.rank % 8, m.rank % 8 + 8])
+        assert (across.size, across.index) == (2, m.rank // 8)
+        for i, (group, n, rate, latency) in enumerate(
+            [(node, 8, NVLINK, 1e-5), (across, 2, BETWEEN, 2e-5)]
+        ):
+            await m.all_reduce(m.empty_grad(i))
+            ring = 2 * ((n - 1) / n * WEIGHT / rate + latency)
+            before = m.time
+            await group.all_reduce(m.grad_weights.pop(i))
+            assert m.time - before == pytest.approx(ring)
+            await m.all_reduce(m.empty_grad(i))
+            before, other = m.time, (m.rank + [1, 8][i]) % 16
+            if m.rank == 0:
+                await m.send(other, m.get_input_activation([0]))
+            elif m.rank == [1, 8][i]:
+                await m.receive(0)
+            sent = 2 * H * BLOCK / rate + latency
+            busy = m.rank in (0, [1, 8][i])
+            assert m.time - before == pytest.approx(sent if busy else 0)
+        return m
+
+    run(step, 16, 2, 16, profile="bytes")
+
+
+def test_memory_in_bytes_with_adam_as_it_is():
+    async def step(model):
+        weight, state = model.load_weights(0)
+        local = {"anywhere": [(state, 1)]}
+        del state
+        assert model.memory() == (2 + 12) * H * H
+        del local
+        kept = model.get_input_activation([0, 1])
+        assert model.memory() == WEIGHT + kept.memory() == WEIGHT + 2 * 2 * H * BLOCK
+        return model
+
+    run(step, 1, 1, 2, profile="bytes")
+
+
+def test_a_message_that_nobody_took_yet_lies_in_the_receivers_memory():
+    async def step(model, early):
+        if model.rank == 0:
+            for i in range(3):
+                await model.send(1, model.get_input_activation([i]))
+        else:
+            weight = model.load_weights(0)[0]  # the messages come meanwhile
+            for part in ("take", "work") if early else ("work", "take"):
+                for _ in range(3):
+                    if part == "take":
+                        await model.receive(0)
+                    else:
+                        model.forward(0, model.get_input_activation(range(64)), weight)
+        return model
+
+    late, soon = (fullest(cluster_of(run(step, 2, 1, 64, early))) for early in (False, True))
+    assert late[1] == soon[1] == 1
+    assert late[0] - soon[0] == pytest.approx(3 * 2 * H * BLOCK)
+
+
+def test_out_of_memory_is_an_event_with_a_name():
+    models = []
+
+    async def step(model):
+        models.append(model)
+        kept = [model.load_weights(0)]
+        while True:
+            kept.append(model.get_input_activation(range(1000)))
+
+    says = r"rank 0 runs out of memory at .* and the card has 85\.9 GB"
+    with pytest.raises(OutOfMemory, match=says):
+        run(step, 1, 1, 1000, profile="bytes")
+    assert models[0].log[-1].typ == "out_of_memory"
+
+
+@pytest.mark.parametrize(("overlap", "together"), [(True, max), (False, lambda a, b: a + b)])
+def test_computing_and_communication_overlap(overlap, together):
+    async def step(model):
+        weight, x = model.load_weights(0)[0], model.get_input_activation(range(32))
+        begun = model.time
+        started = model.all_reduce(model.empty_grad(0))
+        if not overlap:
+            await started
+        model.forward(0, x, weight)
+        if overlap:
+            await started
+        work = profiles.Bytes(32).forward(32)
+        assert model.time - begun == pytest.approx(together(REDUCE, work))
+
+    run(step, 32, 1, 32, profile="bytes")
+
+
+def test_what_a_collective_brings_and_gives_is_held_until_its_end():
+    async def step(model):
+        load_all(model)
+        own(model)
+        before, grad = model.memory(), model.grad_weights
+        started = model.reduce_scatter(grad.pop(0))
+        assert model.memory() == before + WEIGHT / 2
+        grad[0] = await started
+        assert model.memory() == before - WEIGHT / 2
+        started = model.all_gather(grad.pop(0))
+        assert model.memory() == before - WEIGHT / 2 + WEIGHT
+        await started
+        return model
+
+    run(step, 2, 1, 2, profile="bytes")
+
+
+# --- whole steps beside other computations of them -----------------------------------------------
+
+
+@pytest.mark.parametrize(("ranks", "micro_batches"), [(2, 3), (4, 8), (4, 2), (8, 9), (4, None)])
+def test_pipelines_beside_the_schedule_simulator(ranks, micro_batches, monkeypatch):
+    monkeypatch.setattr(profiles, "HOST", (1e24, ((0, 1),)))  # loads and messages cost nothing
+    monkeypatch.setattr(profiles, "NVLINK", (1e24, 0.0))
+    samples, profile = 4, profiles.Bytes(1)
+    forward, update = 2 * profile.forward(samples), 2 * profile.update(1, 1)
+    costs = Costs(forward=forward, input_grad=forward, weight_grad=forward)
+    if micro_batches:
+        case = part3.part3_training_loop, ranks, 2 * ranks, samples * micro_batches, samples
+        plan = one_f_one_b(ranks, micro_batches)
+    else:
+        case, plan = (part2.part2_training_loop, ranks, 2 * ranks, samples), naive(ranks)
+    found = outcome(run(*case, profile="bytes"))
+    assert found.time == pytest.approx(simulate(plan, costs).step_time + update, rel=1e-6)
+
+
+def test_a_measured_pipeline_takes_what_the_cluster_model_says():
+    """1F1B of six nodes with one rank each at work: part 3, and the closed form."""
+    profile = Dist(1, "measured").profile
+    model = gpt(12288, 6, 96, vocabulary=8)  # its embedding and its loss take hardly anything
+    layout = Layout(24, pp=6, recompute="none", flash=True)
+    expected = estimate(model, layout, profile.card)
+    found = outcome(run(part3.part3_training_loop, 6, 6, 24, 1, profile="measured"))
+    assert found.time == pytest.approx(expected.seconds, rel=0.03)
+    assert found.mfu == pytest.approx(expected.utilisation.mfu, rel=0.03)
+
+
+def test_plain_data_parallelism_does_not_fit_the_boss():
+    with pytest.raises(OutOfMemory, match=r"and the card has 80\.0 GB"):
+        run(part0.train_ddp, 48, 60, 48, 1, profile="measured")
+
+
+KEPT = "25 // ((warm_up + 1) * batch_size)"
+EVERYWHERE = [("node = NODE", "node = model.world_size"), (KEPT, "6")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sequences", "gigabytes", "percent"),
+    [(EVERYWHERE, 2, 76.7, 38.3), ([(KEPT, "1")], 1, 65.0, 51.0), ([], 1, 74.5, 55.4)],
+)
+def test_the_bosss_solutions_in_the_lesson_and_the_readme(changes, sequences, gigabytes, percent):
+    text, scope = inspect.getsource(part5.part5_training_loop), dict(vars(part5))
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    exec(text, scope)
+    step = scope["part5_training_loop"]
+    found = outcome(run(step, 48, 60, 192, sequences, profile="measured"))
+    assert found.memory / 1e9 == pytest.approx(gigabytes, abs=0.06)
+    assert found.points[0] == 100 * found.mfu == pytest.approx(percent, abs=0.06)
