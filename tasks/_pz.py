@@ -73,7 +73,7 @@ def listed(*clusters, profile="classic"):
 
 
 def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
-           file="puzzles/eight.py", page="", star=False, seconds=60.0):  # fmt: skip
+           page="", star=False, seconds=60.0):  # fmt: skip
     """Return a task.
 
     enough: the time and the memory that are enough, by (ranks, layers, samples): a function, or a
@@ -120,7 +120,7 @@ def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
             words = f"a star: {memory:,.0f} elements, {below}"
         return Score(words, round(memory))
 
-    task = Task(title, file, function, "training_puzzles", minutes, hints, seconds, page=page)
+    task = Task("training_puzzles", minutes, hints, 0, seconds, page, title=title)
     parts = {"TASK": task, "cases": cases, "name": name, "observe": observe, "explain": explain}
     parts |= {"passed": passed} if star else {}
     return SimpleNamespace(**parts, enough=limits)

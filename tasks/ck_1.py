@@ -1,4 +1,4 @@
-"""CK-1: a sharded checkpoint that is whole or not there.
+"""CK-1: save a checkpoint of several ranks, whole or not at all.
 
 What could go wrong depends on who is quick. So nobody is raced: each rank lists what it does, and
 how many collectives it had met by then. Whatever two ranks do between the same two of them may come
@@ -20,22 +20,15 @@ import torch.distributed as dist
 from helpers.check import Task, same
 from helpers.hang.monitor import the_monitor
 
-TASK = Task(
-    title="save a checkpoint of several ranks, whole or not at all",
-    file="DP_PP/survival/by_hand.py",
-    function="save_part",
-    lesson="beyond_one_machine",
-    minutes=35,
-    ranks=3,
-    hints=(
-        "A rename is atomic, writing a file isn't. Under which name are the parts kept while ranks "
-        "are still writing? Which rank may give the folder its final name, and how does it know "
-        "that the others are done?",
-        "Rank 0: shutil.rmtree and mkdir of a folder with another name; barrier. All: open their "
-        "file in it, torch.save, flush, os.fsync; barrier. Rank 0: names_to_disk of the draft, "
-        "os.rename, names_to_disk of `folder`; barrier.",
-    ),
+HINTS = (
+    "A rename is atomic, writing a file isn't. Under which name are the parts kept while ranks "
+    "are still writing? Which rank may give the folder its final name, and how does it know that "
+    "the others are done?",
+    "Rank 0: shutil.rmtree and mkdir of a folder with another name; barrier. All: open their file "
+    "in it, torch.save, flush, os.fsync; barrier. Rank 0: names_to_disk of the draft, os.rename, "
+    "names_to_disk of `folder`; barrier.",
 )
+TASK = Task("beyond_one_machine", 35, HINTS, ranks=3)
 RANKS = TASK.ranks
 
 

@@ -1,4 +1,4 @@
-"""CO-1: count the parameters, operations and bytes of a LLaMA by hand."""
+"""CO-1: count what a LLaMA costs."""
 
 import json
 import random
@@ -7,22 +7,16 @@ from pathlib import Path
 
 from helpers.check import Task
 
-TASK = Task(
-    title="count what a LLaMA costs",
-    file="TP/model_training_cost_analysis.py",
-    function="model_training_cost_analysis",
-    lesson="what_training_costs",
-    minutes=40,
-    hints=(
-        "Write down the matrices of one layer with their shapes: four for attention, three for the "
-        "MLP. A product of (m, k) and (k, n) takes 2mnk FLOPs. Which tensors are as large as "
-        "s x s for each head, and at which moment are there two of them?",
-        "A layer: 2 h h + 2 h kv + 3 h i weights in matrices, two FLOPs each for a token, and two "
-        "norms of h; scores and product with V, 2 s s h each. Outside: embedding, norm, and output "
-        "matrix unless tied. For a token 3 h + 2 kv + 2 heads s values are alive after softmax, "
-        "8 h + 2 kv + heads s + 4 i at the end. Memory = 2 bytes x (layer + s x the larger).",
-    ),
+HINTS = (
+    "Write down the matrices of one layer with their shapes: four for attention, three for the "
+    "MLP. A product of (m, k) and (k, n) takes 2mnk FLOPs. Which tensors are as large as s x s "
+    "for each head, and at which moment are there two of them?",
+    "A layer: 2 h h + 2 h kv + 3 h i weights in matrices, two FLOPs each for a token, and two "
+    "norms of h; scores and product with V, 2 s s h each. Outside: embedding, norm, and output "
+    "matrix unless tied. For a token 3 h + 2 kv + 2 heads s values are alive after softmax, 8 h + "
+    "2 kv + heads s + 4 i at the end. Memory = 2 bytes x (layer + s x the larger).",
 )
+TASK = Task("what_training_costs", 40, HINTS)
 NAMES = ("parameters", "TFLOPs", "GB")
 
 

@@ -1,4 +1,4 @@
-"""CO-3: a layout that fits and is fast."""
+"""CO-3: find a layout that fits and is fast."""
 
 import dataclasses
 import functools
@@ -9,22 +9,16 @@ from helpers.cluster import Layout, estimate, preset, search
 from helpers.cost import ModelConfig, gpt
 from helpers.words import bytes_text, time_text
 
-TASK = Task(
-    title="find a layout that fits and is fast",
-    file="TP/choose_layout.py",
-    function="choose_layout",
-    lesson="design_your_own",
-    minutes=45,
-    hints=(
-        "estimate(model, layout, machine) is so quick that you can try every layout. Which numbers "
-        "can tp be, if dp x pp x tp must be the number of devices? What does Layout(...) do with "
-        "numbers that can't be a layout?",
-        "Loops: tp and pp over divisors of `gpus`, dp = gpus // (tp * pp), micro_batch over 1, 2, "
-        "4 ..., recompute over its three words. layout = Layout(batch, model.positions, dp, pp, "
-        "tp, 1, micro_batch, recompute, sequence_parallel=tp > 1, zero=int(dp > 1)); a ValueError "
-        "means the next one. Keep the estimate with .fits whose .seconds is the smallest.",
-    ),
+HINTS = (
+    "estimate(model, layout, machine) is so quick that you can try every layout. Which numbers "
+    "can tp be, if dp x pp x tp must be the number of devices? What does Layout(...) do with "
+    "numbers that can't be a layout?",
+    "Loops: tp and pp over divisors of `gpus`, dp = gpus // (tp * pp), micro_batch over 1, 2, 4 "
+    "..., recompute over its three words. layout = Layout(batch, model.positions, dp, pp, tp, 1, "
+    "micro_batch, recompute, sequence_parallel=tp > 1, zero=int(dp > 1)); a ValueError means the "
+    "next one. Keep the estimate with .fits whose .seconds is the smallest.",
 )
+TASK = Task("design_your_own", 45, HINTS)
 
 
 def observe(module, case):

@@ -1,23 +1,17 @@
-"""CP-1: merge what queries have found in two blocks of keys."""
+"""CP-1: merge two partial results of a softmax."""
 
 import torch
 
 from helpers.check import Task
 
-TASK = Task(
-    title="merge two partial results of a softmax",
-    file="CP/ring/online.py",
-    function="merge",
-    lesson="long_context",
-    minutes=15,
-    hints=(
-        "Both o and l are sums of exp(score - m), and each block has its own m. Before you can add "
-        "two such sums, they need the same m. Which one, so that no exp can overflow? And where "
-        "both m are -inf? shift(m) is there for that.",
-        "m = torch.maximum(one.m, other.m); a = (one.m - shift(m)).exp(), b the same of other; "
-        "Partial(a * one.o + b * other.o, m, a * one.l + b * other.l).",
-    ),
+HINTS = (
+    "Both o and l are sums of exp(score - m), and each block has its own m. Before you can add "
+    "two such sums, they need the same m. Which one, so that no exp can overflow? And where both "
+    "m are -inf? shift(m) is there for that.",
+    "m = torch.maximum(one.m, other.m); a = (one.m - shift(m)).exp(), b the same of other; "
+    "Partial(a * one.o + b * other.o, m, a * one.l + b * other.l).",
 )
+TASK = Task("long_context", 15, HINTS)
 
 
 def observe(module, case):

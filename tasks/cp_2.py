@@ -1,4 +1,4 @@
-"""CP-2: the forward pass of ring attention."""
+"""CP-2: let keys and values travel around the ring."""
 
 import random
 
@@ -7,21 +7,14 @@ import torch
 from helpers.check import Task
 from helpers.trace import Recorder
 
-TASK = Task(
-    title="let keys and values travel around the ring",
-    file="CP/ring/ring_attention.py",
-    function="ring_forward",
-    lesson="long_context",
-    minutes=30,
-    ranks=4,
-    hints=(
-        "Write down for rank 0 of four whose keys it has in each step. Which rank were they on in "
-        "the step before? What must be on its way while the rank computes?",
-        "for step in range(ring.size): arrived = ring.pass_on(k, v) unless it is the last; part = "
-        "block(q, k, v, mask_of((ring.rank - step) % ring.size)); found = part, or "
-        "merge(found, part); k, v = arrived() unless it is the last. Then finish(found).",
-    ),
+HINTS = (
+    "Write down for rank 0 of four whose keys it has in each step. Which rank were they on in the "
+    "step before? What must be on its way while the rank computes?",
+    "for step in range(ring.size): arrived = ring.pass_on(k, v) unless it is the last; part = "
+    "block(q, k, v, mask_of((ring.rank - step) % ring.size)); found = part, or merge(found, "
+    "part); k, v = arrived() unless it is the last. Then finish(found).",
 )
+TASK = Task("long_context", 30, HINTS, ranks=4)
 
 
 def observe(module, case):

@@ -1,20 +1,14 @@
-"""CP-3: the positions of each rank, so that all have equally much to do."""
+"""CP-3: balance the causal mask with a zigzag."""
 
 from helpers.check import Task
 
-TASK = Task(
-    title="balance the causal mask with a zigzag",
-    file="CP/ring/zigzag.py",
-    function="zigzag",
-    lesson="long_context",
-    minutes=10,
-    hints=(
-        "An early position looks at few others and a late one at many. How do you pair the chunks, "
-        "so that each pair looks at equally many?",
-        "chunks = equal_chunks(length, 2 * ranks); torch.cat of chunk `rank` and of chunk "
-        "`2 * ranks - 1 - rank`.",
-    ),
+HINTS = (
+    "An early position looks at few others and a late one at many. How do you pair the chunks, so "
+    "that each pair looks at equally many?",
+    "chunks = equal_chunks(length, 2 * ranks); torch.cat of chunk `rank` and of chunk `2 * ranks "
+    "- 1 - rank`.",
 )
+TASK = Task("long_context", 10, HINTS)
 
 
 def observe(module, case):

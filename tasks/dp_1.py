@@ -5,21 +5,15 @@ import torch.distributed as dist
 from helpers.check import Task
 from tasks import _averaging
 
-TASK = Task(
-    title="average the gradients",
-    file="DP/gradient_aggr/intro_DP_GA.py",
-    function="average_gradients",
-    lesson="data_parallel_gradients",
-    minutes=15,
-    ranks=4,  # the lesson uses three: a 2 or a 3 that is written into the code shows
-    hints=(
-        "After backward, p.grad holds this rank's gradient. Which collective gives every rank the "
-        "sum of what all hold? How does a sum become a mean? And which parameters have no gradient "
-        "to send?",
-        "For each of model.parameters() whose grad isn't None: dist.all_reduce(p.grad), then "
-        "divide it by world_size, in place. (Faster, for later: join all into one flat tensor.)",
-    ),
+HINTS = (
+    "After backward, p.grad holds this rank's gradient. Which collective gives every rank the sum "
+    "of what all hold? How does a sum become a mean? And which parameters have no gradient to "
+    "send?",
+    "For each of model.parameters() whose grad isn't None: dist.all_reduce(p.grad), then divide "
+    "it by world_size, in place. (Faster, for later: join all into one flat tensor.)",
 )
+# Four ranks, where the lesson uses three: a 2 or a 3 that is written into the code shows.
+TASK = Task("data_parallel_gradients", 15, HINTS, ranks=4)
 
 
 def observe(module, case):

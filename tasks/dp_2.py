@@ -7,21 +7,15 @@ from tasks import _averaging
 from tasks._averaging import FROZEN
 
 SPARE = "spare"  # is trained, but this step gave it no gradient
-TASK = Task(
-    title="average the weights",
-    file="DP/weight_aggr/intro_DP_WA.py",
-    function="average_weights",
-    lesson="data_parallel_weights",
-    minutes=15,
-    ranks=4,  # the lesson uses three: a 2 or a 3 that is written into the code shows
-    hints=(
-        "The optimizer holds these parameters, so they must stay the same objects: `p = something` "
-        "writes nothing into the model. And torch refuses to write into a parameter that wants "
-        "gradients, unless that is under torch.no_grad().",
-        "Under torch.no_grad(), go over model.parameters(): all_reduce each p, then divide p by "
-        "world_size, in place. (Faster, for later: join all into one flat tensor.)",
-    ),
+HINTS = (
+    "The optimizer holds these parameters, so they must stay the same objects: `p = something` "
+    "writes nothing into the model. And torch refuses to write into a parameter that wants "
+    "gradients, unless that is under torch.no_grad().",
+    "Under torch.no_grad(), go over model.parameters(): all_reduce each p, then divide p by "
+    "world_size, in place. (Faster, for later: join all into one flat tensor.)",
 )
+# Four ranks, where the lesson uses three: a 2 or a 3 that is written into the code shows.
+TASK = Task("data_parallel_weights", 15, HINTS, ranks=4)
 
 
 def observe(module, case):

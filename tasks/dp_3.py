@@ -1,4 +1,7 @@
-"""DP-3: partition a data set. Many partitions and shuffles are right, so rules judge them."""
+"""DP-3: partition a data set, and shuffle it alike on all ranks.
+
+Many partitions and shuffles are right, so rules judge them.
+"""
 
 import random
 
@@ -6,23 +9,15 @@ import torch.distributed as dist
 
 from helpers.check import Task
 
-TASK = Task(
-    title="partition a data set, and shuffle it alike on all ranks",
-    file="DP/partition/partition.py",
-    function="partition",
-    also=("epoch_order",),
-    lesson="data_parallel_weights",
-    minutes=20,
-    ranks=4,
-    hints=(
-        "partition: where does the part of rank r end, and where does that of rank r + 1 begin? "
-        "Try 10 items on 4 ranks on paper. epoch_order: what must all ranks have in common, so "
-        "that their parts fit together?",
-        "partition: a range that begins at length * rank // world_size, or one with the step "
-        "world_size. epoch_order: shuffle the list of all indices with random.Random(…), made of "
-        "seed and epoch (never the rank); then give the entries that partition points at.",
-    ),
+HINTS = (
+    "partition: where does the part of rank r end, and where does that of rank r + 1 begin? Try "
+    "10 items on 4 ranks on paper. epoch_order: what must all ranks have in common, so that their "
+    "parts fit together?",
+    "partition: a range that begins at length * rank // world_size, or one with the step "
+    "world_size. epoch_order: shuffle the list of all indices with random.Random(…), made of seed "
+    "and epoch (never the rank); then give the entries that partition points at.",
 )
+TASK = Task("data_parallel_weights", 20, HINTS, ranks=4)
 
 
 def observe(module, case):

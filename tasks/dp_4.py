@@ -1,4 +1,4 @@
-"""DP-4: let a bucket of gradients leave while backward goes on."""
+"""DP-4: let each bucket of gradients leave as soon as it may."""
 
 from itertools import takewhile
 
@@ -8,22 +8,15 @@ import torch.distributed as dist
 from helpers.check import Task
 from helpers.trace import Recorder
 
-TASK = Task(
-    title="let each bucket of gradients leave as soon as it may",
-    file="DP/ddp/buckets.py",
-    function="Buckets.complete",
-    lesson="buckets_and_overlap",
-    minutes=40,
-    ranks=3,
-    hints=(
-        "Two things hold a bucket back: a gradient that is missing, and a bucket before it that "
-        "has not left. One complete gradient may set several buckets free. Why must all ranks "
-        "start their all-reduces in one order?",
-        "Look up the bucket of p in self.bucket_of, let it take p, and count its left down by 1. "
-        "Then a loop: as long as there is a bucket number self.next (not that of p), and its left "
-        "is 0, it leaves, and self.next grows by 1.",
-    ),
+HINTS = (
+    "Two things hold a bucket back: a gradient that is missing, and a bucket before it that has "
+    "not left. One complete gradient may set several buckets free. Why must all ranks start their "
+    "all-reduces in one order?",
+    "Look up the bucket of p in self.bucket_of, let it take p, and count its left down by 1. Then "
+    "a loop: as long as there is a bucket number self.next (not that of p), and its left is 0, it "
+    "leaves, and self.next grows by 1.",
 )
+TASK = Task("buckets_and_overlap", 40, HINTS, ranks=3)
 LAYERS, STEPS = 3, 3
 BUCKETS = LAYERS + 1  # one each, and one for the tied table
 

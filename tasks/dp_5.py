@@ -1,4 +1,4 @@
-"""DP-5: the two halves of an all-reduce, on parameters in shards."""
+"""DP-5: average gradients into shards, and gather weights from them."""
 
 import torch
 import torch.distributed as dist
@@ -7,24 +7,16 @@ from helpers.check import Task
 from helpers.trace import Recorder
 from tasks._sent import noting_what_leaves
 
-TASK = Task(
-    title="average gradients into shards, and gather weights from them",
-    file="DP/zero/shards.py",
-    function="Shards.average",
-    also=("Shards.gather",),
-    lesson="sharding",
-    minutes=30,
-    ranks=3,
-    hints=(
-        "average: make one flat tensor of all gradients, as long as `whole`. The constructor does "
-        "the same with the weights: look at how it uses `self.views`. Which part of the flat "
-        "tensor belongs to which rank?",
-        "average: flat = torch.zeros_like(self.whole, device=self.mine.device); copy each p.grad "
-        "that isn't None into its view of flat; reduce-scatter list(flat.chunk(self.size)) into "
-        "torch.empty_like(self.mine), by AVG; that is mine.grad, or is added to it. gather: "
-        "all_gather from self.mine.data into list(self.whole.chunk(self.size)).",
-    ),
+HINTS = (
+    "average: make one flat tensor of all gradients, as long as `whole`. The constructor does the "
+    "same with the weights: look at how it uses `self.views`. Which part of the flat tensor "
+    "belongs to which rank?",
+    "average: flat = torch.zeros_like(self.whole, device=self.mine.device); copy each p.grad that "
+    "isn't None into its view of flat; reduce-scatter list(flat.chunk(self.size)) into "
+    "torch.empty_like(self.mine), by AVG; that is mine.grad, or is added to it. gather: "
+    "all_gather from self.mine.data into list(self.whole.chunk(self.size)).",
 )
+TASK = Task("sharding", 30, HINTS, ranks=3)
 
 
 def observe(module, case):

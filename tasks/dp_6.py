@@ -1,22 +1,19 @@
-"""DP-6: the step of ZeRO-1. Only who is asked, and when, is looked at."""
+"""DP-6: take a step in which each rank updates its own part.
+
+Only who is asked, and when, is looked at.
+"""
 
 import random
 
 from helpers.check import Task
 
-TASK = Task(
-    title="take a step in which each rank updates its own part",
-    file="DP/zero/zero1.py",
-    function="Zero1.step",
-    lesson="sharding",
-    minutes=10,
-    hints=(
-        "Each unit of the model can average its gradients, so that this rank has its part, and can "
-        "gather its weights from all ranks. Where does the optimizer's step belong?",
-        "One loop over self.units that averages each; then one call of the optimizer's step, which "
-        "knows the parts of all units; then one more loop that gathers each.",
-    ),
+HINTS = (
+    "Each unit of the model can average its gradients, so that this rank has its part, and can "
+    "gather its weights from all ranks. Where does the optimizer's step belong?",
+    "One loop over self.units that averages each; then one call of the optimizer's step, which "
+    "knows the parts of all units; then one more loop that gathers each.",
 )
+TASK = Task("sharding", 10, HINTS)
 
 
 class Asked:

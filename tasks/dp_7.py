@@ -1,4 +1,4 @@
-"""DP-7: ZeRO-3's hooks: when a unit's weights are gathered, and when they are freed."""
+"""DP-7: gather a unit's weights just in time, and free them."""
 
 import sys
 
@@ -6,23 +6,16 @@ import torch
 
 from helpers.check import Task
 
-TASK = Task(
-    title="gather a unit's weights just in time, and free them",
-    file="DP/zero/zero3.py",
-    function="Zero3.add_hooks",
-    also=("Zero3.complete",),
-    lesson="sharding",
-    minutes=45,
-    hints=(
-        "A module computes twice in a step. Torch has a hook for the moment before its forward, "
-        "one for the moment after it, and one for the moment before its backward. After backward "
-        "none is needed: who knows when the last gradient of a unit is complete?",
-        "For each module: gather in register_forward_pre_hook and register_full_backward_pre_hook "
-        "unless shards.is_whole, and free in register_forward_hook if the unit has one module "
-        "only. In complete(p): super().complete(p), and then unit.free() if self.missing[unit] is "
-        "empty, with unit = self.unit_of[p].",
-    ),
+HINTS = (
+    "A module computes twice in a step. Torch has a hook for the moment before its forward, one "
+    "for the moment after it, and one for the moment before its backward. After backward none is "
+    "needed: who knows when the last gradient of a unit is complete?",
+    "For each module: gather in register_forward_pre_hook and register_full_backward_pre_hook "
+    "unless shards.is_whole, and free in register_forward_hook if the unit has one module only. "
+    "In complete(p): super().complete(p), and then unit.free() if self.missing[unit] is empty, "
+    "with unit = self.unit_of[p].",
 )
+TASK = Task("sharding", 45, HINTS)
 
 
 def stand_in(log):

@@ -1,4 +1,4 @@
-"""DP-8: the lowest loss in five minutes on a slow link, by any method; scored.
+"""DP-8: the lowest loss in five minutes of a slow link.
 
 What a method does between two calls can't be seen, but what comes of it can: in a first, short run
 all replicas but one are given another language to compute on, and that one is left out of what is
@@ -15,21 +15,14 @@ from simplellm.dataloaders import TinyStories
 from simplellm.losses import causalLLMLoss
 from simplellm.options import TrainingFlags, prepare
 
-TASK = Task(
-    title="the lowest loss in five minutes of a slow link",
-    file="DP/weight_aggr/my_method.py",
-    function="my_method",
-    lesson="data_parallel_weights",
-    minutes=20,
-    seconds=180.0,
-    hints=(
-        "Where do the five minutes go? Print group.computed and the seconds of one all-reduce of "
-        "the weights. How often can you afford it?",
-        "local_sgd of the lesson with half the bytes and a falling rate: before each compute, "
-        'o.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / group.budget) for o in '
-        "group.optimizers; all_reduce weight.half(), and copy the means back into the weights.",
-    ),
+HINTS = (
+    "Where do the five minutes go? Print group.computed and the seconds of one all-reduce of the "
+    "weights. How often can you afford it?",
+    "local_sgd of the lesson with half the bytes and a falling rate: before each compute, "
+    'o.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / group.budget) for o in '
+    "group.optimizers; all_reduce weight.half(), and copy the means back into the weights.",
 )
+TASK = Task("data_parallel_weights", 20, HINTS, seconds=180.0)
 
 
 def observe(module, case):

@@ -1,4 +1,4 @@
-"""DP-PP-1: average the gradients of each stage over its copies in all pipelines."""
+"""DP-PP-1: average the gradients within each stage."""
 
 from functools import cache
 
@@ -9,21 +9,14 @@ from tasks import _averaging
 # Two pipelines of two stages, then four of one: a 2 that is written into the code shows.
 LAYOUTS = ((2, 2), (4, 1))
 SIZE = "dist.get_world_size(group)"
-TASK = Task(
-    title="average the gradients within each stage",
-    file="DP_PP/intro_DP_PP.py",
-    function="average_gradients",
-    lesson="dp_x_pp",
-    minutes=10,
-    ranks=4,
-    hints=(
-        "Two ranks hold the same stage, one in each pipeline; the gradients of the others mean "
-        "something else. What does an all_reduce need, so that it goes over these two alone? And "
-        "by how many must the sum be divided?",
-        "As in DP-1, with dist.all_reduce(p.grad, group=group) for each p of stage.parameters(), "
-        f"and then a division by {SIZE}, in place.",
-    ),
+HINTS = (
+    "Two ranks hold the same stage, one in each pipeline; the gradients of the others mean "
+    "something else. What does an all_reduce need, so that it goes over these two alone? And "
+    "by how many must the sum be divided?",
+    "As in DP-1, with dist.all_reduce(p.grad, group=group) for each p of stage.parameters(), "
+    f"and then a division by {SIZE}, in place.",
 )
+TASK = Task("dp_x_pp", 10, HINTS, ranks=4)
 
 
 def observe(module, case):

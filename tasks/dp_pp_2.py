@@ -1,25 +1,18 @@
-"""DP-PP-2: the trainer of a grid of any shape."""
+"""DP-PP-2: write the trainer for a grid of any shape."""
 
 from helpers.check import Task
 from tasks import _trained
 
-TASK = Task(
-    title="write the trainer for a grid of any shape",
-    file="DP_PP/intro_DP_PP.py",
-    function="train",
-    lesson="dp_x_pp",
-    minutes=45,
-    ranks=4,
-    hints=(
-        "Ask for each of the five parts: does it depend on the row, on the column, or on neither? "
-        "The two ends of a pipeline must read the same text, and two pipelines must not.",
-        "here = grid.coordinates(place.rank): the stage is number here.pp of grid.pp, the text is "
-        "part here.dp of grid.dp; Pipeline(schedule, {here.pp: stage}, groups.pp, loss=..., "
-        "recorder=...), average_gradients along groups.dp. In the loop: zero_grad, ids = "
-        "next(stories), outcome = pipeline.step(ids, ids), average, step; where outcome.loss is "
-        "not None, append check_finite(outcome.loss, step) and call say.",
-    ),
+HINTS = (
+    "Ask for each of the five parts: does it depend on the row, on the column, or on neither? The "
+    "two ends of a pipeline must read the same text, and two pipelines must not.",
+    "here = grid.coordinates(place.rank): the stage is number here.pp of grid.pp, the text is "
+    "part here.dp of grid.dp; Pipeline(schedule, {here.pp: stage}, groups.pp, loss=..., "
+    "recorder=...), average_gradients along groups.dp. In the loop: zero_grad, ids = "
+    "next(stories), outcome = pipeline.step(ids, ids), average, step; where outcome.loss is not "
+    "None, append check_finite(outcome.loss, step) and call say.",
 )
+TASK = Task("dp_x_pp", 45, HINTS, ranks=4)
 
 
 def observe(module, case):

@@ -1,4 +1,4 @@
-"""EP-1: send tokens to their experts, and the results back."""
+"""EP-1: send tokens to where their experts are, and the results back."""
 
 import torch
 import torch.distributed as dist
@@ -6,24 +6,18 @@ import torch.distributed as dist
 from helpers.check import Task
 from tasks._sent import noting_what_leaves
 
+HINTS = (
+    "Write down, for two ranks with two experts each, which rows rank 0 has after the first "
+    "exchange, and from whom. In which order are they, and in which order does run_experts need "
+    "them? Backward, every row goes the way it came.",
+    "counts.view(self.ranks, -1) has a row for each rank, whose sum it gets; all_to_all_single of "
+    "counts gives theirs. AllToAll: link.send(x, give, take) forward, ctx.link.send(gradient, "
+    "ctx.take, ctx.give) and three None backward. run: send the rows; order = the experts' "
+    "numbers, repeat_interleave(theirs.flatten()), argsort(stable=True); run_experts on "
+    "arrived[order] with theirs.sum(0); send done[order.argsort()] back.",
+)
 TASK = Task(
-    title="send tokens to where their experts are, and the results back",
-    file="EP/experts/dispatch.py",
-    function="Dispatch.run",
-    also=("AllToAll.forward", "AllToAll.backward"),
-    lesson="experts",
-    minutes=45,
-    ranks=3,
-    hints=(
-        "Write down, for two ranks with two experts each, which rows rank 0 has after the first "
-        "exchange, and from whom. In which order are they, and in which order does run_experts "
-        "need them? Backward, every row goes the way it came.",
-        "counts.view(self.ranks, -1) has a row for each rank, whose sum it gets; all_to_all_single "
-        "of counts gives theirs. AllToAll: link.send(x, give, take) forward, ctx.link.send("
-        "gradient, ctx.take, ctx.give) and three None backward. run: send the rows; order = the "
-        "experts' numbers, repeat_interleave(theirs.flatten()), argsort(stable=True); run_experts "
-        "on arrived[order] with theirs.sum(0); send done[order.argsort()] back.",
-    ),
+    "experts", 45, HINTS, ranks=3, names=("Dispatch.run", "AllToAll.forward", "AllToAll.backward")
 )
 LOCAL, WIDTH = 2, 3  # experts on a rank, features
 

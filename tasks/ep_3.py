@@ -1,23 +1,16 @@
-"""EP-3: two ways to keep the experts equally busy."""
+"""EP-3: write the balancing loss, and the bias that needs no loss."""
 
 import torch
 
 from helpers.check import Task
 
-TASK = Task(
-    title="write the balancing loss, and the bias that needs no loss",
-    file="EP/experts/balance.py",
-    function="balance_loss",
-    also=("adjust_bias",),
-    lesson="experts",
-    minutes=20,
-    hints=(
-        "Try it with numbers: of two experts, one has all choices and all probability. Then the "
-        "loss is 2, and it's 1 if each has half. For the bias, only the direction counts.",
-        "len(counts) * (counts / counts.sum() * probabilities.mean(0)).sum(), and bias += rate * "
-        "torch.sign(mean - counts) with counts as floating-point numbers.",
-    ),
+HINTS = (
+    "Try it with numbers: of two experts, one has all choices and all probability. Then the loss "
+    "is 2, and it's 1 if each has half. For the bias, only the direction counts.",
+    "len(counts) * (counts / counts.sum() * probabilities.mean(0)).sum(), and bias += rate * "
+    "torch.sign(mean - counts) with counts as floating-point numbers.",
 )
+TASK = Task("experts", 20, HINTS)
 TOLERANCE = 1e-6  # a share of whole numbers is float32 unless somebody asks for more
 
 

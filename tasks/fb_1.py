@@ -1,26 +1,19 @@
-"""FB-1: blocks with scales, there and back."""
+"""FB-1: put a matrix into blocks of eight bits that share a scale, and back."""
 
 import torch
 
 from helpers.check import Task
 
-TASK = Task(
-    title="put a matrix into blocks of eight bits that share a scale, and back",
-    file="primer/few_bits/blocks.py",
-    function="quantize",
-    also=("restore",),
-    lesson="fewer_bits",
-    minutes=10,
-    hints=(
-        "tiles(x, block) has shape (R/r, r, C/c, c): the largest magnitude over dimensions 1 and 3 "
-        "is one number for each block, and keepdim=True lets you divide by it. A block of zeros "
-        "would divide by 0. For powers, take the exponent: log2, rounded up.",
-        "largest = parts.abs().amax((1, 3), keepdim=True); scales = torch.where(largest > 0, "
-        "largest / to.largest, 1.0); with powers torch.exp2(torch.ceil(torch.log2(scales))); codes "
-        "= whole(to.round(parts / scales), x.shape). Back: tiles of the codes, times "
-        "scales[:, None, :, None].",
-    ),
+HINTS = (
+    "tiles(x, block) has shape (R/r, r, C/c, c): the largest magnitude over dimensions 1 and 3 is "
+    "one number for each block, and keepdim=True lets you divide by it. A block of zeros would "
+    "divide by 0. For powers, take the exponent: log2, rounded up.",
+    "largest = parts.abs().amax((1, 3), keepdim=True); scales = torch.where(largest > 0, largest "
+    "/ to.largest, 1.0); with powers torch.exp2(torch.ceil(torch.log2(scales))); codes = "
+    "whole(to.round(parts / scales), x.shape). Back: tiles of the codes, times scales[:, None, :, "
+    "None].",
 )
+TASK = Task("fewer_bits", 10, HINTS)
 TOLERANCE = 1e-6
 E4M3 = ("E4M3", 4, 3, 448.0, "float8_e4m3fn")
 E5M2 = ("E5M2", 5, 2, 57344.0, "float8_e5m2")

@@ -6,22 +6,14 @@ import torch.distributed as dist
 from helpers.check import Task
 from tasks._sent import noting_what_leaves
 
-TASK = Task(
-    title="an all-reduce that sends eight bits and adds in thirty-two",
-    file="primer/few_bits/eight_bits.py",
-    function="all_reduce",
-    lesson="fewer_bits",
-    minutes=15,
-    ranks=3,
-    hints=(
-        "Do FB-1 first, it's needed here. Every rank is responsible for one row: where do the "
-        "others' copies of it come from, in which type do they add up, and how does everybody get "
-        "the sum?",
-        "Four lines. Quantize the rows by ROW and swap them; restore what came, and add up over "
-        "dimension 0, which stays; quantize that total, gather and restore it; and of the "
-        "flattened result return as many numbers as x has: the rest is padding.",
-    ),
+HINTS = (
+    "Do FB-1 first, it's needed here. Every rank is responsible for one row: where do the others' "
+    "copies of it come from, in which type do they add up, and how does everybody get the sum?",
+    "Four lines. Quantize the rows by ROW and swap them; restore what came, and add up over "
+    "dimension 0, which stays; quantize that total, gather and restore it; and of the flattened "
+    "result return as many numbers as x has: the rest is padding.",
 )
+TASK = Task("fewer_bits", 15, HINTS, ranks=3)
 TOLERANCE = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""GP-3 (problem 2.1): cut a sequence of layers where the device changes."""
+"""GP-3 (problem 2.1): cut a sequence of layers wherever the device changes."""
 
 import random
 from itertools import groupby
@@ -7,21 +7,14 @@ from torch import nn
 
 from helpers.check import Task
 
-TASK = Task(
-    title="cut a sequence of layers wherever the device changes",
-    file="gpt2/pipeline/partition.py",
-    function="_split_module",
-    lesson="micro_batches",
-    page="gpt2/README.md",
-    minutes=20,
-    hints=(
-        "Go through the layers in order. When does a new part begin, and when does a layer join "
-        "the part before it? _retrieve_device says where a layer is.",
-        "Keep a list of lists of layers, and a list of devices: compare with the last one. Then "
-        "_assemble_partition makes a Sequential of each list. Return an nn.ModuleList of them, and "
-        "the devices.",
-    ),
+HINTS = (
+    "Go through the layers in order. When does a new part begin, and when does a layer join the "
+    "part before it? _retrieve_device says where a layer is.",
+    "Keep a list of lists of layers, and a list of devices: compare with the last one. Then "
+    "_assemble_partition makes a Sequential of each list. Return an nn.ModuleList of them, and "
+    "the devices.",
 )
+TASK = Task("micro_batches", 20, HINTS, page="gpt2/README.md")
 
 
 def observe(module, case):

@@ -1,24 +1,17 @@
-"""GP-4 (problem 2.1): what the parts of a pipeline compute at each tick of the clock."""
+"""GP-4 (problem 2.1): say which micro-batch is in which part at each tick of the clock."""
 
 import random
 
 from helpers.check import Task
 
-TASK = Task(
-    title="say which micro-batch is in which part at each tick of the clock",
-    file="gpt2/pipeline/pipe.py",
-    function="_clock_cycles",
-    lesson="micro_batches",
-    page="gpt2/README.md",
-    minutes=20,
-    hints=(
-        "Draw it: parts as rows, ticks as columns. At which tick does micro-batch 0 enter part 2? "
-        "And micro-batch 3?",
-        "Micro-batch i is in part j at tick i + j. For each tick k from 0 to num_batches + "
-        "num_partitions - 2, yield the list of (k - j, j) for all parts j with 0 <= k - j < "
-        "num_batches.",
-    ),
+HINTS = (
+    "Draw it: parts as rows, ticks as columns. At which tick does micro-batch 0 enter part 2? And "
+    "micro-batch 3?",
+    "Micro-batch i is in part j at tick i + j. For each tick k from 0 to num_batches + "
+    "num_partitions - 2, yield the list of (k - j, j) for all parts j with 0 <= k - j < "
+    "num_batches.",
 )
+TASK = Task("micro_batches", 20, HINTS, page="gpt2/README.md")
 
 
 def observe(module, case):

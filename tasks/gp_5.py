@@ -1,4 +1,4 @@
-"""GP-5 (problem 2.2): one tick of the clock, in the workers."""
+"""GP-5 (problem 2.2): compute what one tick of the clock asks for, in the worker threads."""
 
 from functools import partial
 
@@ -6,23 +6,16 @@ import torch
 
 from helpers.check import Task, same
 
-TASK = Task(
-    title="compute what one tick of the clock asks for, in the worker threads",
-    file="gpt2/pipeline/pipe.py",
-    function="Pipe.compute",
-    lesson="micro_batches",
-    page="gpt2/README.md",
-    minutes=30,
-    hints=(
-        "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and get "
-        "its answer. If you wait for the first answer before you ask the second worker, which "
-        "worker is idle meanwhile?",
-        "in_queues[j].put(Task(partial(self.one, j, i, batches[i]))) for all of the tick. Then "
-        "take all answers: done, answer = out_queues[j].get(). Only then go through them: if not "
-        "done, raise answer[1]; otherwise answer[1] is the new batches[i]. A lambda in the loop "
-        "would see only the last i and j.",
-    ),
+HINTS = (
+    "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and get its "
+    "answer. If you wait for the first answer before you ask the second worker, which worker is "
+    "idle meanwhile?",
+    "in_queues[j].put(Task(partial(self.one, j, i, batches[i]))) for all of the tick. Then take "
+    "all answers: done, answer = out_queues[j].get(). Only then go through them: if not done, "
+    "raise answer[1]; otherwise answer[1] is the new batches[i]. A lambda in the loop would see "
+    "only the last i and j.",
 )
+TASK = Task("micro_batches", 30, HINTS, page="gpt2/README.md")
 
 
 def observe(module, case):

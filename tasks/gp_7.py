@@ -1,24 +1,22 @@
-"""GP-7 (problem 2.3): the blocks of GPT-2 as a pipeline."""
+"""GP-7 (problem 2.3): make a pipeline of the blocks of GPT-2."""
 
 import torch
 
 from helpers.check import Task
 
+HINTS = (
+    "Pipe wants an nn.Sequential, and it cuts where the device changes. What does a block take "
+    "besides its hidden states? And how does Pipe know the device of a block on a CPU?",
+    "WithDevice(BlockWithMask(block), device) for each block of self.h with its device; "
+    "nn.Sequential of all; self._hold(Pipe(that, split_size, recorders)).",
+)
 TASK = Task(
-    title="make a pipeline of the blocks of GPT-2",
-    file="gpt2/pipeline/model_parallel.py",
-    function="GPT2ModelParallel._prepare_pipeline_parallel",
-    lesson="micro_batches",
+    "micro_batches",
+    25,
+    HINTS,
+    seconds=120,
     page="gpt2/README.md",
     libraries=("transformers.models.gpt2.modeling_gpt2", "transformers.generation"),
-    minutes=25,
-    seconds=120,
-    hints=(
-        "Pipe wants an nn.Sequential, and it cuts where the device changes. What does a block take "
-        "besides its hidden states? And how does Pipe know the device of a block on a CPU?",
-        "WithDevice(BlockWithMask(block), device) for each block of self.h with its device; "
-        "nn.Sequential of all; self._hold(Pipe(that, split_size, recorders)).",
-    ),
 )
 
 

@@ -1,28 +1,20 @@
-"""HM-3: one half of a batch computes while the other half's tokens travel."""
+"""HM-3: two halves of a batch that take turns in layers of experts."""
 
 import torch
 import torch.distributed as dist
 
 from helpers.check import Task
 
-TASK = Task(
-    title="two halves of a batch that take turns in layers of experts",
-    file="primer/hiding/halves.py",
-    function="Backward.compute",
-    also=("Backward.send", "in_turn"),
-    lesson="hiding_messages",
-    minutes=25,
-    ranks=2,
-    hints=(
-        "A piece has two outputs, what leaves and what stays, and each has a gradient; in the last "
-        "piece only what stays has one. What came by a message goes back the same way: to the "
-        "experts where the results had come home. What may the other half compute meanwhile?",
-        "compute: zip outputs and (self.came, self.stays), leave out a None, rank.compute(seconds, "
-        "torch.autograd.backward, outputs, gradients, kind=…), then take the two .grad. send: like "
-        "Forward.send, with forward.wire. in_turn: while the first has pieces left, take a step of "
-        "each.",
-    ),
+HINTS = (
+    "A piece has two outputs, what leaves and what stays, and each has a gradient; in the last "
+    "piece only what stays has one. What came by a message goes back the same way: to the experts "
+    "where the results had come home. What may the other half compute meanwhile?",
+    "compute: zip outputs and (self.came, self.stays), leave out a None, rank.compute(seconds, "
+    "torch.autograd.backward, outputs, gradients, kind=…), then take the two .grad. send: like "
+    "Forward.send, with forward.wire. in_turn: while the first has pieces left, take a step of "
+    "each.",
 )
+TASK = Task("hiding_messages", 25, HINTS, ranks=2)
 MOST = 20  # pieces: a pass that never ends is stopped
 
 

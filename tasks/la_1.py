@@ -1,25 +1,19 @@
-"""LA-1: from what a launcher left in the environment to a rank."""
+"""LA-1: find the rank in the environment."""
 
 import random
 
 from helpers.check import Task
 
-TASK = Task(
-    title="find the rank in the environment",
-    file="jobs/count_ranks.py",
-    function="from_environment",
-    lesson="beyond_one_machine",
-    minutes=25,
-    hints=(
-        "What does a launcher set, and what is there if none has started this process? What is "
-        "the type of a value of os.environ? Which of several launchers started the process itself, "
-        "and which only started another launcher? And which variables could be left over?",
-        "Collect what each of LAUNCHERS says, as integers, if rank and world size are there. The "
-        "first decides; a local rank that is missing is the rank; none: rank 0 of 1. A rank below "
-        "0, or not below the world size, is a ValueError, and so is a RANK without SET_BY_TORCHRUN "
-        "whose (rank, world size) differs from another launcher's.",
-    ),
+HINTS = (
+    "What does a launcher set, and what is there if none has started this process? What is the "
+    "type of a value of os.environ? Which of several launchers started the process itself, and "
+    "which only started another launcher? And which variables could be left over?",
+    "Collect what each of LAUNCHERS says, as integers, if rank and world size are there. The "
+    "first decides; a local rank that is missing is the rank; none: rank 0 of 1. A rank below 0, "
+    "or not below the world size, is a ValueError, and so is a RANK without SET_BY_TORCHRUN whose "
+    "(rank, world size) differs from another launcher's.",
 )
+TASK = Task("beyond_one_machine", 25, HINTS)
 NAMES = {  # of each launcher, the innermost first
     "torchrun": ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
     "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),

@@ -6,20 +6,14 @@ import numpy as np
 
 from helpers.check import Task
 
-TASK = Task(
-    title="heal a replica from a peer",
-    file="DP/never_stops/rules.py",
-    function="heal",
-    lesson="beyond_one_machine",
-    minutes=20,
-    hints=(
-        "What would go wrong with the right weights and Adam's means at zero? With the step at "
-        "zero? With the places at zero? And what have the others done while the state traveled?",
-        "Without an end: ask each of peers() in turn. What fetch returns for it are the facts of a "
-        "State; where it raises an OSError, ask the next one. Once you have a state, apply "
-        "missed(state.step) to it until there is none, and return it.",
-    ),
+HINTS = (
+    "What would go wrong with the right weights and Adam's means at zero? With the step at zero? "
+    "With the places at zero? And what have the others done while the state traveled?",
+    "Without an end: ask each of peers() in turn. What fetch returns for it are the facts of a "
+    "State; where it raises an OSError, ask the next one. Once you have a state, apply "
+    "missed(state.step) to it until there is none, and return it.",
 )
+TASK = Task("beyond_one_machine", 20, HINTS)
 
 
 class Gone(Exception):

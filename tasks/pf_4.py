@@ -1,25 +1,18 @@
-"""PF-4: other types of numbers."""
+"""PF-4: take a step in half precision with weights in float32."""
 
 import torch
 
 from helpers.check import Task
 
-TASK = Task(
-    title="take a step in half precision with weights in float32",
-    file="DP/ddp/precision.py",
-    function="train_step",
-    lesson="where_time_goes",
-    page="DP/ddp/README.md",
-    minutes=30,
-    hints=(
-        "Three parts, each under its mark. What runs in the half type, and what must not? Whose "
-        "step() is called at the end?",
-        "Forward: output of the model under torch.autocast, which is on if dtype is in HALF; "
-        "mse_loss of output and target, both as float32 (float64 stays). Backward: of the loss "
-        "that the scaler has scaled. Update: the scaler takes the optimizer's step, then updates "
-        "itself. Return the loss, unscaled and detached.",
-    ),
+HINTS = (
+    "Three parts, each under its mark. What runs in the half type, and what must not? Whose "
+    "step() is called at the end?",
+    "Forward: output of the model under torch.autocast, which is on if dtype is in HALF; mse_loss "
+    "of output and target, both as float32 (float64 stays). Backward: of the loss that the scaler "
+    "has scaled. Update: the scaler takes the optimizer's step, then updates itself. Return the "
+    "loss, unscaled and detached.",
 )
+TASK = Task("where_time_goes", 30, HINTS, page="DP/ddp/README.md")
 # What torch says to some mistakes; anything else that it says is an error of the work.
 TORCH = ("must have the same dtype", "No inf checks were recorded", "unscale FP16 gradients")
 TORCH += ("step() has already been called", "but _scale")

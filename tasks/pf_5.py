@@ -1,25 +1,18 @@
-"""PF-5: a decoder that does not see what it predicts."""
+"""PF-5: shift and mask the target of a decoder."""
 
 import torch
 
 from helpers.check import Task
 
-TASK = Task(
-    title="shift and mask the target of a decoder",
-    file="DP/ddp/transformer.py",
-    function="Forecaster.forward",
-    lesson="where_time_goes",
-    page="DP/ddp/README.md",
-    minutes=20,
-    hints=(
-        "At place t the decoder reads one vector and attends to some places. Which vector of the "
-        "target may it read there, and which places? What does it read at place 0, where nothing "
-        "came before?",
-        "Concatenate zeros like target[:, :1] and target[:, :-1] along dimension 1. Make the mask "
-        "for target.shape[1] places. Call self.transformer with the source, the shifted target, "
-        "and tgt_mask.",
-    ),
+HINTS = (
+    "At place t the decoder reads one vector and attends to some places. Which vector of the "
+    "target may it read there, and which places? What does it read at place 0, where nothing came "
+    "before?",
+    "Concatenate zeros like target[:, :1] and target[:, :-1] along dimension 1. Make the mask for "
+    "target.shape[1] places. Call self.transformer with the source, the shifted target, and "
+    "tgt_mask.",
 )
+TASK = Task("where_time_goes", 20, HINTS, page="DP/ddp/README.md")
 
 
 def observe(module, case):

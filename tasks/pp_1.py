@@ -1,23 +1,16 @@
-"""PP-1: take a batch through a naive pipeline, and its gradient back."""
+"""PP-1: take a batch through the stages, and its gradient back."""
 
 from helpers.check import Task
 from tasks import _stages
 
-TASK = Task(
-    title="take a batch through the stages, and its gradient back",
-    file="PP/naive/intro_PP_naive.py",
-    function="forward_backward",
-    lesson="naive_pipeline",
-    minutes=30,
-    ranks=4,
-    hints=(
-        "recv fills a tensor that is already there: torch.empty(shape). What arrives has no graph, "
-        "so call x.requires_grad_() before stage(x). Which rank begins backward, and with what?",
-        "Rank 0: x = ids; others: receive x, then x.requires_grad_(). In span F: y = stage(x), and "
-        "on the last rank the loss. Not the last: send y.detach(), receive the gradient. In span "
-        "B: y.backward(gradient), or loss.backward(). Not the first: send x.grad. Return the loss.",
-    ),
+HINTS = (
+    "recv fills a tensor that is already there: torch.empty(shape). What arrives has no graph, so "
+    "call x.requires_grad_() before stage(x). Which rank begins backward, and with what?",
+    "Rank 0: x = ids; others: receive x, then x.requires_grad_(). In span F: y = stage(x), and on "
+    "the last rank the loss. Not the last: send y.detach(), receive the gradient. In span B: "
+    "y.backward(gradient), or loss.backward(). Not the first: send x.grad. Return the loss.",
 )
+TASK = Task("naive_pipeline", 30, HINTS, ranks=4)
 
 
 def observe(module, case):

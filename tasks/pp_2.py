@@ -1,23 +1,16 @@
-"""PP-2: GPipe, all micro-batches forward and then all backward."""
+"""PP-2: take micro-batches through the pipeline: all forward, then all backward."""
 
 from helpers.check import Task
 from tasks import _stages
 
-TASK = Task(
-    title="take micro-batches through the pipeline: all forward, then all backward",
-    file="PP/microbatches/intro_PP_microbatches.py",
-    function="forward_backward",
-    lesson="micro_batches",
-    minutes=30,
-    ranks=4,
-    hints=(
-        "What must a rank keep of micro-batch 0 while micro-batch 1 goes forward? And what is the "
-        "batch's mean loss, if each micro-batch has a mean loss of its own?",
-        "Write forward(k) and backward(k), and two loops: PP-1 for each k. forward keeps x and y "
-        "under k, backward takes them out. On the last rank y = loss / micro_batches; return the "
-        "sum of these shares.",
-    ),
+HINTS = (
+    "What must a rank keep of micro-batch 0 while micro-batch 1 goes forward? And what is the "
+    "batch's mean loss, if each micro-batch has a mean loss of its own?",
+    "Write forward(k) and backward(k), and two loops: PP-1 for each k. forward keeps x and y "
+    "under k, backward takes them out. On the last rank y = loss / micro_batches; return the sum "
+    "of these shares.",
 )
+TASK = Task("micro_batches", 30, HINTS, ranks=4)
 
 
 def observe(module, case):

@@ -1,24 +1,17 @@
-"""PP-3: 1F1B, one forward and one backward in turn."""
+"""PP-3: 1F1B: one forward, one backward, in turn."""
 
 from helpers.check import Task
 from tasks import _stages
 
-TASK = Task(
-    title="1F1B: one forward, one backward, in turn",
-    file="PP/1F1B/intro_PP_1F1B.py",
-    function="forward_backward",
-    lesson="micro_batches",
-    minutes=45,
-    ranks=4,
-    hints=(
-        "The last rank can go backward as soon as it went forward. How many more must the rank "
-        "before it have sent by then? What if one sends forward while its neighbor sends back?",
-        "forward(k) and backward(k) of GPipe, with dist.isend, and each message kept with its "
-        "tensor. First forward(k) for k < ahead = min(last - rank, micro_batches). Then for each "
-        "k: forward(k + ahead) if there is one, and backward(k). wait() for a message when its "
-        "answer has come, and for the last ones at the end.",
-    ),
+HINTS = (
+    "The last rank can go backward as soon as it went forward. How many more must the rank before "
+    "it have sent by then? What if one sends forward while its neighbor sends back?",
+    "forward(k) and backward(k) of GPipe, with dist.isend, and each message kept with its tensor. "
+    "First forward(k) for k < ahead = min(last - rank, micro_batches). Then for each k: forward(k "
+    "+ ahead) if there is one, and backward(k). wait() for a message when its answer has come, "
+    "and for the last ones at the end.",
 )
+TASK = Task("micro_batches", 45, HINTS, ranks=4)
 
 
 def observe(module, case):

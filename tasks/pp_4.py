@@ -1,25 +1,19 @@
-"""PP-4: interleaved 1F1B, several stages on each rank."""
+"""PP-4: order the actions of interleaved 1F1B."""
 
 import random
 
 from helpers.check import Task
 
-TASK = Task(
-    title="order the actions of interleaved 1F1B",
-    file="PP/schedules/orders.py",
-    function="interleaved",
-    lesson="beyond_1f1b",
-    minutes=35,
-    hints=(
-        "One list of (chunk, micro-batch) serves both ways: for each round, for each chunk, for "
-        "each micro-batch of the round. Backward takes the chunks from the last to the first. Then "
-        "only the mixing is left: some forwards first, then pairs, then the backwards left over.",
-        "For each rank: down = its forwards, up = its backwards, in the order of that list, each "
-        "with chunks * micro_batches entries. Take the first `ahead` of down; then, for each n, "
-        "down[ahead + n] if there is one, and up[n]. `ahead` stands in the docstring; it is never "
-        "more than chunks * micro_batches.",
-    ),
+HINTS = (
+    "One list of (chunk, micro-batch) serves both ways: for each round, for each chunk, for each "
+    "micro-batch of the round. Backward takes the chunks from the last to the first. Then only "
+    "the mixing is left: some forwards first, then pairs, then the backwards left over.",
+    "For each rank: down = its forwards, up = its backwards, in the order of that list, each with "
+    "chunks * micro_batches entries. Take the first `ahead` of down; then, for each n, down[ahead "
+    "+ n] if there is one, and up[n]. `ahead` stands in the docstring; it is never more than "
+    "chunks * micro_batches.",
 )
+TASK = Task("beyond_1f1b", 35, HINTS)
 
 
 def observe(module, case):

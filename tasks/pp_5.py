@@ -1,4 +1,4 @@
-"""PP-5: a schedule of one's own within a memory limit: whether it runs and fits, and its time."""
+"""PP-5: write a schedule of your own that is fast in little memory."""
 
 import functools
 from statistics import mean
@@ -8,21 +8,15 @@ from helpers.schedules import BadSchedule, parse
 from helpers.search import search
 from helpers.simulate import Costs, simulate
 
-TASK = Task(
-    title="write a schedule of your own that is fast in little memory",
-    file="PP/schedules/orders.py",
-    function="within_memory",
-    lesson="beyond_1f1b",
-    minutes=60,
-    hints=(
-        "Do not think of a pattern. Think of one rank at one second: what can it do now, and which "
-        "of it does another rank wait for?",
-        "Count, for each stage, how many F, I and W are done. In each second, looking at counts "
-        "that were copied when it began, for each stage: I if its gradient has come (on the last "
-        "stage if F is done); else F if its input has come and there is room (done F - done W); "
-        "else W if one is left; else nothing.",
-    ),
+HINTS = (
+    "Do not think of a pattern. Think of one rank at one second: what can it do now, and which of "
+    "it does another rank wait for?",
+    "Count, for each stage, how many F, I and W are done. In each second, looking at counts that "
+    "were copied when it began, for each stage: I if its gradient has come (on the last stage if "
+    "F is done); else F if its input has come and there is room (done F - done W); else W if one "
+    "is left; else nothing.",
 )
+TASK = Task("beyond_1f1b", 60, HINTS)
 SIZES = ((4, 8, 4), (4, 8, 7), (4, 8, 2), (3, 7, 5), (6, 12, 4), (5, 10, 7), (1, 3, 1), (3, 1, 3))
 ENOUGH = 0.95
 

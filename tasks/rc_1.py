@@ -1,4 +1,4 @@
-"""RC-1: all-reduce as a ring, which may turn to the left, with parts of other lengths."""
+"""RC-1: build all-reduce as a ring of messages."""
 
 import random
 
@@ -8,23 +8,16 @@ import torch.distributed as dist
 from helpers.check import Task
 from tasks._messages import noted, world_of
 
-TASK = Task(
-    title="build all-reduce as a ring of messages",
-    file="primer/ring.py",
-    function="ring_all_reduce",
-    lesson="data_parallel_gradients",
-    minutes=40,
-    ranks=4,
-    hints=(
-        "Take three ranks, and a tensor of three parts A, B, C. In step 0 rank r sends part r to "
-        "the right. Which part arrives from the left? Add it, and send that one on in step 1. "
-        "Which part is finished on rank r after the last step?",
-        "Cut with tensor.flatten().tensor_split(world_size). Reduce-scatter: in step s, send part "
-        "(r - s) % n to rank r + 1, and add what arrives to part (r - s - 1) % n. All-gather: send "
-        "part (r + 1 - s) % n, receive part (r - s) % n into its place. Start a send, receive, "
-        "then wait for it. At the end copy the flat tensor back; add up part.nbytes as you send.",
-    ),
+HINTS = (
+    "Take three ranks, and a tensor of three parts A, B, C. In step 0 rank r sends part r to the "
+    "right. Which part arrives from the left? Add it, and send that one on in step 1. Which part "
+    "is finished on rank r after the last step?",
+    "Cut with tensor.flatten().tensor_split(world_size). Reduce-scatter: in step s, send part (r "
+    "- s) % n to rank r + 1, and add what arrives to part (r - s - 1) % n. All-gather: send part "
+    "(r + 1 - s) % n, receive part (r - s) % n into its place. Start a send, receive, then wait "
+    "for it. At the end copy the flat tensor back; add up part.nbytes as you send.",
 )
+TASK = Task("data_parallel_gradients", 40, HINTS, ranks=4)
 
 
 def observe(module, case):

@@ -1,4 +1,4 @@
-"""RC-2: a deadlock, and three ways out of it.
+"""RC-2: cure the deadlock in three ways.
 
 A way without waiting may start the send, the receive, or both, so rules look at the calls of any
 program. A wrong order isn't seen here: the ranks deadlock, and say so themselves.
@@ -10,25 +10,17 @@ import torch.distributed as dist
 from helpers.check import Task, same
 from tasks._messages import BATCH, noted, world_of
 
-TASK = Task(
-    title="cure the deadlock in three ways",
-    file="primer/exchange.py",
-    function="exchange_in_order",
-    also=("exchange_without_waiting", "exchange_in_a_batch"),
-    lesson="ranks_and_collectives",
-    minutes=25,
-    ranks=4,
-    hints=(
-        "In exchange_deadlock all ranks send at the same time. In order: what must a neighbor do "
-        "while this rank sends? Without waiting: which call starts a send and returns at once? In "
-        "a batch: one call that starts both.",
-        "Each begins with theirs = torch.empty_like(mine) and ends with return theirs. In order: "
-        "even ranks send to right, then receive from left; odd ranks the other way round. Without "
-        "waiting: dist.isend gives a message; receive, then call its wait(). In a batch: "
-        "dist.batch_isend_irecv of two dist.P2POp(dist.isend or dist.irecv, tensor, other) gives a "
-        "list; wait() for each.",
-    ),
+HINTS = (
+    "In exchange_deadlock all ranks send at the same time. In order: what must a neighbor do "
+    "while this rank sends? Without waiting: which call starts a send and returns at once? In a "
+    "batch: one call that starts both.",
+    "Each begins with theirs = torch.empty_like(mine) and ends with return theirs. In order: even "
+    "ranks send to right, then receive from left; odd ranks the other way round. Without waiting: "
+    "dist.isend gives a message; receive, then call its wait(). In a batch: "
+    "dist.batch_isend_irecv of two dist.P2POp(dist.isend or dist.irecv, tensor, other) gives a "
+    "list; wait() for each.",
 )
+TASK = Task("ranks_and_collectives", 25, HINTS, ranks=4)
 
 
 def observe(module, case):

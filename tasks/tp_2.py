@@ -1,27 +1,19 @@
-"""TP-2: the place of a rank, its two groups, and the size of its part of a layer."""
+"""TP-2: find the groups and the sizes of each rank."""
 
 import random
 
 from helpers.check import Task
 from tasks import _mpi
 
-TASK = Task(
-    title="find the groups and the sizes of each rank",
-    file="TP/model/func_impl.py",
-    function="get_info",
-    lesson="tensor_parallel",
-    page="TP/README.md",
-    minutes=25,
-    ranks=6,
-    hints=(
-        "Write the ranks as a table with mp_size columns, filled row by row. A row is one copy of "
-        "the model. Which row and which column is a rank in? Which ranks share its row, and which "
-        "its column?",
-        "mp_comm = comm.Split(color=dp_idx, key=mp_idx), dp_comm = comm.Split(color=mp_idx, "
-        "key=dp_idx). part_in_dim is in_dim // mp_size where is_megatron_mp and not is_fc1; "
-        "everywhere else part_out_dim is out_dim // mp_size.",
-    ),
+HINTS = (
+    "Write the ranks as a table with mp_size columns, filled row by row. A row is one copy of the "
+    "model. Which row and which column is a rank in? Which ranks share its row, and which its "
+    "column?",
+    "mp_comm = comm.Split(color=dp_idx, key=mp_idx), dp_comm = comm.Split(color=mp_idx, "
+    "key=dp_idx). part_in_dim is in_dim // mp_size where is_megatron_mp and not is_fc1; "
+    "everywhere else part_out_dim is out_dim // mp_size.",
 )
+TASK = Task("tensor_parallel", 25, HINTS, ranks=6, page="TP/README.md")
 FACTS = ("mp_idx", "dp_idx", "mp_comm", "dp_comm", "part_in_dim", "part_out_dim")
 
 

@@ -1,27 +1,18 @@
-"""TP-3: naive model parallelism, forward: put the parts together."""
+"""TP-3: collect the parts of the second layer's input and output."""
 
 import numpy as np
 
 from helpers.check import Task
 from tasks import _mpi
 
-TASK = Task(
-    title="collect the parts of the second layer's input and output",
-    file="TP/model/func_impl.py",
-    function="naive_collect_forward_input",
-    also=("naive_collect_forward_output",),
-    lesson="tensor_parallel",
-    page="TP/README.md",
-    minutes=20,
-    ranks=4,
-    hints=(
-        "Both functions do the same: every rank has some of the columns, and needs all of them. "
-        "Which collective is that? And in which order does it put what it gets into memory?",
-        "Allgather np.ascontiguousarray(x) (it may be a view with gaps) into an empty array of "
-        "shape (mp_size, *x.shape) with the dtype of x. Return np.concatenate(list(it), axis=-1): "
-        "the mp_size arrays that it holds, side by side.",
-    ),
+HINTS = (
+    "Both functions do the same: every rank has some of the columns, and needs all of them. Which "
+    "collective is that? And in which order does it put what it gets into memory?",
+    "Allgather np.ascontiguousarray(x) (it may be a view with gaps) into an empty array of shape "
+    "(mp_size, *x.shape) with the dtype of x. Return np.concatenate(list(it), axis=-1): the "
+    "mp_size arrays that it holds, side by side.",
 )
+TASK = Task("tensor_parallel", 20, HINTS, ranks=4, page="TP/README.md")
 
 
 def observe(module, case):

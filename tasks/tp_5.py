@@ -1,4 +1,4 @@
-"""TP-5: the two operators of tensor parallelism, forward and backward."""
+"""TP-5: write the two conjugate operators, Copy and Sum."""
 
 import torch
 import torch.distributed as dist
@@ -6,22 +6,14 @@ import torch.distributed as dist
 from helpers.check import Task
 from tasks._sent import noting_what_leaves
 
-TASK = Task(
-    title="write the two conjugate operators, Copy and Sum",
-    file="TP/llama/intro_TP.py",
-    function="Copy.forward",
-    also=("Copy.backward", "Sum.forward", "Sum.backward"),
-    lesson="tensor_parallel",
-    minutes=15,
-    ranks=3,
-    hints=(
-        "Forward is easy: which of the two sends something? For backward, say what each rank "
-        "computes with the result. If every rank uses x for something else, which gradients of x "
-        "are there, and what is the gradient of x?",
-        "Copy: x.view_as(x) forward, and backward all_reduced of the gradient. Sum: all_reduced of "
-        "x forward, and backward the gradient as it is.",
-    ),
+HINTS = (
+    "Forward is easy: which of the two sends something? For backward, say what each rank computes "
+    "with the result. If every rank uses x for something else, which gradients of x are there, "
+    "and what is the gradient of x?",
+    "Copy: x.view_as(x) forward, and backward all_reduced of the gradient. Sum: all_reduced of x "
+    "forward, and backward the gradient as it is.",
 )
+TASK = Task("tensor_parallel", 15, HINTS, ranks=3)
 
 
 def observe(module, case):

@@ -1,4 +1,4 @@
-"""TP-6: a parallel linear layer in torch: which part, and which operator where."""
+"""TP-6: write a linear layer that is cut among the ranks."""
 
 from types import SimpleNamespace
 
@@ -8,22 +8,15 @@ import torch.distributed as dist
 from helpers.check import Task
 from helpers.parallel import copy_to_group, reduce_from_group
 
-TASK = Task(
-    title="write a linear layer that is cut among the ranks",
-    file="TP/llama/intro_TP.py",
-    function="PartLinear",
-    lesson="tensor_parallel",
-    minutes=20,
-    ranks=3,
-    hints=(
-        "Draw the weight, (out, in), for both ways to cut. Some outputs: every rank needs the "
-        "whole x, and what must happen to the gradients of x backward? Some inputs: what does "
-        "each rank's product miss forward?",
-        "The weight: an nn.Parameter that holds a clone of this rank's part of "
-        "whole.weight.detach().chunk(ranks, dim). Outputs: F.linear(Copy.apply(x), self.weight). "
-        "Inputs: Sum.apply(F.linear(x, self.weight)).",
-    ),
+HINTS = (
+    "Draw the weight, (out, in), for both ways to cut. Some outputs: every rank needs the whole "
+    "x, and what must happen to the gradients of x backward? Some inputs: what does each rank's "
+    "product miss forward?",
+    "The weight: an nn.Parameter that holds a clone of this rank's part of "
+    "whole.weight.detach().chunk(ranks, dim). Outputs: F.linear(Copy.apply(x), self.weight). "
+    "Inputs: Sum.apply(F.linear(x, self.weight)).",
 )
+TASK = Task("tensor_parallel", 20, HINTS, ranks=3, names=("PartLinear",))
 IN, OUT, ROWS = 6, 9, 4  # cut into three: no two sizes are the same
 
 

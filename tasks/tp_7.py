@@ -1,4 +1,4 @@
-"""TP-7: the cross-entropy of logits that are cut along the vocabulary."""
+"""TP-7: compute the loss without ever holding all logits."""
 
 from types import SimpleNamespace
 
@@ -9,22 +9,15 @@ from helpers.check import Task
 from helpers.parallel import reduce_from_group
 from tasks._sent import noting_what_leaves
 
-TASK = Task(
-    title="compute the loss without ever holding all logits",
-    file="TP/llama/parallel_loss.py",
-    function="parallel_cross_entropy",
-    lesson="tensor_parallel",
-    minutes=30,
-    ranks=3,
-    hints=(
-        "The loss of a position is log(sum of exp(z)) - z[target]. Which of its pieces needs all "
-        "ranks, and is each of them a maximum or a sum?",
-        "All-reduce the largest logit of each position (dist.ReduceOp.MAX, of logits.detach()); "
-        "Sum.apply the sum of the exponentials, and the target's logit: shifted.gather(-1, "
-        "index[:, None])[:, 0], zero where first <= targets < first + logits.shape[-1] isn't true, "
-        "with index = targets - first there and 0 elsewhere. Then (total.log() - target).mean().",
-    ),
+HINTS = (
+    "The loss of a position is log(sum of exp(z)) - z[target]. Which of its pieces needs all "
+    "ranks, and is each of them a maximum or a sum?",
+    "All-reduce the largest logit of each position (dist.ReduceOp.MAX, of logits.detach()); "
+    "Sum.apply the sum of the exponentials, and the target's logit: shifted.gather(-1, index[:, "
+    "None])[:, 0], zero where first <= targets < first + logits.shape[-1] isn't true, with index "
+    "= targets - first there and 0 elsewhere. Then (total.log() - target).mean().",
 )
+TASK = Task("tensor_parallel", 30, HINTS, ranks=3)
 LESS = "less was sent than the logits"
 
 

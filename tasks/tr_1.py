@@ -4,22 +4,16 @@ import torch
 
 from helpers.check import Task
 
-TASK = Task(
-    title="write the training loop",
-    file="primer/loop.py",
-    function="train",
-    lesson="one_device",
-    minutes=20,
-    hints=(
-        "For each batch zero_grad(), the loss, backward(), step(): which of them adds to what "
-        "p.grad already holds? With pieces, two of the four move into an inner loop. And a mean "
-        "over the batch is the mean of its pieces' means: what must each loss be divided by?",
-        "For each batch: zero_grad(), and the batch's loss is 0.0. For each piece of "
-        "batch.chunk(pieces): logits = model(piece); loss = causalLLMLoss(logits, piece, "
-        "logits.shape[-1]) / pieces; loss.backward(); add loss.item(). After the pieces: step(), "
-        "and append the batch's loss to the list that you return.",
-    ),
+HINTS = (
+    "For each batch zero_grad(), the loss, backward(), step(): which of them adds to what p.grad "
+    "already holds? With pieces, two of the four move into an inner loop. And a mean over the "
+    "batch is the mean of its pieces' means: what must each loss be divided by?",
+    "For each batch: zero_grad(), and the batch's loss is 0.0. For each piece of "
+    "batch.chunk(pieces): logits = model(piece); loss = causalLLMLoss(logits, piece, "
+    "logits.shape[-1]) / pieces; loss.backward(); add loss.item(). After the pieces: step(), and "
+    "append the batch's loss to the list that you return.",
 )
+TASK = Task("one_device", 20, HINTS)
 
 
 class Model(torch.nn.Module):

@@ -1,4 +1,4 @@
-"""TW-1: the trainer of DP-PP-2 on torch's mesh, sharded and pipelined by torch.
+"""TW-1: port DP x PP to a mesh.
 
 torch divides the gradients of a step by its micro-batches at the end, those that were there before
 the step as well: without zero_grad, a fourth of the last step's is left.
@@ -7,25 +7,23 @@ the step as well: without zero_grad, a fourth of the last step's is left.
 from helpers.check import Task
 from tasks import _trained
 
+HINTS = (
+    "Take your trainer of lesson 08 and replace three things: grid and groups become a mesh, "
+    "average_gradients becomes fully_shard (before the optimizer is made), and Pipeline becomes "
+    "PipelineStage in a schedule. The loop around them stays.",
+    "dp, pp, tp = mesh.get_coordinate(): this rank reads part dp of mesh['dp'].size(). Shard "
+    "every Block among stage.modules() over mesh['dp'], then the stage. schedule = "
+    "SCHEDULES[options.schedule](part, options.micro_batches, loss_fn=loss_of). In the loop: "
+    "schedule.step(ids) on the first stage, step(target=ids, losses=found) on the last, both if "
+    "it is both; where found isn't empty, the loss is the mean of it.",
+)
 TASK = Task(
-    title="port DP x PP to a mesh",
-    file="DP_PP/torchs_words.py",
-    function="train",
-    lesson="torchs_own_words",
-    minutes=45,
-    seconds=150,
+    "torchs_own_words",
+    45,
+    HINTS,
     ranks=4,
+    seconds=150,
     libraries=("torch._dynamo", "torch.distributed.pipelining"),
-    hints=(
-        "Take your trainer of lesson 08 and replace three things: grid and groups become a mesh, "
-        "average_gradients becomes fully_shard (before the optimizer is made), and Pipeline "
-        "becomes PipelineStage in a schedule. The loop around them stays.",
-        "dp, pp, tp = mesh.get_coordinate(): this rank reads part dp of mesh['dp'].size(). Shard "
-        "every Block among stage.modules() over mesh['dp'], then the stage. schedule = "
-        "SCHEDULES[options.schedule](part, options.micro_batches, loss_fn=loss_of). In the loop: "
-        "schedule.step(ids) on the first stage, step(target=ids, losses=found) on the last, both "
-        "if it is both; where found isn't empty, the loss is the mean of it.",
-    ),
 )
 
 

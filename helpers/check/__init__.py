@@ -10,7 +10,7 @@
 
 A task is one file, tasks/dp_1.py; or one of TASKS in a table of a whole lab, tasks/pz.py. It holds
 
-    TASK                 the facts: see `Task`
+    TASK                 the facts: see `Task`. The title is the first line of the file
     observe(module, case)  on each rank: call the work, return what came of it as plain data
     cases(seed)          a list of inputs, drawn from the seed
     MUTANTS              {how the solution is changed to make a mistake: the sentence about it}: a

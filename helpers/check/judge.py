@@ -11,11 +11,11 @@ from pathlib import Path
 import torch
 
 from helpers.check.compare import same, where
-from helpers.check.marks import TaskError, body_of, mutated
+from helpers.check.marks import TaskError, body_of, definitions, mutated
 from helpers.check.notebook import explain_undone_tasks, no_longer_undone
 from helpers.check.progress import note_check
 from helpers.check.ranks import WORK, run
-from helpers.check.solving import definitions, holds_solution, load_again
+from helpers.check.solving import holds_solution, load_again
 from helpers.check.task import Task, lab, load_task, solved
 from helpers.check.verdict import Verdict
 
@@ -80,11 +80,11 @@ def not_begun(task: Task, root: Path) -> dict | None:
         line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
         what = getattr(error, "msg", None) or error
         return {"kind": "crash", "reason": f"{task.file}{line}: {type(error).__name__}: {what}"}
-    for name in (task.function, *task.also):
+    for name in task.names:
         if name.rpartition(".")[2] not in source.decode(errors="replace"):
             what = f"{task.file} has no function {name}: keep its name, and write inside it"
             return {"kind": "crash", "reason": what}
-    for node in getattr(known.get(task.function), "body", ()):
+    for node in getattr(known.get(task.names[0]), "body", ()):
         if isinstance(node, ast.Raise) and f"Task {task.id}: " in ast.unparse(node):
             where = f"{task.file}, line {node.lineno}"
             return {"kind": "to do", "reason": f"Write {task.functions} in {where}."}
