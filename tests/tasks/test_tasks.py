@@ -1,12 +1,11 @@
 """Each task: its reference is right, and mutants and wrong programs are told by their sentence.
 
-A mutant is a change of the solution that the task names; programs/ holds work that is none: what
+A mutant is a change of the solution that the task names; programs.py holds work that is none: what
 the check must name, and what it must pass. LAB_SEED=… draws other cases.
 """
 
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -14,19 +13,16 @@ from helpers.check.compare import differences, same
 from helpers.check.judge import RIGHT, judged, launched, not_begun, reason_of, solution_text
 from helpers.check.marks import body_of, mutated, replaced
 from helpers.check.ranks import WORK
-from helpers.check.student import LABS
-from helpers.check.task import ROOT, load_module, load_task, task_ids
+from helpers.check.task import LABS, ROOT, load_task, task_ids
 
 from .closed_forms import CLOSED_FORMS, PROVEN
+from .programs import PROGRAMS
 
 pytestmark = pytest.mark.patient
 
 SEED = int(os.environ.get("LAB_SEED", 23))
 LONG = "CK-1 CO-1 DP-2 DP-8 DP-PP EP-1 GP-7 PP-1 PP-2 PP-3 RC-1 RC-2 TP-2 TW-1".split()
 QUICK = {"LA-1", "TP-6"}  # on one device and on ranks; make test-all has all
-PROGRAMS = {}
-for each in sorted((Path(__file__).parent / "programs").glob("*.py")):
-    PROGRAMS |= load_module(each, f"programs_{each.stem}").PROGRAMS
 
 
 @pytest.fixture(scope="module")
