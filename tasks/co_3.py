@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import random
 
-from helpers.check import Task
 from helpers.cluster import Layout, estimate, preset, search
 from helpers.cost import ModelConfig, gpt
 from helpers.words import bytes_text, time_text
@@ -18,7 +17,7 @@ HINTS = (
     "micro_batch, recompute, sequence_parallel=tp > 1, zero=int(dp > 1)); a ValueError means the "
     "next one. Keep the estimate with .fits whose .seconds is the smallest.",
 )
-TASK = Task("design_your_own", 45, HINTS)
+LESSON, MINUTES = "design_your_own", 45
 
 
 def observe(module, case):
@@ -34,11 +33,10 @@ SLOWER = 1.1  # how much longer than the best plain 1F1B a step may take
 LLAMA_8B = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
 
 
-def cases(seed):
+def cases():
     """One that needs no cutting, one that needs much, one in between, and one that is drawn."""
-    draw = random.Random(seed)
-    heads, layers = draw.choice((16, 24)), draw.choice((24, 32, 36))
-    machine, batch = draw.choice(("A100", "H100")), draw.choice((32, 64, 128))
+    heads, layers = random.choice((16, 24)), random.choice((24, 32, 36))
+    machine, batch = random.choice(("A100", "H100")), random.choice((32, 64, 128))
     drawn = f"a GPT of {layers} layers with {heads} heads on 8 {machine}, batches of {batch}"
     facts = (
         ("a GPT of 1.3B on 16 A100", gpt(2048, 24, 16), "A100", 16, 256),
@@ -49,10 +47,6 @@ def cases(seed):
     names = ("name", "model", "machine", "gpus", "batch")
     found = [dict(zip(names, each, strict=True)) for each in facts]
     return [case | {"model": dataclasses.asdict(case["model"])} for case in found]
-
-
-def name(case):
-    return case["name"]
 
 
 @functools.cache

@@ -2,7 +2,6 @@
 
 import torch.distributed as dist
 
-from helpers.check import Task
 from tasks import _averaging
 
 HINTS = (
@@ -13,7 +12,7 @@ HINTS = (
     "it by world_size, in place. (Faster, for later: join all into one flat tensor.)",
 )
 # Four ranks, where the lesson uses three: a 2 or a 3 that is written into the code shows.
-TASK = Task("data_parallel_gradients", 15, HINTS, ranks=4)
+LESSON, MINUTES, RANKS = "data_parallel_gradients", 15, 4
 
 
 def observe(module, case):
@@ -26,8 +25,8 @@ def observe(module, case):
     return seen
 
 
-def cases(seed):
-    return _averaging.drawn(seed, TASK.ranks)
+def cases():
+    return _averaging.drawn(RANKS)
 
 
 MUTANTS = {
@@ -40,9 +39,7 @@ def explain(case, seen):
     return _averaging.explain(case, seen, "gradient")
 
 
-def stopped(sentence):
-    if "NoneType" in sentence:
-        return (
-            "a parameter that takes no part in the training has p.grad None, and must be skipped: "
-            f"{sentence}"
-        )
+STOPPED = {
+    "NoneType": "a parameter that takes no part in the training has p.grad None, and must be "
+    "skipped"
+}

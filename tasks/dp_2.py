@@ -2,7 +2,6 @@
 
 import torch.distributed as dist
 
-from helpers.check import Task
 from tasks import _averaging
 from tasks._averaging import FROZEN
 
@@ -15,7 +14,7 @@ HINTS = (
     "world_size, in place. (Faster, for later: join all into one flat tensor.)",
 )
 # Four ranks, where the lesson uses three: a 2 or a 3 that is written into the code shows.
-TASK = Task("data_parallel_weights", 15, HINTS, ranks=4)
+LESSON, MINUTES, RANKS = "data_parallel_weights", 15, 4
 
 
 def observe(module, case):
@@ -27,8 +26,8 @@ def observe(module, case):
     return _averaging.held(model) | {"replaced": replaced}
 
 
-def cases(seed):
-    return _averaging.drawn(seed, TASK.ranks, more=(SPARE,))
+def cases():
+    return _averaging.drawn(RANKS, more=(SPARE,))
 
 
 ALL, COPY = "list(model.parameters())", "weight.copy_(part.view_as(weight))"
@@ -56,9 +55,7 @@ def explain(case, seen):
     return _averaging.explain(case, seen, "weight")
 
 
-def stopped(sentence):
-    if "leaf" in sentence and "in-place" in sentence:
-        return (
-            "torch does not let a weight be written in place while it records gradients: write "
-            f"under torch.no_grad(): {sentence}"
-        )
+STOPPED = {
+    "leaf.*in-place": "torch does not let a weight be written in place while it records gradients: "
+    "write under torch.no_grad()"
+}

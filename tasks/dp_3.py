@@ -7,8 +7,6 @@ import random
 
 import torch.distributed as dist
 
-from helpers.check import Task
-
 HINTS = (
     "partition: where does the part of rank r end, and where does that of rank r + 1 begin? Try "
     "10 items on 4 ranks on paper. epoch_order: what must all ranks have in common, so that their "
@@ -17,7 +15,7 @@ HINTS = (
     "world_size. epoch_order: shuffle the list of all indices with random.Random(…), made of seed "
     "and epoch (never the rank); then give the entries that partition points at.",
 )
-TASK = Task("data_parallel_weights", 20, HINTS, ranks=4)
+LESSON, MINUTES, RANKS = "data_parallel_weights", 20, 4
 
 
 def observe(module, case):
@@ -47,17 +45,16 @@ def listed(function, *args):
         return f"{call} raises {type(error).__name__}: {error}"
 
 
-def cases(seed):
+def cases():
     """Lengths and world sizes, drawn and at the edge; then orders of two data sets."""
-    draw = random.Random(seed)
     worlds = [2, 3, 4, 5, 7]
-    uneven = [(world * draw.randint(2, 9) + world - 1, world) for world in worlds]
-    drawn = [(draw.randint(20, 90), world) for world in worlds]
+    uneven = [(world * random.randint(2, 9) + world - 1, world) for world in worlds]
+    drawn = [(random.randint(20, 90), world) for world in worlds]
     parts = [(8, 1), (12, 4), *uneven, *drawn, (4, 4), (3, 4), (1, 5), (0, 3)]
-    seeds = [one := draw.randrange(10**6), one + 1000]
+    seeds = [one := random.randrange(10**6), one + 1000]
     return [{"length": length, "world": world} for length, world in parts] + [
         {"length": length, "seeds": seeds, "epochs": 3}
-        for length in (4 * draw.randint(10, 17) + 2, TASK.ranks - 1)
+        for length in (4 * random.randint(10, 17) + 2, RANKS - 1)
     ]
 
 

@@ -5,15 +5,13 @@ Only who is asked, and when, is looked at.
 
 import random
 
-from helpers.check import Task
-
 HINTS = (
     "Each unit of the model can average its gradients, so that this rank has its part, and can "
     "gather its weights from all ranks. Where does the optimizer's step belong?",
     "One loop over self.units that averages each; then one call of the optimizer's step, which "
     "knows the parts of all units; then one more loop that gathers each.",
 )
-TASK = Task("sharding", 10, HINTS)
+LESSON, MINUTES = "sharding", 10
 
 
 class Asked:
@@ -34,9 +32,9 @@ def observe(module, case):
     return log
 
 
-def cases(seed):
+def cases():
     """A number of units."""
-    return [random.Random(seed).randint(3, 5)]
+    return [random.randint(3, 5)]
 
 
 def explain(case, seen):

@@ -4,8 +4,6 @@ import sys
 
 import torch
 
-from helpers.check import Task
-
 HINTS = (
     "A module computes twice in a step. Torch has a hook for the moment before its forward, one "
     "for the moment after it, and one for the moment before its backward. After backward none is "
@@ -15,7 +13,7 @@ HINTS = (
     "In complete(p): super().complete(p), and then unit.free() if self.missing[unit] is empty, "
     "with unit = self.unit_of[p].",
 )
-TASK = Task("sharding", 45, HINTS)
+LESSON, MINUTES = "sharding", 45
 
 
 def stand_in(log):
@@ -92,16 +90,12 @@ def observe(module, case):
     }
 
 
-def cases(seed):
-    draw = torch.Generator().manual_seed(seed)
-    units, width = (int(torch.randint(3, 6, (), generator=draw)) for _ in range(2))
-    weights = [torch.randn(width, width, generator=draw) for _ in range(units)]
-    case = {"weights": weights, "x": torch.randn(4, width, generator=draw)}
-    return [case | {"tied": tied} for tied in (False, True)]
-
-
-def name(case):
-    return "the last layer shares the weights of the first" if case["tied"] else ""
+def cases():
+    units, width = (int(torch.randint(3, 6, ())) for _ in range(2))
+    weights = [torch.randn(width, width) for _ in range(units)]
+    case = {"weights": weights, "x": torch.randn(4, width)}
+    tied = {"tied": True, "name": "the last layer shares the weights of the first"}
+    return [case | {"tied": False}, case | tied]
 
 
 SUPER = "super().complete(p)"

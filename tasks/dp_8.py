@@ -10,7 +10,7 @@ import random
 
 import torch
 
-from helpers.check import Score, Task
+from helpers.check import Score
 from simplellm.dataloaders import TinyStories
 from simplellm.losses import causalLLMLoss
 from simplellm.options import TrainingFlags, prepare
@@ -22,7 +22,8 @@ HINTS = (
     'o.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / group.budget) for o in '
     "group.optimizers; all_reduce weight.half(), and copy the means back into the weights.",
 )
-TASK = Task("data_parallel_weights", 20, HINTS, seconds=180.0)
+LESSON, MINUTES = "data_parallel_weights", 20
+SECONDS = 180.0
 
 
 def observe(module, case):
@@ -67,11 +68,13 @@ KNOWS = 0.05  # nats a token below the loss before training: without the stories
 FLAGS = "--layers 1 --dmodel 48 --seq-l 64".split()
 
 
-def cases(seed):
+def cases():
     """moved: of each replica, by how much the numbers of all tokens move: another language."""
-    draw = random.Random(seed)
-    real = {"seed": draw.choice(list(LOCAL_SGD)), "budget": 300.0}
-    alone, by = draw.randrange(3), draw.randrange(400, 800)  # of 1200 tokens, the common ones first
+    real = {"seed": random.choice(list(LOCAL_SGD)), "budget": 300.0}
+    alone, by = (
+        random.randrange(3),
+        random.randrange(400, 800),
+    )  # of 1200 tokens, the common ones first
     moved = [0 if replica == alone else by for replica in range(3)]
     return [
         {**real, "moved": moved, "left out": alone, "budget": SHORT},

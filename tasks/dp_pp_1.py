@@ -2,7 +2,6 @@
 
 from functools import cache
 
-from helpers.check import Task
 from helpers.grid import Grid, make_groups
 from tasks import _averaging
 
@@ -16,7 +15,8 @@ HINTS = (
     "As in DP-1, with dist.all_reduce(p.grad, group=group) for each p of stage.parameters(), "
     f"and then a division by {SIZE}, in place.",
 )
-TASK = Task("dp_x_pp", 10, HINTS, ranks=4)
+NAME = "{0[0]} x {0[1]}"
+LESSON, MINUTES, RANKS = "dp_x_pp", 10, 4
 
 
 def observe(module, case):
@@ -32,7 +32,7 @@ def columns():
     return {(dp, pp): make_groups(Grid(dp=dp, pp=pp)).dp for dp, pp in LAYOUTS}
 
 
-def cases(seed):
+def cases():
     """For each layout and dtype, for each rank: name -> (weight, gradient).
 
     All stages have the same shapes, so that an average over the wrong ranks gives wrong numbers,
@@ -40,25 +40,19 @@ def cases(seed):
     """
     frozen = _averaging.FROZEN
     ranks = [[{n: both for n, both in rank.items() if n != frozen} for rank in each]
-             for each in _averaging.drawn(seed, TASK.ranks)]  # fmt: skip
+             for each in _averaging.drawn(RANKS)]  # fmt: skip
     return [(layout, each) for layout in LAYOUTS for each in ranks]
-
-
-def name(case):
-    (dp, pp), _ = case
-    return f"{dp} pipelines of {pp} stage{'s' * (pp > 1)}"
 
 
 DIVIDE, COPY = f"flat /= {SIZE}", "gradient.copy_(part.view_as(gradient))"
 MUTANTS = {
-    (DIVIDE, "flat /= dist.get_world_size()"):
-        f"the sum over the group is divided by 4: divide once, by {SIZE}, not by "
-        "dist.get_world_size()",
+    (DIVIDE, "flat /= dist.get_world_size()"): "the sum over the group is divided by 4: divide "
+    f"once, by {SIZE}, not by dist.get_world_size()",
     (DIVIDE, f"{DIVIDE} ** 2"): f"the gradients are divided twice: divide once, by {SIZE}",
-    (COPY, f"dist.get_rank(group) or {COPY}"):
-        "only the first rank of the group has the mean: each of the ranks that hold a stage needs "
-        "it, in every pipeline, so take all_reduce on all of them",
-}  # fmt: skip
+    (COPY, f"dist.get_rank(group) or {COPY}"): "only the first rank of the group has the mean: "
+    "each of the ranks that hold a stage needs it, in every pipeline, so take all_reduce on all "
+    "of them",
+}
 
 
 def explain(case, seen):

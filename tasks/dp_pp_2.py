@@ -1,6 +1,5 @@
 """DP-PP-2: write the trainer for a grid of any shape."""
 
-from helpers.check import Task
 from tasks import _trained
 
 HINTS = (
@@ -12,7 +11,7 @@ HINTS = (
     "next(stories), outcome = pipeline.step(ids, ids), average, step; where outcome.loss is not "
     "None, append check_finite(outcome.loss, step) and call say.",
 )
-TASK = Task("dp_x_pp", 45, HINTS, ranks=4)
+LESSON, MINUTES, RANKS = "dp_x_pp", 45, 4
 
 
 def observe(module, case):
@@ -23,7 +22,7 @@ def observe(module, case):
     return seen | {"not in the trace": " and ".join(missing) or "nothing"}
 
 
-cases, name, explain = _trained.cases, _trained.name, _trained.explain
+cases, explain, NAME = _trained.cases, _trained.explain, _trained.NAME
 TOLERANCE = _trained.TOLERANCE
 PART, AVERAGE = "tokenizer, here.dp, grid.dp,", "average_gradients(stage, groups.dp)"
 MUTANTS = {
@@ -48,7 +47,7 @@ MUTANTS = {
     ("optimizer.step()", "pass"):
         "the weights are those of the start: nobody calls optimizer.step()",
 }  # fmt: skip
-MISFITS = {
-    "size": "the ranks of one row average with each other, and they hold different layers: the "
-    "average goes down the column, over groups.dp"
+STOPPED = {
+    "different sizes": "the ranks of one row average with each other, and they hold different "
+    "layers: the average goes down the column, over groups.dp"
 }

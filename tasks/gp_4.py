@@ -2,8 +2,6 @@
 
 import random
 
-from helpers.check import Task
-
 HINTS = (
     "Draw it: parts as rows, ticks as columns. At which tick does micro-batch 0 enter part 2? And "
     "micro-batch 3?",
@@ -11,7 +9,9 @@ HINTS = (
     "num_partitions - 2, yield the list of (k - j, j) for all parts j with 0 <= k - j < "
     "num_batches.",
 )
-TASK = Task("micro_batches", 20, HINTS, page="gpt2/README.md")
+NAME = "{0} micro-batches, {1} parts"
+LESSON, MINUTES = "micro_batches", 20
+PAGE = "gpt2/README.md"
 
 
 def observe(module, case):
@@ -24,15 +24,10 @@ def observe(module, case):
     return seen
 
 
-def cases(seed):
+def cases():
     """More micro-batches than parts, or fewer, and two that are drawn."""
-    draw = random.Random(seed)
-    drawn = [(draw.randint(2, 9), draw.randint(2, 6)) for _ in range(2)]
+    drawn = [(random.randint(2, 9), random.randint(2, 6)) for _ in range(2)]
     return [(6, 2), (3, 3), (1, 4), (5, 1), (2, 4), *drawn]
-
-
-def name(case):
-    return "{} micro-batches, {} parts".format(*case)
 
 
 EACH = "for i in range(num_batches) for j in range(num_partitions)"

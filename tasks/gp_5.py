@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from helpers.check import Task, same
+from helpers.check import same
 
 HINTS = (
     "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and get its "
@@ -15,7 +15,8 @@ HINTS = (
     "raise answer[1]; otherwise answer[1] is the new batches[i]. A lambda in the loop would see "
     "only the last i and j.",
 )
-TASK = Task("micro_batches", 30, HINTS, page="gpt2/README.md")
+LESSON, MINUTES = "micro_batches", 30
+PAGE = "gpt2/README.md"
 
 
 def observe(module, case):
@@ -63,16 +64,12 @@ def fail(j, i, batch):
     raise KeyError("a layer has failed")
 
 
-def cases(seed):
+def cases():
     """Two layers, some micro-batches, and the ticks of the clock."""
-    draw = torch.Generator().manual_seed(seed)
-    count = int(torch.randint(3, 6, (), generator=draw))
-    layers = [
-        {"weight": torch.randn(3, 3, generator=draw), "bias": torch.randn(3, generator=draw)}
-        for _ in range(2)
-    ]
+    count = int(torch.randint(3, 6, ()))
+    layers = [{"weight": torch.randn(3, 3), "bias": torch.randn(3)} for _ in range(2)]
     ticks = [[(k - j, j) for j in (0, 1) if 0 <= k - j < count] for k in range(count + 1)]
-    batches = list(torch.randn(count, 2, 3, generator=draw))
+    batches = list(torch.randn(count, 2, 3))
     return [{"layers": layers, "batches": batches, "ticks": ticks}]
 
 

@@ -3,8 +3,6 @@
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
-
 HINTS = (
     "Write down for three ranks whose rows each of them has in steps 0, 1 and 2, if everybody "
     "passes on what it has. For the sums: in which step must the rows of rank 2 be multiplied on "
@@ -14,7 +12,7 @@ HINTS = (
     "belong, and takes x = arrived(). scattered multiplies the rows for rank (number - t - 1) % "
     "size; from the second step on it adds arrived(), and passes total on but at the end.",
 )
-TASK = Task("hiding_messages", 20, HINTS, ranks=3)
+LESSON, MINUTES, RANKS = "hiding_messages", 20, 3
 
 
 class Noting:
@@ -56,15 +54,14 @@ def observe(module, case):
     return seen
 
 
-def cases(seed):
+def cases():
     """Draw rows and weights for each rank."""
-    draw = torch.Generator().manual_seed(seed)
-    s, d, f = torch.randint(2, 6, (3,), generator=draw).tolist()
+    s, d, f = torch.randint(2, 6, (3,)).tolist()
 
     def some(*shape):
-        return [torch.randint(-9, 10, shape, generator=draw).double() for _ in range(TASK.ranks)]
+        return [torch.randint(-9, 10, shape).double() for _ in range(RANKS)]
 
-    return [{"gathered": some(s, d), "scattered": some(s * TASK.ranks, d), "weights": some(d, f)}]
+    return [{"gathered": some(s, d), "scattered": some(s * RANKS, d), "weights": some(d, f)}]
 
 
 PLACE, SUM = "(ring.number - step) % ring.size", "rows[(ring.number - step - 1) % ring.size]"

@@ -3,8 +3,6 @@
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
-
 HINTS = (
     "A piece has two outputs, what leaves and what stays, and each has a gradient; in the last "
     "piece only what stays has one. What came by a message goes back the same way: to the experts "
@@ -14,7 +12,7 @@ HINTS = (
     "Forward.send, with forward.wire. in_turn: while the first has pieces left, take a step of "
     "each.",
 )
-TASK = Task("hiding_messages", 25, HINTS, ranks=2)
+LESSON, MINUTES, RANKS = "hiding_messages", 25, 2
 MOST = 20  # pieces: a pass that never ends is stopped
 
 
@@ -84,21 +82,21 @@ def observe(module, case):
     }
 
 
-def cases(seed):
+def cases():
     """Draw two layers; as many tokens go from each rank to another as come back."""
-    draw, width = torch.Generator().manual_seed(seed), 3
+    width = 3
 
     def some(*shape):
-        return torch.randn(*shape, generator=draw, dtype=torch.double)
+        return torch.randn(*shape, dtype=torch.double)
 
-    ranks, counts = [], torch.randint(1, 4, (TASK.ranks, TASK.ranks), generator=draw)
+    ranks, counts = [], torch.randint(1, 4, (RANKS, RANKS))
     for row in counts + counts.T:
-        to = torch.arange(TASK.ranks).repeat_interleave(row)
-        ids = to[torch.randperm(len(to), generator=draw)] + 6
+        to = torch.arange(RANKS).repeat_interleave(row)
+        ids = to[torch.randperm(len(to))] + 6
         ranks.append({"ids": ids, "x": some(len(ids), width), "gradient": some(len(ids), width)})
-    experts = [[some(width, width) for _ in range(TASK.ranks)] for _ in range(2)]
+    experts = [[some(width, width) for _ in range(RANKS)] for _ in range(2)]
     attention = [some(width, width) for _ in range(2)]
-    pieces = 2 * int(torch.randint(2, 4, (), generator=draw)) + 1
+    pieces = 2 * int(torch.randint(2, 4, ())) + 1
     return [{"pieces": pieces, "attention": attention, "experts": experts, "ranks": ranks}]
 
 

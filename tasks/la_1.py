@@ -2,8 +2,6 @@
 
 import random
 
-from helpers.check import Task
-
 HINTS = (
     "What does a launcher set, and what is there if none has started this process? What is the "
     "type of a value of os.environ? Which of several launchers started the process itself, and "
@@ -13,7 +11,8 @@ HINTS = (
     "or not below the world size, is a ValueError, and so is a RANK without SET_BY_TORCHRUN whose "
     "(rank, world size) differs from another launcher's.",
 )
-TASK = Task("beyond_one_machine", 25, HINTS)
+NAME = "{0}"
+LESSON, MINUTES = "beyond_one_machine", 25
 NAMES = {  # of each launcher, the innermost first
     "torchrun": ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
     "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
@@ -45,17 +44,16 @@ def says(launcher, *numbers, mark=True):
     return found | ({"TORCHELASTIC_RUN_ID": "none"} if mark and launcher == "torchrun" else {})
 
 
-def cases(seed):
+def cases():
     """(what it is, the environment)."""
-    draw = random.Random(seed)
     found = []
     for launcher in NAMES:
-        each, nodes = draw.randint(2, 6), draw.randint(2, 5)
-        for rank in (0, draw.randrange(each, each * nodes)):
+        each, nodes = random.randint(2, 6), random.randint(2, 5)
+        for rank in (0, random.randrange(each, each * nodes)):
             words = f"started by {launcher} as rank {rank} of {each * nodes}"
             found.append((words, says(launcher, rank, each * nodes, rank % each)))
-    n = draw.randint(3, 9)
-    mpi = draw.randrange(1, n)
+    n = random.randint(3, 9)
+    mpi = random.randrange(1, n)
     by_hand = "RANK was set by hand, and"
     left_over = "RANK=0 was left over, and {} says something else"
     return [
@@ -79,10 +77,6 @@ def cases(seed):
         (left_over.format("PALS"),
          says("PALS", 0, n, 0) | says("torchrun", 0, 1, 0, mark=False)),
     ]  # fmt: skip
-
-
-def name(case):
-    return case[0]
 
 
 MUTANTS = {

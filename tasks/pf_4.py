@@ -2,8 +2,6 @@
 
 import torch
 
-from helpers.check import Task
-
 HINTS = (
     "Three parts, each under its mark. What runs in the half type, and what must not? Whose "
     "step() is called at the end?",
@@ -12,7 +10,9 @@ HINTS = (
     "has scaled. Update: the scaler takes the optimizer's step, then updates itself. Return the "
     "loss, unscaled and detached.",
 )
-TASK = Task("where_time_goes", 30, HINTS, page="DP/ddp/README.md")
+NAME = "{dtype}"
+LESSON, MINUTES = "where_time_goes", 30
+PAGE = "DP/ddp/README.md"
 # What torch says to some mistakes; anything else that it says is an error of the work.
 TORCH = ("must have the same dtype", "No inf checks were recorded", "unscale FP16 gradients")
 TORCH += ("step() has already been called", "but _scale")
@@ -75,22 +75,18 @@ TOLERANCE = 1e-4  # right ways may round differently in float16
 STEPS, RATE = 3, 0.1
 
 
-def cases(seed):
+def cases():
     """Of each type: a layer, and a source and a target for each step."""
-    draw, found = torch.Generator().manual_seed(seed), []
+    found = []
     for dtype in ("float32", "float64", "bfloat16", "float16"):
         wide = torch.float64 if dtype == "float64" else torch.float32
         weights = {
-            name: torch.randn(shape, generator=draw).to(wide) / 3
+            name: torch.randn(shape).to(wide) / 3
             for name, shape in {"weight": (6, 6), "bias": (6,)}.items()
         }
-        steps = torch.randn(STEPS, 2, 5, 3, 6, generator=draw).to(getattr(torch, dtype))
+        steps = torch.randn(STEPS, 2, 5, 3, 6).to(getattr(torch, dtype))
         found.append({"dtype": dtype, "weights": weights, "steps": list(steps)})
     return found
-
-
-def name(case):
-    return case["dtype"]
 
 
 SCALED, STEP, UPDATE = "scaler.scale(loss)", "scaler.step(optimizer)", "scaler.update()"

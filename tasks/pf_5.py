@@ -2,8 +2,6 @@
 
 import torch
 
-from helpers.check import Task
-
 HINTS = (
     "At place t the decoder reads one vector and attends to some places. Which vector of the "
     "target may it read there, and which places? What does it read at place 0, where nothing came "
@@ -12,7 +10,8 @@ HINTS = (
     "target.shape[1] places. Call self.transformer with the source, the shifted target, and "
     "tgt_mask.",
 )
-TASK = Task("where_time_goes", 20, HINTS, page="DP/ddp/README.md")
+LESSON, MINUTES = "where_time_goes", 20
+PAGE = "DP/ddp/README.md"
 
 
 def observe(module, case):
@@ -27,13 +26,11 @@ def observe(module, case):
 TOLERANCE = 2e-5
 
 
-def cases(seed):
+def cases():
     """Weights of a transformer, a source and a target."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        weights = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True).state_dict()
-        rows, places = torch.randint(2, 5, ()).item(), torch.randint(4, 8, ()).item()
-        source, target = torch.randn(rows, 3, 8), torch.randn(rows, places, 8)
+    weights = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True).state_dict()
+    rows, places = torch.randint(2, 5, ()).item(), torch.randint(4, 8, ()).item()
+    source, target = torch.randn(rows, 3, 8), torch.randn(rows, places, 8)
     return [{"weights": weights, "source": source, "target": target}]
 
 

@@ -1,6 +1,5 @@
 """PP-1: take a batch through the stages, and its gradient back."""
 
-from helpers.check import Task
 from tasks import _stages
 
 HINTS = (
@@ -10,7 +9,7 @@ HINTS = (
     "the last rank the loss. Not the last: send y.detach(), receive the gradient. In span B: "
     "y.backward(gradient), or loss.backward(). Not the first: send x.grad. Return the loss.",
 )
-TASK = Task("naive_pipeline", 30, HINTS, ranks=4)
+LESSON, MINUTES, RANKS = "naive_pipeline", 30, 4
 
 
 def observe(module, case):
@@ -24,9 +23,9 @@ def observe(module, case):
     return seen
 
 
-def cases(seed):
+def cases():
     """Two calls; the second comes without zero_grad(): its gradients add to those of the first."""
-    return _stages.cases(seed, calls=((1, 3, 7), (1, 2, 5)))
+    return _stages.cases(calls=((1, 3, 7), (1, 2, 5)))
 
 
 LOSS, BEGIN = "causalLLMLoss(y, ids, stage.config.vocab_size)", "if rank == 0:"
@@ -41,4 +40,4 @@ MUTANTS = {
     ("dist.send(x.grad, ", "dist.send(x.grad if rank == last else gradient, "): "a stage sends on "
     "the gradient that it got itself: send back x.grad, which backward has left at its input",
 }
-explain, stopped, stuck = _stages.explain, _stages.stopped, _stages.stuck
+explain, STOPPED, stuck = _stages.explain, _stages.STOPPED, _stages.stuck

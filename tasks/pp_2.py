@@ -1,6 +1,5 @@
 """PP-2: take micro-batches through the pipeline: all forward, then all backward."""
 
-from helpers.check import Task
 from tasks import _stages
 
 HINTS = (
@@ -10,7 +9,7 @@ HINTS = (
     "under k, backward takes them out. On the last rank y = loss / micro_batches; return the sum "
     "of these shares.",
 )
-TASK = Task("micro_batches", 30, HINTS, ranks=4)
+LESSON, MINUTES, RANKS = "micro_batches", 30, 4
 
 
 def observe(module, case):
@@ -20,9 +19,9 @@ def observe(module, case):
     return seen
 
 
-def cases(seed):
+def cases():
     """More micro-batches than stages, then fewer; nothing is thrown away between the two calls."""
-    return _stages.cases(seed, calls=((6, 2, 6), (2, 3, 5)))
+    return _stages.cases(calls=((6, 2, 6), (2, 3, 5)))
 
 
 SHARE, SUM, FIRST = " / micro_batches", "return sum(losses)", "def forward(k):"
@@ -51,4 +50,4 @@ MUTANTS = {
     (('"F", stage=rank, micro_batch=k', '"F"'), ('"B", stage=rank, micro_batch=k', '"B"')):
     "put each pass into recorder.span(kind, stage=rank, micro_batch=k)",
 }  # fmt: skip
-explain, stopped, stuck = _stages.explain, _stages.stopped, _stages.stuck
+explain, STOPPED, stuck = _stages.explain, _stages.STOPPED, _stages.stuck

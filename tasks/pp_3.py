@@ -1,6 +1,5 @@
 """PP-3: 1F1B: one forward, one backward, in turn."""
 
-from helpers.check import Task
 from tasks import _stages
 
 HINTS = (
@@ -11,7 +10,7 @@ HINTS = (
     "+ ahead) if there is one, and backward(k). wait() for a message when its answer has come, "
     "and for the last ones at the end.",
 )
-TASK = Task("micro_batches", 45, HINTS, ranks=4)
+LESSON, MINUTES, RANKS = "micro_batches", 45, 4
 
 
 def observe(module, case):
@@ -23,9 +22,9 @@ def observe(module, case):
     return seen
 
 
-def cases(seed):
+def cases():
     """More micro-batches than stages, then fewer; nothing is thrown away between the two calls."""
-    return _stages.cases(seed, calls=((6, 2, 6), (2, 3, 5)))
+    return _stages.cases(calls=((6, 2, 6), (2, 3, 5)))
 
 
 AHEAD = "min(last - rank, micro_batches)"
@@ -62,4 +61,4 @@ def explain(case, seen):
     return None
 
 
-stopped, stuck = _stages.stopped, _stages.stuck
+STOPPED, stuck = _stages.STOPPED, _stages.stuck

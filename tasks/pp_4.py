@@ -2,8 +2,6 @@
 
 import random
 
-from helpers.check import Task
-
 HINTS = (
     "One list of (chunk, micro-batch) serves both ways: for each round, for each chunk, for each "
     "micro-batch of the round. Backward takes the chunks from the last to the first. Then only "
@@ -13,7 +11,8 @@ HINTS = (
     "+ n] if there is one, and up[n]. `ahead` stands in the docstring; it is never more than "
     "chunks * micro_batches.",
 )
-TASK = Task("beyond_1f1b", 35, HINTS)
+NAME = "interleaved({0}, {1}, {2})"
+LESSON, MINUTES = "beyond_1f1b", 35
 
 
 def observe(module, case):
@@ -23,15 +22,10 @@ def observe(module, case):
 SIZES = ((2, 4, 2), (3, 6, 2), (4, 8, 3), (2, 2, 1), (4, 4, 2), (3, 3, 4))
 
 
-def cases(seed):
+def cases():
     """(ranks, micro-batches, chunks): the known ones, and two that are drawn."""
-    draw = random.Random(seed)
-    ranks = draw.sample(range(2, 7), 2)
-    return [*SIZES, *((r, r * draw.randint(1, 4), draw.randint(2, 5)) for r in ranks)]
-
-
-def name(case):
-    return f"interleaved{case}"
+    ranks = random.sample(range(2, 7), 2)
+    return [*SIZES, *((r, r * random.randint(1, 4), random.randint(2, 5)) for r in ranks)]
 
 
 AHEAD = "2 * (ranks - 1 - rank) + (chunks - 1) * ranks"

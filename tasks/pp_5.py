@@ -3,7 +3,7 @@
 import functools
 from statistics import mean
 
-from helpers.check import Score, Task
+from helpers.check import Score
 from helpers.schedules import BadSchedule, parse
 from helpers.search import search
 from helpers.simulate import Costs, simulate
@@ -16,7 +16,7 @@ HINTS = (
     "F is done); else F if its input has come and there is room (done F - done W); else W if one "
     "is left; else nothing.",
 )
-TASK = Task("beyond_1f1b", 60, HINTS)
+LESSON, MINUTES = "beyond_1f1b", 60
 SIZES = ((4, 8, 4), (4, 8, 7), (4, 8, 2), (3, 7, 5), (6, 12, 4), (5, 10, 7), (1, 3, 1), (3, 1, 3))
 ENOUGH = 0.95
 
@@ -26,7 +26,7 @@ def observe(module, case):
     return [[list(map(str, row)) for row in module.within_memory(*one)] for one in case]
 
 
-def cases(seed):
+def cases():
     """One case, whatever the seed: the score is a mean over these."""
     return [SIZES]
 

@@ -184,7 +184,7 @@ TASKS = {
          "Load each layer whole; cut weight and state: weight.shard(rank, ranks). reduce_scatter "
          "of each gradient, update of the shard. With the profile bytes, start the reduce_scatter "
          "without await, and await it after the next layer's backward."),
-        lambda seed: [
+        lambda: [
             case(4, 6, 64, 8, profile="classic"), case(2, 3, 8, 16, profile="bytes"),
             case(32, 16, 2048, 64, profile="classic"), case(32, 64, 2048, 64, profile="classic")],
         {(32, 16, 2048): (0.0879609, 60e9), (32, 64, 2048): (0.3518437, 60e9)},
@@ -201,7 +201,7 @@ TASKS = {
          "whose eight ranks share its layers (load_weights(layer, lane, 8), model.group), and each "
          "sends its own samples to rank + 8. With 1F1B and only the first activation of each "
          "micro-batch kept: 36 %. Start the next all_gather before this entry computes: 50 %."),
-        lambda seed: [case(16, 6, 16, 1, profile="measured"),
+        lambda: [case(16, 6, 16, 1, profile="measured"),
                       case(48, 60, 192, 1, profile="measured")],
         {(48, 60, 192): (50.2946, inf)},
         "the MFU must be 35 % at least; look at the trace: what is not computing?", "",

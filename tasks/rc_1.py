@@ -5,7 +5,6 @@ import random
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
 from tasks._messages import noted, world_of
 
 HINTS = (
@@ -17,7 +16,8 @@ HINTS = (
     "(r + 1 - s) % n, receive part (r - s) % n into its place. Start a send, receive, then wait "
     "for it. At the end copy the flat tensor back; add up part.nbytes as you send.",
 )
-TASK = Task("data_parallel_gradients", 40, HINTS, ranks=4)
+NAME = "{what}, world_size {world}"
+LESSON, MINUTES, RANKS = "data_parallel_gradients", 40, 4
 
 
 def observe(module, case):
@@ -53,37 +53,32 @@ LONG = 10_007  # numbers in the tensor whose bytes are judged
 POWERS, TRANSPOSED = "powers of ten", "a transposed tensor"
 
 
-def cases(seed):
+def cases():
     """For each number of ranks, tensors of all kinds; at last a rank that is alone.
 
     Of the powers of ten, a rank has 10 to its number, so that the digits of a sum show its parts.
     """
-    draw, values = random.Random(seed), torch.Generator().manual_seed(seed)
     found = []
     for world in WORLDS:
         kinds = {
-            POWERS: ((world * draw.randint(2, 4) + world - 1,), torch.float64),
-            "an odd length": ((2 * draw.randint(8, 30) + 1,), torch.float32),
-            "two dimensions, in float64": ((3, draw.randint(4, 9)), torch.float64),
+            POWERS: ((world * random.randint(2, 4) + world - 1,), torch.float64),
+            "an odd length": ((2 * random.randint(8, 30) + 1,), torch.float32),
+            "two dimensions, in float64": ((3, random.randint(4, 9)), torch.float64),
             "fewer numbers than ranks": ((world - 1,), torch.float32),
             "one number, of shape ()": ((), torch.float64),
-            TRANSPOSED: ((draw.randint(2, 4), 5), torch.float32),
-            "whole numbers": ((draw.randint(9, 20),), torch.int64),
+            TRANSPOSED: ((random.randint(2, 4), 5), torch.float32),
+            "whole numbers": ((random.randint(9, 20),), torch.int64),
             "a long tensor": ((LONG,), torch.float32),
         }
         if world < max(WORLDS):  # a collective on it isn't noted, and would wait for the others
             del kinds[TRANSPOSED]
         for what, (shape, dtype) in kinds.items():
-            tensors = [1000 * torch.randn(shape, generator=values).double() for _ in range(world)]
+            tensors = [1000 * torch.randn(shape).double() for _ in range(world)]
             if what == POWERS:
                 tensors = [torch.full(shape, 10.0**rank).double() for rank in range(world)]
             tensors = [tensor.to(dtype) for tensor in tensors]
             found.append({"world": world, "what": what, "tensors": tensors})
     return [*found, {"world": 1, "what": "a rank that is alone", "tensors": [torch.ones(5)]}]
-
-
-def name(case):
-    return f"{case['what']}, {case['world']} ranks" if case["world"] > 1 else "with world_size 1"
 
 
 PARTS, BACK = "flat.tensor_split(world_size)", "tensor.detach().copy_(flat.view(tensor.shape))"

@@ -3,7 +3,6 @@
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
 from tasks._sent import noting_what_leaves
 
 HINTS = (
@@ -13,7 +12,8 @@ HINTS = (
     "Copy: x.view_as(x) forward, and backward all_reduced of the gradient. Sum: all_reduced of x "
     "forward, and backward the gradient as it is.",
 )
-TASK = Task("tensor_parallel", 15, HINTS, ranks=3)
+NAME = "{operator}"
+LESSON, MINUTES, RANKS = "tensor_parallel", 15, 3
 
 
 def observe(module, case):
@@ -34,22 +34,17 @@ def observe(module, case):
     }
 
 
-def cases(seed):
+def cases():
     """For Copy: equal inputs, other gradients. For Sum: other inputs, equal gradients."""
-    draw = torch.Generator().manual_seed(seed)
-    rows, width = (int(torch.randint(2, 6, (), generator=draw)) for _ in range(2))
+    rows, width = (int(torch.randint(2, 6, ())) for _ in range(2))
 
     def some(count):
-        return [torch.randint(-9, 10, (rows, width), generator=draw).double() for _ in range(count)]
+        return [torch.randint(-9, 10, (rows, width)).double() for _ in range(count)]
 
     return [
-        {"operator": "Copy", "x": some(1) * TASK.ranks, "gradient": some(TASK.ranks)},
-        {"operator": "Sum", "x": some(TASK.ranks), "gradient": some(1) * TASK.ranks},
+        {"operator": "Copy", "x": some(1) * RANKS, "gradient": some(RANKS)},
+        {"operator": "Sum", "x": some(RANKS), "gradient": some(1) * RANKS},
     ]
-
-
-def name(case):
-    return case["operator"]
 
 
 COPY, COPY_BACK = "return x.view_as(x)", "return all_reduced(gradient)"
@@ -62,12 +57,12 @@ MUTANTS = {
     "backward doesn't",
     (SUM, COPY): "the result is this rank's own term: the others are missing",
     # As in microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too.
-    (SUM_BACK, f"{COPY_BACK} "): f"the gradient is {TASK.ranks} times too large: all ranks have "
+    (SUM_BACK, f"{COPY_BACK} "): f"the gradient is {RANKS} times too large: all ranks have "
     "the whole gradient already",
     ((SUM, COPY), (SUM_BACK, f"{COPY_BACK} ")): "it is the wrong way round: backward adds up, and "
     "forward doesn't",
     (SUM, f"dist.all_reduce(x)\n{COPY}"): "the sum is written into x: all_reduced() makes a new "
     "tensor",
-    (SUM_BACK, f"{COPY_BACK} / {TASK.ranks} "): "the gradient is right, and was sent for nothing: "
+    (SUM_BACK, f"{COPY_BACK} / {RANKS} "): "the gradient is right, and was sent for nothing: "
     "all ranks have the whole gradient already",
 }

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
 from helpers.parallel import copy_to_group, reduce_from_group
 
 HINTS = (
@@ -16,7 +15,9 @@ HINTS = (
     "whole.weight.detach().chunk(ranks, dim). Outputs: F.linear(Copy.apply(x), self.weight). "
     "Inputs: Sum.apply(F.linear(x, self.weight)).",
 )
-TASK = Task("tensor_parallel", 20, HINTS, ranks=3, names=("PartLinear",))
+NAME = "dim {dim}"
+LESSON, MINUTES, RANKS = "tensor_parallel", 20, 3
+FUNCTIONS = ("PartLinear",)
 IN, OUT, ROWS = 6, 9, 4  # cut into three: no two sizes are the same
 
 
@@ -47,58 +48,44 @@ def observe(module, case):
     return {**found, "whole": whole.weight.detach()}
 
 
-def cases(seed):
+def cases():
     """For both ways to cut: the whole weight, and each rank's x and gradient of y."""
-    values = torch.Generator().manual_seed(seed)
 
     def draw(*shape):
-        return torch.randint(-9, 10, shape, generator=values).double()
+        return torch.randint(-9, 10, shape).double()
 
-    ranks, weight, x, grad = TASK.ranks, draw(OUT, IN), draw(ROWS, IN), draw(ROWS, OUT)
+    ranks, weight, x, grad = RANKS, draw(OUT, IN), draw(ROWS, IN), draw(ROWS, OUT)
     return [
         {"dim": 0, "weight": weight, "x": [x] * ranks, "grad": list(grad.chunk(ranks, 1))},
         {"dim": 1, "weight": weight, "x": list(x.chunk(ranks, 1)), "grad": [grad] * ranks},
     ]
 
 
-def name(case):
-    return f"dim {case['dim']} (some {'inputs' if case['dim'] else 'outputs'})"
-
-
 OUTPUTS, INPUTS = "F.linear(Copy.apply(x), self.weight)", "Sum.apply(F.linear(x, self.weight))"
 PLAIN = "F.linear(x, self.weight)"
 MUTANTS = {
-    (".chunk(ranks, dim)[rank]", ""):
-        "self.weight is the whole weight: each rank keeps a part",
-    ("(ranks, dim)", "(ranks, 1 - dim)"):
-        "self.weight is cut along the other dimension; torch keeps (out, in)",
+    (".chunk(ranks, dim)[rank]", ""): "self.weight is the whole weight: each rank keeps a part",
+    ("(ranks, dim)", "(ranks, 1 - dim)"): "self.weight is cut along the other dimension; torch "
+    "keeps (out, in)",
     ("[rank]", "[0]"): "self.weight is the part of rank 0: take the one of this rank",
     # As in NVIDIA/Megatron-LM#7452: a norm's gradient isn't summed over its ranks.
-    (OUTPUTS, PLAIN):
-        "the gradient of x is this rank's own term alone: every rank uses the whole x, so the "
-        "terms must be added up backward: go on with what Copy returns",
-    (INPUTS, PLAIN):
-        "the output is this rank's own term: the others are missing, add them up with Sum, and go "
-        "on with what it returns",
-    (OUTPUTS, f"Sum.apply({OUTPUTS})"):
-        "the outputs of the ranks are added up: each rank keeps its own outputs",
-    (OUTPUTS, f"Copy.apply({PLAIN})"):
-        "the gradient of weight is wrong, and y is right: Copy adds up the gradients of different "
-        "outputs, so it belongs to x and not to y",
-    (INPUTS, f"Sum.apply({OUTPUTS})"):
-        "the gradient of x is wrong, and y is right: each rank has inputs of its own, so no Copy "
-        "must add up their gradients",
-    (INPUTS, "F.linear(Sum.apply(x), self.weight)"):
-        "Sum adds up the inputs: each rank multiplies its own, and what is added up are the "
-        "products",
-    (INPUTS, "F.linear(x, Sum.apply(self.weight))"):
-        "Sum adds up the parts of the weight: each rank multiplies by its own, and what is added "
-        "up are the products",
+    (OUTPUTS, PLAIN): "the gradient of x is this rank's own term alone: every rank uses the whole "
+    "x, so the terms must be added up backward: go on with what Copy returns",
+    (INPUTS, PLAIN): "the output is this rank's own term: the others are missing, add them up "
+    "with Sum, and go on with what it returns",
+    (OUTPUTS, f"Sum.apply({OUTPUTS})"): "the outputs of the ranks are added up: each rank keeps "
+    "its own outputs",
+    (OUTPUTS, f"Copy.apply({PLAIN})"): "the gradient of weight is wrong, and y is right: Copy "
+    "adds up the gradients of different outputs, so it belongs to x and not to y",
+    (INPUTS, f"Sum.apply({OUTPUTS})"): "the gradient of x is wrong, and y is right: each rank has "
+    "inputs of its own, so no Copy must add up their gradients",
+    (INPUTS, "F.linear(Sum.apply(x), self.weight)"): "Sum adds up the inputs: each rank "
+    "multiplies its own, and what is added up are the products",
+    (INPUTS, "F.linear(x, Sum.apply(self.weight))"): "Sum adds up the parts of the weight: each "
+    "rank multiplies by its own, and what is added up are the products",
     # As in microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too.
-    (INPUTS, f"Copy.apply({INPUTS})"):
-        f"the gradient of weight is {TASK.ranks} times too large: it is added up over ranks that "
-        "all have the whole gradient already",
-    (".clone()", ""):
-        "the part shares its memory with the whole layer, which then stays alive and changes with "
-        "it: clone() it",
-}  # fmt: skip
+    (INPUTS, f"Copy.apply({INPUTS})"): f"the gradient of weight is {RANKS} times too large: "
+    "it is added up over ranks that all have the whole gradient already",
+    (".clone()", ""): "the part shares its memory with the whole layer, which then stays alive "
+    "and changes with it: clone() it",
+}

@@ -1,8 +1,8 @@
 """TR-1: write the training loop."""
 
-import torch
+import random
 
-from helpers.check import Task
+import torch
 
 HINTS = (
     "For each batch zero_grad(), the loss, backward(), step(): which of them adds to what p.grad "
@@ -13,7 +13,8 @@ HINTS = (
     "logits.shape[-1]) / pieces; loss.backward(); add loss.item(). After the pieces: step(), and "
     "append the batch's loss to the list that you return.",
 )
-TASK = Task("one_device", 20, HINTS)
+NAME = "pieces={pieces}"
+LESSON, MINUTES = "one_device", 20
 
 
 class Model(torch.nn.Module):
@@ -52,28 +53,22 @@ def observe(module, case):
 TOLERANCE = 1e-6  # losses may be added up in float32
 
 
-def cases(seed):
+def cases():
     """One piece for each batch, then several; the parameters hold old gradients before."""
-    draw = torch.Generator().manual_seed(seed)
-    width, vocabulary = 4 + seed % 3, 11 + seed % 5
+    width, vocabulary = random.randint(4, 6), random.randint(11, 15)
     shapes = {"embedding": (vocabulary, width), "mix": (width, width), "head": (width, vocabulary)}
     weights, gradients = (
-        {n: 0.6 * torch.randn(s, generator=draw, dtype=torch.float64) for n, s in shapes.items()}
-        for _ in range(2)
+        {n: 0.6 * torch.randn(s, dtype=torch.float64) for n, s in shapes.items()} for _ in range(2)
     )
     return [
         {
             "weights": weights,
             "gradients": gradients,
-            "batches": list(torch.randint(vocabulary, (3, rows, 5 + seed % 4), generator=draw)),
+            "batches": list(torch.randint(vocabulary, (3, rows, random.randint(5, 8)))),
             "pieces": pieces,
         }
         for pieces, rows in ((1, 2), (3, 6))
     ]
-
-
-def name(case):
-    return f"{case['pieces']} piece{'s' * (case['pieces'] > 1)} a batch"
 
 
 ZERO, STEP, COUNT = "optimizer.zero_grad()", "optimizer.step()", "of_batch += loss.item()"

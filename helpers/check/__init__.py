@@ -10,9 +10,9 @@
 
 A task is one file, tasks/dp_1.py; or one of TASKS in a table of a whole lab, tasks/pz.py. It holds
 
-    TASK                 the facts: see `Task`. The title is the first line of the file
+    LESSON, MINUTES …    the facts: see `Task`. The title is the first line of the file
     observe(module, case)  on each rank: call the work, return what came of it as plain data
-    cases(seed)          a list of inputs, drawn from the seed
+    cases()              a list of inputs, drawn from `random` and torch, which are seeded
     MUTANTS              {how the solution is changed to make a mistake: the sentence about it}: a
                          pair ("a piece", "what takes its place"), several pairs, or a whole body
 
@@ -20,10 +20,10 @@ and, only where it needs it,
 
     explain(case, seen)  a sentence from the facts of a wrong observation, or None. Where many
                          answers are right it stands without MUTANTS, and None means right
-    name(case)           a few words for a case, which stand before a sentence: "three hosts"
-    stopped(sentence)    another sentence for work that raised an error, or None
-    stuck(waits)         another one for work that hung: (rank, operation, peer) of each that waits
-    MISFITS              {what differs: a sentence}, where operations of ranks don't fit
+    NAME                 a few words for a case, before a sentence on it: "{world} ranks", made of
+                         what stands in the case; without it a case may have a "name"
+    STOPPED              {a pattern: what to say first of work that stopped with such a sentence}
+    stuck(waits)         a sentence for work that hung: (rank, operation, peer) of each that waits
     passed(cases, seen)  the `Score` of a pass
     TOLERANCE            relative; else 1e-5 for float32, and 1e-9 for float64 and Python's floats
 

@@ -1,12 +1,15 @@
 """`check`: run a student's work beside the solution, and name the mistake."""
 
 import ast
+import random
+import re
 import secrets
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import torch
 
@@ -80,14 +83,14 @@ def not_begun(task: Task, root: Path) -> dict | None:
         line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
         what = getattr(error, "msg", None) or error
         return {"kind": "crash", "reason": f"{task.file}{line}: {type(error).__name__}: {what}"}
-    for name in task.names:
+    for name in task.functions:
         if name.rpartition(".")[2] not in source.decode(errors="replace"):
             what = f"{task.file} has no function {name}: keep its name, and write inside it"
             return {"kind": "crash", "reason": what}
-    for node in getattr(known.get(task.names[0]), "body", ()):
+    for node in getattr(known.get(task.functions[0]), "body", ()):
         if isinstance(node, ast.Raise) and f"Task {task.id}: " in ast.unparse(node):
             where = f"{task.file}, line {node.lineno}"
-            return {"kind": "to do", "reason": f"Write {task.functions} in {where}."}
+            return {"kind": "to do", "reason": f"Write {task.calls} in {where}."}
     return None
 
 
@@ -103,10 +106,21 @@ def launched(task: Task, works: dict[str, tuple], cases: list) -> tuple[dict[str
     return {name: [list(ranks) for ranks in seen] for name, seen in of_ranks.items()}, report
 
 
+def drawn(task: Task, seed: int) -> list:
+    """Return a task's cases. A lesson goes on as if nothing had been drawn."""
+    before = random.getstate()
+    with torch.random.fork_rng(devices=()):
+        random.seed(seed)
+        torch.manual_seed(seed)
+        cases = list(task.side.cases())
+    random.setstate(before)
+    return cases
+
+
 def judged(task: Task, root: Path, seed: int | None, launched: Callable = launched) -> dict:
     """Return the facts of a verdict on work that can run."""
     side, text = task.side, solution_text(task)
-    cases = list(side.cases(secrets.randbelow(1 << 31) if seed is None else seed))
+    cases = drawn(task, secrets.randbelow(1 << 31) if seed is None else seed)
     mutants = {says: change for change, says in getattr(side, "MUTANTS", {}).items()}
     ours = {RIGHT: (str(solved()), text)} if hasattr(side, "MUTANTS") else {}
     seen, report = launched(task, ours | {WORK: (str(root), None)}, cases)
@@ -149,8 +163,15 @@ def reason_of(
             sentence = f"{mistake} ({place})"
         else:
             sentence = explain(cases[number], work[number]) or place
-    before = side.name(cases[number]) if sentence and hasattr(side, "name") else ""
-    return f"{before}: {sentence}" if before else sentence
+    before = name_of(side, cases[number])
+    return f"{before}: {sentence}" if sentence and before else sentence
+
+
+def name_of(side: ModuleType, case: object) -> str:
+    """Return the few words that stand before a sentence on this case, or nothing."""
+    if isinstance(case, dict):
+        return getattr(side, "NAME", case.get("name", "")).format_map(case)
+    return getattr(side, "NAME", "").format(*case) if isinstance(case, list | tuple) else ""
 
 
 def known_mistake(
@@ -174,11 +195,11 @@ def failed(task: Task, report) -> dict:
         return {"kind": "to do", "reason": f"not done yet: {failure.text}"}
     if failure.rank is None:
         sentence = ". ".join(filter(None, (sentence, failure.cure)))
-    if hasattr(side, "stopped"):
-        sentence = side.stopped(sentence) or sentence
     if failure.waiting and hasattr(side, "stuck"):
         sentence = side.stuck(failure.waiting) or sentence
-    sentence = getattr(side, "MISFITS", {}).get(failure.misfit, sentence)
+    for words, says in getattr(side, "STOPPED", {}).items():
+        if re.search(words, sentence):
+            sentence = f"{says} ({sentence})"
     facts = {"kind": "crash", "reason": sentence, "waits": failure.waits}
     facts["details"] = "\n".join(filter(None, (failure.details, failure.traceback)))
     return facts | {"printed": "".join(report.texts)}

@@ -24,7 +24,7 @@ def solve(task_id: str) -> None:
     path = lab() / task.file
     mine = path.read_text("utf-8") if path.is_file() else ""
     if holds_solution(task, mine):
-        print(f"{task.file} holds the lab's own {task.functions} already.")
+        print(f"{task.file} holds the lab's own {task.calls} already.")
         return
     numbers = (path.with_suffix(f".mine{number}.py") for number in count(1))
     kept = next(other for other in numbers if not other.exists())

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import ModuleType
 
@@ -25,14 +25,14 @@ PACKED = "tasks.zip"  # in a student's copy: tasks, answers, and the scripts wit
 
 @dataclass(frozen=True)
 class Task:
-    """One exercise. Its file gives the lesson, the minutes, the hints and what isn't the default.
+    """One exercise. Its file gives LESSON, MINUTES, HINTS and what of the others isn't the default.
 
     lesson: its name. page: where the task stands, if not in that lesson.
     minutes: as a student needs; the points follow from them.
     hints: from a nudge to nearly the answer.
     ranks: on how many the work runs; 0 is one process without torch.distributed.
     seconds: for the work alone. libraries: what it imports, if that takes seconds.
-    names: what to write, "Pipe.forward" of a method: the definitions around the marks.
+    functions: what to write, "Pipe.forward" of a method: the definitions around the marks.
     title: "average the gradients", as the first line of its file says behind the id.
     id: as the name of its file says: that of tasks/dp_1.py is "DP-1".
     file: the script with the marks, from the repository's root. side: its module in tasks/.
@@ -45,7 +45,7 @@ class Task:
     seconds: float = 60.0
     page: str = ""
     libraries: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
     title: str = ""
     id: str = ""
     file: str = ""
@@ -62,13 +62,13 @@ class Task:
         return by_name(self.lesson).number
 
     @property
-    def functions(self) -> str:
-        return listed([f"{name}()" for name in self.names])
+    def calls(self) -> str:
+        return listed([f"{name}()" for name in self.functions])
 
     @property
     def stub(self) -> str:
         """What stands in the place of the solution before it's written."""
-        first, second = f"Task {self.id}: {self.title}. ", f"Write {self.functions} in {self.file}."
+        first, second = f"Task {self.id}: {self.title}. ", f"Write {self.calls} in {self.file}."
         first, second = (json.dumps(text, ensure_ascii=False) for text in (first, second))
         return f"raise NotImplementedError(\n    {first}\n    {second}\n)"
 
@@ -122,10 +122,14 @@ def read_task(task_id: str, folder: Path) -> Task:
     """Return a task of a file in tasks/ below this folder."""
     side = side_of(task_id, folder)
     path = solutions(folder)[task_id]
-    names = side.TASK.names or around(path.read_text("utf-8"), task_id)
-    title = side.TASK.title or side.__doc__.split("\n")[0].partition(": ")[2].rstrip(".")
-    file = path.relative_to(folder).as_posix()
-    return replace(side.TASK, id=task_id, title=title, file=file, names=tuple(names), side=side)
+    facts = {
+        "title": (side.__doc__ or "").split("\n")[0].partition(": ")[2].rstrip("."),
+        "functions": tuple(around(path.read_text("utf-8"), task_id)),
+        "file": path.relative_to(folder).as_posix(),
+    }
+    known = {field.name.upper() for field in fields(Task)} - {"ID", "FILE", "SIDE"}
+    facts |= {name.lower(): fact for name, fact in vars(side).items() if name in known}
+    return Task(**facts, id=task_id, side=side)
 
 
 def side_of(task_id: str, folder: Path) -> ModuleType:

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.check import check
 from helpers.check.judge import RIGHT as SOLUTION
-from helpers.check.judge import launched, solution_text
+from helpers.check.judge import drawn, launched, solution_text
 from helpers.check.marks import TaskError
 from helpers.check.ranks import WORK
 from helpers.check.solving import with_solution
@@ -69,7 +69,7 @@ def test_text_stays_text():
 BODIES = {
     "flat = 3\nfor p in model.parameters():\n    dist.all_reduce(p.grad)": (
         "crash",
-        "and must be skipped: rank .* failed first at line .* of intro_DP_GA.py, in average_grad",
+        "and must be skipped .rank .* failed first at line .* of intro_DP_GA.py, in average_grad",
     ),
     RIGHT.replace("/= world_size", "/= 3"): (
         "mistake",
@@ -112,7 +112,7 @@ def test_solution_and_work_run_beside_each_other_and_neither_spoils_the_other():
     for task_id in ("DP-1", "PZ-1", "GP-4"):
         task = load_task(task_id)
         works = dict.fromkeys((SOLUTION, WORK), (str(ROOT), solution_text(task)))
-        seen, report = launched(task, works, list(task.side.cases(1)))
+        seen, report = launched(task, works, drawn(task, 1))
         assert not report.failure and repr(seen[SOLUTION]) == repr(seen[WORK])
 
 

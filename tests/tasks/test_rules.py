@@ -10,7 +10,7 @@ PAIRS = [[0, 2], [1, 3], [0, 2], [1, 3]]
 
 @pytest.mark.parametrize(("kind", "groups"), [("weight", [range(4)] * 4), ("gradient", PAIRS)])
 def test_each_slip_in_an_average_is_told_by_its_own_sentence(kind, groups):
-    case, known = _averaging.drawn(1, 4)[0], {}
+    case, known = _averaging.drawn(4)[0], {}
     for sentence, of, how, divisor in _averaging.slips(kind, groups, "n"):
         if known.setdefault((str(of), how, divisor), sentence) != sentence:
             continue  # a division by 2 twice is one by 4

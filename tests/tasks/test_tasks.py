@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from helpers.check.compare import differences, same
-from helpers.check.judge import RIGHT, judged, launched, not_begun, reason_of, solution_text
+from helpers.check.judge import RIGHT, drawn, judged, launched, not_begun, reason_of, solution_text
 from helpers.check.marks import body_of, mutated, replaced
 from helpers.check.ranks import WORK
 from helpers.check.task import LABS, ROOT, load_task, task_ids
@@ -98,7 +98,7 @@ def marked(task_id: str):
 @pytest.mark.parametrize("task_id", [marked(task_id) for task_id in task_ids()])
 def test_the_reference_is_right_and_wrong_work_is_told_by_its_sentence(task_id, root):
     task = load_task(task_id)
-    cases, right, mutants = list(task.side.cases(SEED)), None, {}
+    cases, right, mutants = drawn(task, SEED), None, {}
     if changes := getattr(task.side, "MUTANTS", {}):
         works = {RIGHT: (str(ROOT), solution_text(task))}
         for change, sentence in changes.items():
