@@ -113,3 +113,7 @@ MUTANTS = {
     (PEAK, "(after_softmax + at_the_end)"): "the two moments are not at the same time: take the "
     "larger, not the sum",
 }
+
+
+def explain(case, seen):
+    return seen if isinstance(seen, str) else None

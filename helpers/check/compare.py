@@ -46,10 +46,8 @@ def differences(
                 yield f"{', '.join((*place, str(key)))}: is missing"
         for key in seen.keys() - expected.keys():
             yield f"{', '.join((*place, str(key)))}: should not be there"
-    elif isinstance(seen, str) and not isinstance(expected, str):
-        yield at + seen  # what the observer says of it
-    elif isinstance(expected, dict):
-        yield f"{at}{short(seen)} in place of a dict"
+    elif isinstance(expected, dict):  # a text is what the observer says of it
+        yield at + (seen if isinstance(seen, str) else f"{short(seen)} in place of a dict")
     elif lists[0]:
         other = f"{short(seen)} in place of a list of"
         yield f"{at}{f'{len(seen)} entries in place of' if lists[1] else other} {len(expected)}"
