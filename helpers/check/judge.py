@@ -7,7 +7,6 @@ import secrets
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -21,9 +20,9 @@ from helpers.check.ranks import WORK, run
 from helpers.check.solving import holds_solution, load_again
 from helpers.check.task import Task, lab, load_task, solved
 from helpers.check.verdict import Verdict
+from helpers.words import LONGEST, shorten
 
 RIGHT = "the solution"
-MOST = 2000  # characters of a sentence, some of which the work chooses: `raise ValueError(a_list)`
 
 
 def check(
@@ -44,30 +43,25 @@ def check(
     if hint not in range(len(task.hints) + 1):
         raise ValueError(f"hint must be a number from 1 to {len(task.hints)}, not {hint!r}")
     folder = lab() if root is None else root.resolve()
+    drawn_before = random.getstate()
     try:
         with torch.random.fork_rng(devices=()):  # a lesson goes on as if nothing had been drawn
             facts = not_begun(task, folder) or judged(task, folder, seed)
     except Exception as error:
         what = f"the check itself failed, which isn't your mistake: {type(error).__name__}: {error}"
         facts = {"kind": "check", "reason": what, "details": traceback.format_exc()}
-    reason = facts["reason"]
-    facts["reason"] = reason if len(reason) <= MOST else f"{reason[:MOST]} …"
+    random.setstate(drawn_before)
+    facts["reason"] = shorten(facts["reason"], LONGEST)  # the work may `raise ValueError(a_list)`
     verdict = Verdict(task, **facts, seconds=time.monotonic() - begun, hint=hint)
     if root is None:
-        note(folder / task.file, verdict)
-    if not verdict.passed:
-        return verdict
-    return replace(verdict, code=body_of(solution_text(task), task.id))
-
-
-def note(path: Path, verdict: Verdict) -> None:
-    """Remember a try, unless the file holds the lab's own solution, and take in what has passed."""
-    task, text = verdict.task, path.read_text("utf-8", "replace") if path.is_file() else ""
-    if not verdict.passed or not holds_solution(task, text):
-        note_check(task.id, verdict.kind)
-    if verdict.passed:
-        no_longer_undone(task.id)
-        load_again(path)
+        path = folder / task.file
+        text = path.read_text("utf-8", "replace") if path.is_file() else ""
+        if not verdict.passed or not holds_solution(task, text):  # which is nobody's try
+            note_check(task.id, verdict.kind)
+        if verdict.passed:
+            no_longer_undone(task.id)
+            load_again(path)
+    return verdict
 
 
 def not_begun(task: Task, root: Path) -> dict | None:
@@ -107,14 +101,10 @@ def launched(task: Task, works: dict[str, tuple], cases: list) -> tuple[dict[str
 
 
 def drawn(task: Task, seed: int) -> list:
-    """Return a task's cases. A lesson goes on as if nothing had been drawn."""
-    before = random.getstate()
-    with torch.random.fork_rng(devices=()):
-        random.seed(seed)
-        torch.manual_seed(seed)
-        cases = list(task.side.cases())
-    random.setstate(before)
-    return cases
+    """Return a task's cases."""
+    random.seed(seed)
+    torch.manual_seed(seed)
+    return list(task.side.cases())
 
 
 def judged(task: Task, root: Path, seed: int | None, launched: Callable = launched) -> dict:
@@ -122,7 +112,7 @@ def judged(task: Task, root: Path, seed: int | None, launched: Callable = launch
     side, text = task.side, solution_text(task)
     cases = drawn(task, secrets.randbelow(1 << 31) if seed is None else seed)
     mutants = {says: change for change, says in getattr(side, "MUTANTS", {}).items()}
-    ours = {RIGHT: (str(solved()), text)} if hasattr(side, "MUTANTS") else {}
+    ours = {RIGHT: (str(solved()), text)} if mutants else {}
     seen, report = launched(task, ours | {WORK: (str(root), None)}, cases)
     if report.failure:
         return failed(task, report)
@@ -140,8 +130,8 @@ def judged(task: Task, root: Path, seed: int | None, launched: Callable = launch
     if reason := reason_of(task, cases, seen[WORK], seen.get(RIGHT), of_mutants):
         return {"kind": "mistake", "reason": reason, "printed": printed}
     score = side.passed(cases, seen[WORK]) if hasattr(side, "passed") else None
-    words = score.words if score else ""
-    return {"kind": "pass", "reason": words, "score": score, "printed": printed}
+    facts = {"kind": "pass", "reason": score.words if score else "", "score": score}
+    return facts | {"printed": printed, "code": body_of(text, task.id)}
 
 
 def reason_of(

@@ -83,7 +83,7 @@ def test_a_solution_stands_under_a_fold_and_a_stub_is_a_comment(script):
 def test_what_is_not_there_is_named(script, given, said):
     with pytest.raises(ValueError, match=said):
         code("ring.py", *given)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="There is no file 'no.py', neither in this folder"):
         code("no.py")
 
 
