@@ -102,11 +102,8 @@ def _unpacked(packed: Path) -> Path:
 
 
 def task_ids() -> list[str]:
-    """Return the ids of all tasks: tasks/dp_1.py holds "DP-1", and tasks/pz.py all of PZ."""
-    ids: list[str] = []
-    for path in (solved() / "tasks").glob("[!_]*.py"):
-        several = [] if "_" in path.stem else part_of_tasks(path.stem).TASKS
-        ids += several or [path.stem.upper().replace("_", "-")]
+    """Return the ids of all tasks, for which scripts have solutions."""
+    ids = solutions(solved())
     return sorted(ids, key=lambda i: [(p.isdigit(), p.zfill(3)) for p in i.split("-")])
 
 
@@ -133,7 +130,7 @@ def read_task(task_id: str, folder: Path) -> Task:
 
 
 def side_of(task_id: str, folder: Path) -> ModuleType:
-    """Import the file of a task; its row, if that's a table of a whole lab."""
+    """Import the file of a task: tasks/dp_1.py for "DP-1"; of PZ, a row of TASKS in tasks/pz.py."""
     name = task_id.lower().replace("-", "_")
     lab = name.rpartition("_")[0]
     several = (folder / "tasks" / f"{lab}.py").exists()
