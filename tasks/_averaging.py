@@ -54,7 +54,6 @@ def model_of(case):
 
 
 def held(model):
-    """What stands in the parameters of a model."""
     return {
         "weight": {name: p.detach() for name, p in model.named_parameters()},
         "gradient": {name: p.grad for name, p in model.named_parameters()},

@@ -108,7 +108,6 @@ def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
                 f"rank {found.rank} holds {found.memory:,.0f} {found.memory_unit}, and "
                 f"{memory:,.0f} are enough: {large}"
             )
-        return None
 
     def passed(cases, seen):
         memory, target = outcome_of(seen[0]).memory, limits(*sizes(cases[0]))[1]

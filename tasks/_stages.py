@@ -138,7 +138,6 @@ def explain(case, seen):
             return "a rank that isn't the last one returns a loss: only the last rank has one"
         if loss is None:
             return "the last rank returns no loss: is there a return?"
-    return None
 
 
 def wrong_gradient(stages, of, rank, m):
@@ -161,7 +160,6 @@ def wrong_gradient(stages, of, rank, m):
                 f"rank {rank} goes backward through {named(k, m)} with {what} the x.grad of rank "
                 f"{rank + 1}: send and receive in the order of its backward passes"
             )
-    return None
 
 
 def named(k, m):

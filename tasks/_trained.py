@@ -36,7 +36,6 @@ def explain(case, seen):
                 f"{' and '.join(less)}: along the row go the outputs of a stage and their "
                 "gradients, down the column the gradients of its weights"
             )
-    return None
 
 
 def trained(module, case, whole=lambda weight: weight):

@@ -143,7 +143,6 @@ def explain(case, seen):
 
 
 def wrong_order(saves, step):
-    """Say what one rank may do before another is ready for it."""
     ranks, writes = [save["events"] for save in saves], []
 
     def when(rank, what):
@@ -179,7 +178,6 @@ def wrong_order(saves, step):
                 f"rank {rank} returns and step-{step} is not there yet: the ranks must meet once "
                 "more after the folder got its name"
             )
-    return None
 
 
 def not_on_disk(saves):
@@ -204,7 +202,6 @@ def not_on_disk(saves):
                     "when the power fails after the return, the folder's name may be gone: call "
                     "names_to_disk(folder) after the folder got its name"
                 )
-    return None
 
 
 STOPPED = {

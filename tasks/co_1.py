@@ -26,7 +26,6 @@ NAMES = ("parameters", "TFLOPs", "GB")
 
 
 def observe(module, case):
-    """One of the three numbers of a config.json."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "config.json"
         path.write_text(json.dumps(case["config"]), encoding="utf-8")

@@ -51,13 +51,11 @@ def cases():
 
 @functools.cache
 def fastest(model, machine, gpus, batch):
-    """The best estimate without interleaving."""
     found = search(model, preset(machine), gpus, batch)
     return next(e for e in found if e.layout.chunks == 1)
 
 
 def explain(case, seen):
-    """What is wrong with a layout, or None."""
     model, machine = ModelConfig(**case["model"]), preset(case["machine"])
     batch, gpus = case["batch"], case["gpus"]
     if seen is None:

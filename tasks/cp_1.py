@@ -15,7 +15,6 @@ LESSON, MINUTES = "long_context", 15
 
 
 def observe(module, case):
-    """What the work merges, and its two arguments afterwards."""
     given = [module.Partial(*(tensor.clone() for tensor in one)) for one in case["two"]]
     found = module.merge(*given)
     if not isinstance(found, tuple) or len(found) != 3:

@@ -13,7 +13,6 @@ LESSON, MINUTES = "long_context", 10
 
 
 def observe(module, case):
-    """The positions of every rank, as lists; or that the length was refused."""
     length, ranks = case
     try:
         found = [module.zigzag(length, ranks, rank) for rank in range(ranks)]

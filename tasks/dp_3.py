@@ -59,14 +59,12 @@ def cases():
 
 
 def explain(case, seen):
-    """Return the first rule that the observation breaks; None where it keeps them all."""
     if "seeds" in case:
         return wrong_orders(case["length"], seen)
     if sentence := wrong_parts(case["length"], case["world"], seen[0]):
         return sentence
     if any(other != seen[0] for other in seen):
         return "partition returns other parts on another rank: it depends on its arguments alone"
-    return None
 
 
 def wrong_parts(length, world, parts):

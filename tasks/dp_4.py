@@ -76,7 +76,6 @@ def observe(module, case):
 
 
 def cases():
-    """One model of three layers between a table that is tied, and samples to train it with."""
     width = int(torch.randint(6, 9, ()))
 
     def some(*shape):
@@ -105,7 +104,6 @@ MUTANTS = {
 
 
 def explain(case, seen):
-    """Say what the facts say of a bucket that leaves again, too early, too late or out of turn."""
     total, reduced = BUCKETS * STEPS, seen[0]["all-reduces"]
     if reduced != total:
         return (
@@ -125,4 +123,3 @@ def explain(case, seen):
         for sentence, broken in rules.items():
             if broken:
                 return f"{at}: {sentence}"
-    return None

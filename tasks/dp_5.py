@@ -19,7 +19,6 @@ LESSON, MINUTES, RANKS = "sharding", 30, 3
 
 
 def observe(module, case):
-    """What the shards hold after two averages, and after a gather of changed parts."""
     rank, recorder = dist.get_rank(), Recorder(dist.get_rank())
     parameters = [torch.nn.Parameter(p.clone()) for p in case["parameters"]]
     shards = module.Shards(parameters, recorder, own_copy=True)

@@ -33,7 +33,6 @@ def observe(module, case):
 
 
 def cases():
-    """A number of units."""
     return [random.randint(3, 5)]
 
 
@@ -65,4 +64,3 @@ def explain(case, seen):
         return "the optimizer takes its step before all gradients are averaged"
     if "gather" in calls[: calls.index("step")]:
         return "weights are gathered before the optimizer has updated them"
-    return None

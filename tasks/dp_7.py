@@ -57,7 +57,6 @@ class Layer(torch.nn.Module):
 
 
 def observe(module, case):
-    """Which units have their weights while one computes, and what each was asked for."""
     log, there = [], {}
     sys.modules["zero1"].Shards = stand_in(log)
 

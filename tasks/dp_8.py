@@ -83,7 +83,6 @@ def cases():
 
 
 def explain(case, seen):
-    """Say why the run doesn't count, or that its loss is too high; None if it's low enough."""
     used = sum(0.4 + 4 / 3 * size / 125e3 if size else 1.0 for size in seen["log"])
     if used > case["budget"] + 1e-6:
         return f"it took {used:.0f} s of the clock, and there are {case['budget']:.0f}"
@@ -102,7 +101,6 @@ def explain(case, seen):
                 f"stories still falls from {before:.3f} to {loss:.3f}: what a replica learns must "
                 "come through group.compute() and group.all_reduce(), which cost time"
             )
-    return None
 
 
 def passed(cases, seen):

@@ -15,7 +15,6 @@ LESSON, MINUTES, RANKS = "dp_x_pp", 45, 4
 
 
 def observe(module, case):
-    """On every rank: what it has after a few steps, and what it didn't record."""
     seen, trace = _trained.trained(module, case)
     kinds = {event.kind for event in trace.events}
     missing = sorted({"F", "B", "all-reduce", "update"} - kinds)

@@ -30,7 +30,6 @@ class Expert(torch.nn.Module):
 
 
 def observe(module, case):
-    """What comes back for the rows, all gradients, and whether all goes to the Dispatch's group."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     own = case["weights"].chunk(ranks)[rank]
     experts = torch.nn.ModuleDict({str(n): Expert(weight) for n, weight in enumerate(own)})

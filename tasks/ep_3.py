@@ -13,7 +13,6 @@ TOLERANCE = 1e-6  # a share of whole numbers is float32 unless somebody asks for
 
 
 def observe(module, case):
-    """The loss, its gradient, and the bias after one change."""
     probabilities = case["probabilities"].clone().requires_grad_()
     loss = torch.as_tensor(module.balance_loss(probabilities, case["counts"].clone()))
     if loss.requires_grad and loss.dim() == 0:

@@ -18,7 +18,6 @@ E5M2 = ("E5M2", 5, 2, 57344.0, "float8_e5m2")
 
 
 def observe(module, case):
-    """The codes, the scales, and what comes back."""
     name, *bits, largest, kind = case["format"]
     form = module.Format(name, *bits, largest, getattr(torch, kind))
     found = module.quantize(case["x"].clone(), case["block"], form, case["powers"])

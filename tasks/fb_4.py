@@ -30,7 +30,6 @@ def observe(module, case):
 
 
 def cases():
-    """Draw a gradient for each rank; its parts differ much in size, and so do the ranks."""
     length = int(torch.randint(400, 1600, ()))
     size = torch.exp2(torch.randint(-12, 12, (RANKS, -(-length // 64), 1)))
     x = torch.randn(RANKS, len(size[0]), 64) * size

@@ -18,7 +18,6 @@ PAGE = "gpt2/README.md"
 
 
 def observe(module, case):
-    """The layers in each part, by number; the kinds of the parts, and their devices."""
     layers = [nn.Linear(1, 1) for _ in case["devices"]]
     marked = (
         module.WithDevice(each, f"cpu:{n}") for each, n in zip(layers, case["devices"], strict=True)

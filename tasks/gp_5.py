@@ -20,7 +20,6 @@ PAGE = "gpt2/README.md"
 
 
 def observe(module, case):
-    """What ticks make of the micro-batches; whom a tick asks first; what an error does."""
     from pipeline.partition import WithDevice
 
     def pipe_of():
@@ -65,7 +64,6 @@ def fail(j, i, batch):
 
 
 def cases():
-    """Two layers, some micro-batches, and the ticks of the clock."""
     count = int(torch.randint(3, 6, ()))
     layers = [{"weight": torch.randn(3, 3), "bias": torch.randn(3)} for _ in range(2)]
     ticks = [[(k - j, j) for j in (0, 1) if 0 <= k - j < count] for k in range(count + 1)]

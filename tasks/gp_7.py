@@ -17,7 +17,6 @@ LIBRARIES = ("transformers.models.gpt2.modeling_gpt2", "transformers.generation"
 
 
 def observe(module, case):
-    """Logits of the pipeline with a mask, its parts, and what holds its weights."""
     from project.models import make_config, make_model
 
     plain, draw = make_model(make_config("tiny", 50, 16)), torch.Generator()
@@ -53,7 +52,6 @@ TOLERANCE = 1e-4
 
 
 def cases():
-    """Ids, and a mask that pads the first row."""
     rows, length, padded = (
         torch.randint(low, high, ()).item() for low, high in ((4, 7), (8, 12), (2, 5))
     )

@@ -43,7 +43,6 @@ class Noting:
 
 
 def observe(module, case):
-    """On a rank: both results, and how many products ran beside each message."""
     rank, seen = dist.get_rank(), {}
     for name in ("gathered", "scattered"):
         ring = Noting()
@@ -55,7 +54,6 @@ def observe(module, case):
 
 
 def cases():
-    """Draw rows and weights for each rank."""
     s, d, f = torch.randint(2, 6, (3,)).tolist()
 
     def some(*shape):

@@ -103,7 +103,6 @@ MUTANTS = {
 
 
 def explain(case, seen):
-    """What came back in place of three numbers."""
     found, raised = seen["returns"], seen["raises"]
     if raised.startswith("ValueError, '"):
         return f"name the variable with the rank in the message, not only {raised[12:]}"
@@ -114,4 +113,3 @@ def explain(case, seen):
         return f"give three numbers: rank, world size, local rank; not {found!r}"
     if any(isinstance(number, str) for number in found):
         return f"give whole numbers, not text: {found!r}; as text, '10' comes before '9'"
-    return None

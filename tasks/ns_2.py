@@ -19,7 +19,6 @@ class Gone(Exception):
 
 
 def observe(module, case):
-    """Heal among peers of which some die; return the state, and whom it asked."""
     asked, lists = [], [list(each) for each in case["lists"]]
 
     def peers():

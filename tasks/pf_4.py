@@ -31,7 +31,6 @@ class Net(torch.nn.Linear):
 
 
 def observe(module, case):
-    """Some steps: losses, weights, and what was computed in; the scaler's part in it; marks."""
     marks, mark, calls, losses, graphs = set(), torch.profiler.record_function, set(), [], set()
 
     def noting(scaler, name):
@@ -76,7 +75,6 @@ STEPS, RATE = 3, 0.1
 
 
 def cases():
-    """Of each type: a layer, and a source and a target for each step."""
     found = []
     for dtype in ("float32", "float64", "bfloat16", "float16"):
         wide = torch.float64 if dtype == "float64" else torch.float32
@@ -115,7 +113,6 @@ MUTANTS = {
 
 
 def explain(case, seen):
-    """Say which weights have become half, and which part has no mark."""
     if isinstance(seen, str):
         return f"{seen}: are the weights a half type now?" if "FP16" in seen else None
     for name, right in case["weights"].items():
@@ -123,4 +120,3 @@ def explain(case, seen):
             return f"the weights are {found}: they must stay {right.dtype}"
     if missing := [part for part in PARTS if part not in seen["marks"]]:
         return f"the profiler does not see: {', '.join(missing)}; mark it with record_function"
-    return None

@@ -27,7 +27,6 @@ TOLERANCE = 2e-5
 
 
 def cases():
-    """Weights of a transformer, a source and a target."""
     weights = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True).state_dict()
     rows, places = torch.randint(2, 5, ()).item(), torch.randint(4, 8, ()).item()
     source, target = torch.randn(rows, 3, 8), torch.randn(rows, places, 8)

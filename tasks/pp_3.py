@@ -58,7 +58,6 @@ def explain(case, seen):
                 f"rank {peer} in line {line}: keep what it returns and call its wait(); before "
                 "that its tensor must neither change nor go"
             )
-    return None
 
 
 STOPPED, stuck = _stages.STOPPED, _stages.stuck

@@ -38,7 +38,6 @@ def explain(case, seen):
     score, words = score_of(case, seen)
     if score < ENOUGH:
         return f"it runs and it fits, but it is slow: {words}; {100 * ENOUGH:.0f} % passes"
-    return None
 
 
 def passed(cases, seen):
@@ -72,7 +71,6 @@ def parsed(rows):
 
 
 def wrong_schedule(size, rows):
-    """Say why the orders are no schedule, can't run, or don't fit."""
     ranks, m, room = size
     call = f"within_memory{tuple(size)}"
     if len(rows) != ranks:
@@ -97,4 +95,3 @@ def wrong_schedule(size, rows):
                 f"{call}: rank {rank} keeps {most:.0f} micro-batches at one time, and there is "
                 f"room for {room}: each stays until its W has ended"
             )
-    return None

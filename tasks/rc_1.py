@@ -113,23 +113,16 @@ def explain(case, seen):
         what = "something is sent" if sends else "the tensor changes"
         return f"{what}: a rank that is alone has the sum"
     for rank, one in enumerate(ranks):
-        if called := one["collectives"]:
-            return (
-                f"rank {rank} calls dist.{called[0]}: build the ring from messages between "
-                "neighbors (send, recv, isend, irecv, batch_isend_irecv)"
-            )
-        if begun := one["messages not waited for"]:
-            return (
-                f"rank {rank} starts {begun[0]} and never calls wait() on its result: until wait() "
-                "returns, the message is on its way and its tensor must not change"
-            )
-    wrong = (wrong_numbers(case, rank, one["tensor"]) for rank, one in enumerate(ranks))
-    if sentence := next(filter(None, wrong), None):
-        return sentence
-    for rank, one in enumerate(ranks):
+        called, begun = one["collectives"], one["messages not waited for"]
         far, sent = one["ranks it sends to that are no neighbors"], one["_sent"]
         times, least = sent / case["tensors"][0].nbytes, 2 * (n - 1) / n
+        wrong = wrong_number(case, one["tensor"])
         rules = {
+            f"calls dist.{''.join(called[:1])}: build the ring from messages between neighbors "
+            "(send, recv, isend, irecv, batch_isend_irecv)": called,
+            f"starts {''.join(begun[:1])} and never calls wait() on its result: until wait() "
+            "returns, the message is on its way and its tensor must not change": begun,
+            wrong: wrong,
             f"sends to rank {', '.join(map(str, far))}, which is not its neighbor in the ring of "
             f"{n}: send to (rank + 1) % world_size only": far,
             "sends nothing, and the others need its numbers: build the ring of messages":
@@ -140,13 +133,11 @@ def explain(case, seen):
             "part.nbytes of each part that is sent, and return the sum":
                 not one["returns what it sent"],
         }  # fmt: skip
-        for sentence, broken in rules.items():
-            if broken:
-                return f"rank {rank} {sentence}"
-    return None
+        if broken := [sentence for sentence, wrong in rules.items() if wrong]:
+            return f"rank {rank} {broken[0]}"
 
 
-def wrong_numbers(case, rank, tensor):
+def wrong_number(case, tensor):
     """What a sum of powers of ten is made of, where it's wrong; whether others were rounded."""
     total = sum(tensor.double() for tensor in case["tensors"])
     if tensor.dtype != torch.float64 or tensor.shape != total.shape:
@@ -154,17 +145,14 @@ def wrong_numbers(case, rank, tensor):
     off = (tensor - total).abs()
     if case["what"] == POWERS and off.any():
         i = int(off.argmax())
-        return (
-            f"number {i} on rank {rank} holds {in_digits(float(tensor[i]), case['world'])}: "
-            "follow this one part round the ring, step by step"
-        )
+        held = in_digits(float(tensor[i]), case["world"])
+        return f"holds {held} as number {i}: follow this one part round the ring, step by step"
     worst = float(off.max() / total.abs().max().clamp(min=1))
     if 1e-9 < worst < 1e-6:
         return (
-            f"rank {rank} is off by {worst:.0e} of the sum in float64, which is float32's "
-            "accuracy: a buffer on the way has another type (torch.empty_like keeps it)"
+            f"is off by {worst:.0e} of the sum in float64, which is float32's accuracy: a buffer "
+            "on the way has another type (torch.empty_like keeps it)"
         )
-    return None
 
 
 def in_digits(value, world):

@@ -19,7 +19,6 @@ FACTS = ("mp_idx", "dp_idx", "mp_comm", "dp_comm", "part_in_dim", "part_out_dim"
 
 
 def observe(module, case):
-    """On every rank: the six facts, of each communicator its ranks."""
     comm = _mpi.Comm()
     facts = module.get_info(comm=comm, rank=comm.Get_rank(), **case)
     if not isinstance(facts, tuple | list) or len(facts) != len(FACTS):

@@ -19,7 +19,6 @@ PAGE = "TP/README.md"
 
 
 def observe(module, case):
-    """On every rank: what the work gives, and the array that came in, afterwards."""
     comm = _mpi.Comm()
     x = np.array(case["arrays"][comm.rank], order="F" if case["gaps"] else "C")
     given = {case["name"]: x, "mp_comm": comm, "mp_size": comm.size}

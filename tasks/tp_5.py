@@ -17,7 +17,6 @@ LESSON, MINUTES, RANKS = "tensor_parallel", 15, 3
 
 
 def observe(module, case):
-    """What an operator returns, the gradient of its input, and whether anything was sent."""
     rank = dist.get_rank()
     x, gradient = case["x"][rank].clone().requires_grad_(), case["gradient"][rank]
     with noting_what_leaves() as forward:

@@ -22,7 +22,6 @@ IN, OUT, ROWS = 6, 9, 4  # cut into three: no two sizes are the same
 
 
 def observe(module, case):
-    """The part that is held, y, the gradients, and the whole after its part was set to zeros."""
     # Whatever the operators of the work do: this task is about where they stand.
     module.Copy = SimpleNamespace(apply=copy_to_group)
     module.Sum = SimpleNamespace(apply=reduce_from_group)
@@ -49,8 +48,6 @@ def observe(module, case):
 
 
 def cases():
-    """For both ways to cut: the whole weight, and each rank's x and gradient of y."""
-
     def draw(*shape):
         return torch.randint(-9, 10, shape).double()
 

@@ -21,7 +21,6 @@ LESS = "less was sent than the logits"
 
 
 def observe(module, case):
-    """On every rank: the loss, and the gradient of the own logits; and how much was sent."""
     module.Sum = SimpleNamespace(apply=reduce_from_group)
     rank = dist.get_rank()
     logits = case["logits"].chunk(dist.get_world_size(), -1)[rank].clone().requires_grad_()

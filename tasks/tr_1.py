@@ -34,7 +34,6 @@ class Model(torch.nn.Module):
 
 
 def observe(module, case):
-    """The losses, the sequences of each forward pass, and the weights after the last step."""
     model = Model(case["weights"])
     for name, parameter in model.named_parameters():
         parameter.grad = case["gradients"][name].clone()

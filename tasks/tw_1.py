@@ -22,7 +22,6 @@ LIBRARIES = ("torch._dynamo", "torch.distributed.pipelining")
 
 
 def observe(module, case):
-    """On every rank: what it has after a few steps; all of each tensor."""
     return _trained.trained(module, case, module.whole)[0]
 
 

@@ -12,11 +12,14 @@ from helpers.lesson.questions import listed, predict, revealed, verdict
 from helpers.record import note, noted
 
 TRUTH = Prediction(
+    """
+    It was {ratio:.1f}
+    times.
+    A) Only {ratio:.0f}?
+    B) So many?
+    C) No.
+    """,
     lambda ratio: "B" if ratio > 2 else "A",
-    because="It was {ratio:.1f} times.",
-    A="Only {ratio:.0f}?",
-    B="So many?",
-    C="No.",
 )
 
 
@@ -103,6 +106,11 @@ def test_questions_that_are_not_there(tmp_path, monkeypatch):
     (tmp_path / "tasks" / "answers" / "sums.py").write_text(text)
     monkeypatch.chdir(tmp_path)
     assert asked("sums-1", Number).truth == 3
+    told = Prediction("""
+        A) No,
+        no.
+        B* Yes.""")
+    assert (told.right, told.because, told.wrong) == ("B", "Yes.", {"A": "No, no."})
     for question, kind, words in (
         ("sums-2", Number, "the lesson sums has no sums-2 among its NUMBERS: sums-1"),
         ("sums-1", Prediction, "the lesson sums has no sums-1 among its PREDICTIONS: none"),
