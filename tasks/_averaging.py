@@ -12,30 +12,29 @@ from helpers.check.compare import differences, same
 FROZEN = "frozen"  # takes no part in the training: its gradient is None
 
 
-def some(shape, dtype, draw):
+def some(shape, dtype):
     """Numbers to average. A single one is at least 1: a mean that is nearly 0 is all rounding."""
-    drawn = torch.randn(shape, generator=draw, dtype=torch.float64)
+    drawn = torch.randn(shape, dtype=torch.float64)
     return (drawn if drawn.ndim else 1 + drawn.abs()).to(dtype)
 
 
-def drawn(seed, ranks, more=()):
+def drawn(ranks, more=()):
     """For each dtype, for each rank: name -> (weight, gradient; None for the frozen and for more).
 
     In training the weights are alike on all ranks. Here only the frozen one is, so that a change
     shows.
     """
-    draw = torch.Generator().manual_seed(seed)
-    a, b, c = torch.randint(2, 9, (3,), generator=draw).tolist()
+    a, b, c = torch.randint(2, 9, (3,)).tolist()
     shapes = {"embedding": (c, a), "weight": (a, b), "scale": (), FROZEN: (b,)}
     shapes |= dict.fromkeys(more, (a,)) | {"bias": (b,), "head": (b, 2, c)}
     found = []
     for dtype in (torch.float32, torch.float64):
-        frozen = some((b,), dtype, draw)
+        frozen = some((b,), dtype)
         found.append([
             {
                 name: (
-                    frozen if name == FROZEN else some(shape, dtype, draw),
-                    None if name in (FROZEN, *more) else some(shape, dtype, draw),
+                    frozen if name == FROZEN else some(shape, dtype),
+                    None if name in (FROZEN, *more) else some(shape, dtype),
                 )
                 for name, shape in shapes.items()
             }
@@ -55,7 +54,6 @@ def model_of(case):
 
 
 def held(model):
-    """What stands in the parameters of a model."""
     return {
         "weight": {name: p.detach() for name, p in model.named_parameters()},
         "gradient": {name: p.grad for name, p in model.named_parameters()},

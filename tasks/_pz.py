@@ -10,7 +10,7 @@ from dataclasses import asdict
 from math import inf
 from types import SimpleNamespace
 
-from helpers.check import Score, Task
+from helpers.check import Score
 from helpers.check.task import ROOT
 
 
@@ -44,36 +44,39 @@ def outcome_of(seen):
 
 def case(ranks, layers, samples, *more, profile="steps"):
     """A cluster to run on. more: further arguments of the step, a micro-batch."""
-    return {"ranks": ranks, "layers": layers, "samples": samples, "more": more, "profile": profile}
+    name = f"{ranks} rank{'s' * (ranks > 1)}, {layers} layers, {samples} samples"
+    name += f", micro-batches of {more[0]}" if more else ""
+    facts = {"ranks": ranks, "layers": layers, "samples": samples, "more": more}
+    return facts | {"profile": profile, "name": name}
 
 
 def drawn(lab, draw):
-    """Return `cases`: the lab's cluster, and one that `draw` makes of a generator."""
-    return lambda seed: [case(*lab), case(*draw(random.Random(seed)))]
+    """Return `cases`: the lab's cluster, and one that `draw` makes."""
+    return lambda: [case(*lab), case(*draw())]
 
 
-def alone(draw):
-    return 1, draw.randint(3, 6), draw.randint(2, 7)
+def alone():
+    return 1, random.randint(3, 6), random.randint(2, 7)
 
 
-def one_sample_each(draw):
-    ranks = draw.randint(3, 7)
-    return ranks, draw.randint(3, 6), ranks
+def one_sample_each():
+    ranks = random.randint(3, 7)
+    return ranks, random.randint(3, 6), ranks
 
 
-def stages(draw):
+def stages():
     """Equally many layers on each rank."""
-    ranks = draw.randint(3, 7)
-    return ranks, ranks * draw.randint(1, 3), draw.randint(4, 7)
+    ranks = random.randint(3, 7)
+    return ranks, ranks * random.randint(1, 3), random.randint(4, 7)
 
 
 def listed(*clusters, profile="classic"):
     """Return `cases`: these clusters."""
-    return lambda seed: [case(*each, profile=profile) for each in clusters]
+    return lambda: [case(*each, profile=profile) for each in clusters]
 
 
 def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
-           file="puzzles/eight.py", page="", star=False, seconds=60.0):  # fmt: skip
+           page="", star=False, seconds=60.0):  # fmt: skip
     """Return a task.
 
     enough: the time and the memory that are enough, by (ranks, layers, samples): a function, or a
@@ -81,11 +84,6 @@ def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
     whether less memory than the published is a score.
     """
     limits = enough if callable(enough) else lambda *at: enough.get(at, (inf, inf))
-
-    def name(case):
-        micro = f", micro-batches of {case['more'][0]}" if case["more"] else ""
-        ranks = f"{case['ranks']} rank{'s' * (case['ranks'] > 1)}"
-        return f"{ranks}, {case['layers']} layers, {case['samples']} samples{micro}"
 
     def observe(module, case):
         """{"took": what the step took} or {"error": why the cluster refused it}."""
@@ -110,7 +108,6 @@ def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
                 f"rank {found.rank} holds {found.memory:,.0f} {found.memory_unit}, and "
                 f"{memory:,.0f} are enough: {large}"
             )
-        return None
 
     def passed(cases, seen):
         memory, target = outcome_of(seen[0]).memory, limits(*sizes(cases[0]))[1]
@@ -120,7 +117,8 @@ def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
             words = f"a star: {memory:,.0f} elements, {below}"
         return Score(words, round(memory))
 
-    task = Task(title, file, function, "training_puzzles", minutes, hints, seconds, page=page)
-    parts = {"TASK": task, "cases": cases, "name": name, "observe": observe, "explain": explain}
-    parts |= {"passed": passed} if star else {}
-    return SimpleNamespace(**parts, enough=limits)
+    return SimpleNamespace(
+        LESSON="training_puzzles", MINUTES=minutes, TITLE=title, HINTS=hints, PAGE=page,
+        SECONDS=seconds, cases=cases, observe=observe, explain=explain,
+        **({"passed": passed} if star else {}),
+    )  # fmt: skip

@@ -1,30 +1,23 @@
-"""CO-3: a layout that fits and is fast."""
+"""CO-3: find a layout that fits and is fast."""
 
 import dataclasses
 import functools
 import random
 
-from helpers.check import Task
 from helpers.cluster import Layout, estimate, preset, search
 from helpers.cost import ModelConfig, gpt
 from helpers.words import bytes_text, time_text
 
-TASK = Task(
-    title="find a layout that fits and is fast",
-    file="TP/choose_layout.py",
-    function="choose_layout",
-    lesson="design_your_own",
-    minutes=45,
-    hints=(
-        "estimate(model, layout, machine) is so quick that you can try every layout. Which numbers "
-        "can tp be, if dp x pp x tp must be the number of devices? What does Layout(...) do with "
-        "numbers that can't be a layout?",
-        "Loops: tp and pp over divisors of `gpus`, dp = gpus // (tp * pp), micro_batch over 1, 2, "
-        "4 ..., recompute over its three words. layout = Layout(batch, model.positions, dp, pp, "
-        "tp, 1, micro_batch, recompute, sequence_parallel=tp > 1, zero=int(dp > 1)); a ValueError "
-        "means the next one. Keep the estimate with .fits whose .seconds is the smallest.",
-    ),
+HINTS = (
+    "estimate(model, layout, machine) is so quick that you can try every layout. Which numbers "
+    "can tp be, if dp x pp x tp must be the number of devices? What does Layout(...) do with "
+    "numbers that can't be a layout?",
+    "Loops: tp and pp over divisors of `gpus`, dp = gpus // (tp * pp), micro_batch over 1, 2, 4 "
+    "..., recompute over its three words. layout = Layout(batch, model.positions, dp, pp, tp, 1, "
+    "micro_batch, recompute, sequence_parallel=tp > 1, zero=int(dp > 1)); a ValueError means the "
+    "next one. Keep the estimate with .fits whose .seconds is the smallest.",
 )
+LESSON, MINUTES = "design_your_own", 45
 
 
 def observe(module, case):
@@ -40,11 +33,10 @@ SLOWER = 1.1  # how much longer than the best plain 1F1B a step may take
 LLAMA_8B = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
 
 
-def cases(seed):
+def cases():
     """One that needs no cutting, one that needs much, one in between, and one that is drawn."""
-    draw = random.Random(seed)
-    heads, layers = draw.choice((16, 24)), draw.choice((24, 32, 36))
-    machine, batch = draw.choice(("A100", "H100")), draw.choice((32, 64, 128))
+    heads, layers = random.choice((16, 24)), random.choice((24, 32, 36))
+    machine, batch = random.choice(("A100", "H100")), random.choice((32, 64, 128))
     drawn = f"a GPT of {layers} layers with {heads} heads on 8 {machine}, batches of {batch}"
     facts = (
         ("a GPT of 1.3B on 16 A100", gpt(2048, 24, 16), "A100", 16, 256),
@@ -57,19 +49,13 @@ def cases(seed):
     return [case | {"model": dataclasses.asdict(case["model"])} for case in found]
 
 
-def name(case):
-    return case["name"]
-
-
 @functools.cache
 def fastest(model, machine, gpus, batch):
-    """The best estimate without interleaving."""
     found = search(model, preset(machine), gpus, batch)
     return next(e for e in found if e.layout.chunks == 1)
 
 
 def explain(case, seen):
-    """What is wrong with a layout, or None."""
     model, machine = ModelConfig(**case["model"]), preset(case["machine"])
     batch, gpus = case["batch"], case["gpus"]
     if seen is None:

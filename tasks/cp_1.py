@@ -1,27 +1,20 @@
-"""CP-1: merge what queries have found in two blocks of keys."""
+"""CP-1: merge two partial results of a softmax."""
+
+import random
 
 import torch
 
-from helpers.check import Task
-
-TASK = Task(
-    title="merge two partial results of a softmax",
-    file="CP/ring/online.py",
-    function="merge",
-    lesson="long_context",
-    minutes=15,
-    hints=(
-        "Both o and l are sums of exp(score - m), and each block has its own m. Before you can add "
-        "two such sums, they need the same m. Which one, so that no exp can overflow? And where "
-        "both m are -inf? shift(m) is there for that.",
-        "m = torch.maximum(one.m, other.m); a = (one.m - shift(m)).exp(), b the same of other; "
-        "Partial(a * one.o + b * other.o, m, a * one.l + b * other.l).",
-    ),
+HINTS = (
+    "Both o and l are sums of exp(score - m), and each block has its own m. Before you can add "
+    "two such sums, they need the same m. Which one, so that no exp can overflow? And where both "
+    "m are -inf? shift(m) is there for that.",
+    "m = torch.maximum(one.m, other.m); a = (one.m - shift(m)).exp(), b the same of other; "
+    "Partial(a * one.o + b * other.o, m, a * one.l + b * other.l).",
 )
+LESSON, MINUTES = "long_context", 15
 
 
 def observe(module, case):
-    """What the work merges, and its two arguments afterwards."""
     given = [module.Partial(*(tensor.clone() for tensor in one)) for one in case["two"]]
     found = module.merge(*given)
     if not isinstance(found, tuple) or len(found) != 3:
@@ -29,15 +22,14 @@ def observe(module, case):
     return dict(zip("oml", found, strict=True)) | {"the arguments": [list(one) for one in given]}
 
 
-def cases(seed):
+def cases():
     """Two partial results, (o, m, l) each; around 1000 exp overflows."""
-    values = torch.Generator().manual_seed(seed)
-    rows, width = 5 + seed % 3, 2 + seed % 4
+    rows, width = random.randint(5, 7), random.randint(2, 5)
 
     def partial(around, unseen=()):
-        m = around + 6 * torch.randn(2, rows, 1, generator=values, dtype=torch.float64)
-        l = 1 + torch.rand(2, rows, 1, generator=values, dtype=torch.float64)  # noqa: E741
-        o = torch.randn(2, rows, width, generator=values, dtype=torch.float64)
+        m = around + 6 * torch.randn(2, rows, 1, dtype=torch.float64)
+        l = 1 + torch.rand(2, rows, 1, dtype=torch.float64)  # noqa: E741
+        o = torch.randn(2, rows, width, dtype=torch.float64)
         for row in unseen:
             m[:, row], l[:, row], o[:, row] = -torch.inf, 0.0, 0.0
         return o, m, l
@@ -47,10 +39,6 @@ def cases(seed):
         {"name": "scores around 1000", "two": [partial(1000), partial(0)]},
         {"name": "queries that saw no key", "two": [partial(0, (0, 2)), partial(0, (0, 3))]},
     ]
-
-
-def name(case):
-    return case["name"]
 
 
 OF_O = ("a * one.o + b * other.o", "one.o + other.o")
@@ -63,13 +51,12 @@ MUTANTS = {
     OF_O: f"o {AS_IT_IS}",
     OF_L: f"l {AS_IT_IS}",
     (OF_O, OF_L): "nothing is scaled: each sum was taken with an m of its own",
-    (FACTORS, "(shift(m) - one.m).exp(), (shift(m) - other.m).exp()"):
-        "the factors are the wrong way round: a sum taken with m1 is multiplied by exp(m1 - m)",
-    ("torch.maximum(one.m, other.m)", "one.m"):
-        "m is that of the first block, and it must be the larger of the two, or exp overflows",
-    ("torch.maximum", "torch.minimum"):
-        "m is the smaller of the two, so exp overflows: take the larger",
-    (FACTORS, "(one.m - m).exp(), (other.m - m).exp()"):
-        "a query that has seen no key in either block becomes not-a-number: -inf minus -inf; use "
-        "shift(m)",
-}  # fmt: skip
+    (FACTORS, "(shift(m) - one.m).exp(), (shift(m) - other.m).exp()"): "the factors are the wrong "
+    "way round: a sum taken with m1 is multiplied by exp(m1 - m)",
+    ("torch.maximum(one.m, other.m)", "one.m"): "m is that of the first block, and it must be the "
+    "larger of the two, or exp overflows",
+    ("torch.maximum", "torch.minimum"): "m is the smaller of the two, so exp overflows: take the "
+    "larger",
+    (FACTORS, "(one.m - m).exp(), (other.m - m).exp()"): "a query that has seen no key in either "
+    "block becomes not-a-number: -inf minus -inf; use shift(m)",
+}

@@ -1,27 +1,19 @@
-"""CP-2: the forward pass of ring attention."""
+"""CP-2: let keys and values travel around the ring."""
 
 import random
 
 import torch
 
-from helpers.check import Task
 from helpers.trace import Recorder
 
-TASK = Task(
-    title="let keys and values travel around the ring",
-    file="CP/ring/ring_attention.py",
-    function="ring_forward",
-    lesson="long_context",
-    minutes=30,
-    ranks=4,
-    hints=(
-        "Write down for rank 0 of four whose keys it has in each step. Which rank were they on in "
-        "the step before? What must be on its way while the rank computes?",
-        "for step in range(ring.size): arrived = ring.pass_on(k, v) unless it is the last; part = "
-        "block(q, k, v, mask_of((ring.rank - step) % ring.size)); found = part, or "
-        "merge(found, part); k, v = arrived() unless it is the last. Then finish(found).",
-    ),
+HINTS = (
+    "Write down for rank 0 of four whose keys it has in each step. Which rank were they on in the "
+    "step before? What must be on its way while the rank computes?",
+    "for step in range(ring.size): arrived = ring.pass_on(k, v) unless it is the last; part = "
+    "block(q, k, v, mask_of((ring.rank - step) % ring.size)); found = part, or merge(found, "
+    "part); k, v = arrived() unless it is the last. Then finish(found).",
 )
+LESSON, MINUTES, RANKS = "long_context", 30, 4
 
 
 def observe(module, case):
@@ -57,10 +49,10 @@ def observe(module, case):
     }
 
 
-def cases(seed):
+def cases():
     """A number for each rank's queries, keys and values; no two are equal."""
-    numbers = random.Random(seed).sample(range(10, 99), 3 * TASK.ranks)
-    return [[numbers[3 * rank : 3 * rank + 3] for rank in range(TASK.ranks)]]
+    numbers = random.sample(range(10, 99), 3 * RANKS)
+    return [[numbers[3 * rank : 3 * rank + 3] for rank in range(RANKS)]]
 
 
 START, WAIT = "arrived = ring.pass_on(k, v)", "k, v = arrived()"
@@ -76,28 +68,24 @@ for step in range({blocks}):
 return finish(found)
 """
 MUTANTS = {
-    ("(ring.rank - step) % ring.size", "ring.rank"):
-        "the mask is always that of the rank's own keys: in step t it has the keys of rank r - t",
-    ("ring.rank - step", "ring.rank + step"):
-        "the masks go around the wrong way: what the rank before had, this rank has next, so in "
-        "step t these are the keys of rank r - t",
-    "return finish(block(q, k, v, mask_of(ring.rank)))":
-        "nothing travels: each rank has only seen its own keys",
-    STEPS.format(blocks="ring.size - 1", messages="ring.size - 2"):
-        "the last block is missing: there are as many blocks as ranks",
-    ("range(ring.size)", "range(ring.size - 1)"):
-        "the last message arrives, and nobody computes with its keys: there are as many blocks as "
-        "ranks",
-    STEPS.format(blocks="ring.size", messages="ring.size"):
-        "one message too many: after the last block, the keys would only come back home",
-    ((START, "pass"), (WAIT, "k, v = ring.pass_on(k, v)()")):
-        "the message starts after the block is computed: start it before, so that both go on at "
-        "once",
-    ((START, f"{START}()"), (WAIT, "k, v = arrived")):
-        "each rank waits for the next keys before it has computed with its own, so nothing goes on "
-        "at once",
+    ("(ring.rank - step) % ring.size", "ring.rank"): "the mask is always that of the rank's own "
+    "keys: in step t it has the keys of rank r - t",
+    ("ring.rank - step", "ring.rank + step"): "the masks go around the wrong way: what the rank "
+    "before had, this rank has next, so in step t these are the keys of rank r - t",
+    "return finish(block(q, k, v, mask_of(ring.rank)))": "nothing travels: each rank has only "
+    "seen its own keys",
+    STEPS.format(blocks="ring.size - 1", messages="ring.size - 2"): "the last block is missing: "
+    "there are as many blocks as ranks",
+    ("range(ring.size)", "range(ring.size - 1)"): "the last message arrives, and nobody computes "
+    "with its keys: there are as many blocks as ranks",
+    STEPS.format(blocks="ring.size", messages="ring.size"): "one message too many: after the last "
+    "block, the keys would only come back home",
+    ((START, "pass"), (WAIT, "k, v = ring.pass_on(k, v)()")): "the message starts after the block "
+    "is computed: start it before, so that both go on at once",
+    ((START, f"{START}()"), (WAIT, "k, v = arrived")): "each rank waits for the next keys before "
+    "it has computed with its own, so nothing goes on at once",
     (WAIT, "pass"): "the keys that arrive are never taken: wait for them, k, v = arrived()",
-    ("part if found is None else merge(found, part)", "part"):
-        "only the last block is left: merge each with what was found before",
+    ("part if found is None else merge(found, part)", "part"): "only the last block is left: "
+    "merge each with what was found before",
     ("finish(found)", "found"): "the result isn't divided by the sum yet: return finish(…)",
-}  # fmt: skip
+}

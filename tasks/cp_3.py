@@ -1,24 +1,18 @@
-"""CP-3: the positions of each rank, so that all have equally much to do."""
+"""CP-3: balance the causal mask with a zigzag."""
 
-from helpers.check import Task
+import random
 
-TASK = Task(
-    title="balance the causal mask with a zigzag",
-    file="CP/ring/zigzag.py",
-    function="zigzag",
-    lesson="long_context",
-    minutes=10,
-    hints=(
-        "An early position looks at few others and a late one at many. How do you pair the chunks, "
-        "so that each pair looks at equally many?",
-        "chunks = equal_chunks(length, 2 * ranks); torch.cat of chunk `rank` and of chunk "
-        "`2 * ranks - 1 - rank`.",
-    ),
+HINTS = (
+    "An early position looks at few others and a late one at many. How do you pair the chunks, so "
+    "that each pair looks at equally many?",
+    "chunks = equal_chunks(length, 2 * ranks); torch.cat of chunk `rank` and of chunk `2 * ranks "
+    "- 1 - rank`.",
 )
+NAME = "{0} positions, {1} ranks"
+LESSON, MINUTES = "long_context", 10
 
 
 def observe(module, case):
-    """The positions of every rank, as lists; or that the length was refused."""
     length, ranks = case
     try:
         found = [module.zigzag(length, ranks, rank) for rank in range(ranks)]
@@ -27,14 +21,10 @@ def observe(module, case):
     return {"positions": [getattr(one, "tolist", lambda one=one: one)() for one in found]}
 
 
-def cases(seed):
+def cases():
     """(length, ranks); the last length can't be cut into equal chunks."""
-    each = 2 + seed % 4
+    each = random.randint(2, 5)
     return [(2 * ranks * each, ranks) for ranks in (2, 4, 3, 1)] + [(20, 4)]
-
-
-def name(case):
-    return f"{case[0]} positions, {case[1]} ranks"
 
 
 SECOND = "2 * ranks - 1 - rank"
@@ -56,9 +46,7 @@ MUTANTS = {
 }  # fmt: skip
 
 
-def stopped(sentence):
-    if "IndexError" in sentence:
-        return f"{OFF}: {sentence}"
+STOPPED = {"IndexError": OFF}
 
 
 def explain(case, seen):

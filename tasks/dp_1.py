@@ -2,24 +2,17 @@
 
 import torch.distributed as dist
 
-from helpers.check import Task
 from tasks import _averaging
 
-TASK = Task(
-    title="average the gradients",
-    file="DP/gradient_aggr/intro_DP_GA.py",
-    function="average_gradients",
-    lesson="data_parallel_gradients",
-    minutes=15,
-    ranks=4,  # the lesson uses three: a 2 or a 3 that is written into the code shows
-    hints=(
-        "After backward, p.grad holds this rank's gradient. Which collective gives every rank the "
-        "sum of what all hold? How does a sum become a mean? And which parameters have no gradient "
-        "to send?",
-        "For each of model.parameters() whose grad isn't None: dist.all_reduce(p.grad), then "
-        "divide it by world_size, in place. (Faster, for later: join all into one flat tensor.)",
-    ),
+HINTS = (
+    "After backward, p.grad holds this rank's gradient. Which collective gives every rank the sum "
+    "of what all hold? How does a sum become a mean? And which parameters have no gradient to "
+    "send?",
+    "For each of model.parameters() whose grad isn't None: dist.all_reduce(p.grad), then divide "
+    "it by world_size, in place. (Faster, for later: join all into one flat tensor.)",
 )
+# Four ranks, where the lesson uses three: a 2 or a 3 that is written into the code shows.
+LESSON, MINUTES, RANKS = "data_parallel_gradients", 15, 4
 
 
 def observe(module, case):
@@ -32,8 +25,8 @@ def observe(module, case):
     return seen
 
 
-def cases(seed):
-    return _averaging.drawn(seed, TASK.ranks)
+def cases():
+    return _averaging.drawn(RANKS)
 
 
 MUTANTS = {
@@ -46,9 +39,7 @@ def explain(case, seen):
     return _averaging.explain(case, seen, "gradient")
 
 
-def stopped(sentence):
-    if "NoneType" in sentence:
-        return (
-            "a parameter that takes no part in the training has p.grad None, and must be skipped: "
-            f"{sentence}"
-        )
+STOPPED = {
+    "NoneType": "a parameter that takes no part in the training has p.grad None, and must be "
+    "skipped"
+}

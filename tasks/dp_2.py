@@ -2,26 +2,19 @@
 
 import torch.distributed as dist
 
-from helpers.check import Task
 from tasks import _averaging
 from tasks._averaging import FROZEN
 
 SPARE = "spare"  # is trained, but this step gave it no gradient
-TASK = Task(
-    title="average the weights",
-    file="DP/weight_aggr/intro_DP_WA.py",
-    function="average_weights",
-    lesson="data_parallel_weights",
-    minutes=15,
-    ranks=4,  # the lesson uses three: a 2 or a 3 that is written into the code shows
-    hints=(
-        "The optimizer holds these parameters, so they must stay the same objects: `p = something` "
-        "writes nothing into the model. And torch refuses to write into a parameter that wants "
-        "gradients, unless that is under torch.no_grad().",
-        "Under torch.no_grad(), go over model.parameters(): all_reduce each p, then divide p by "
-        "world_size, in place. (Faster, for later: join all into one flat tensor.)",
-    ),
+HINTS = (
+    "The optimizer holds these parameters, so they must stay the same objects: `p = something` "
+    "writes nothing into the model. And torch refuses to write into a parameter that wants "
+    "gradients, unless that is under torch.no_grad().",
+    "Under torch.no_grad(), go over model.parameters(): all_reduce each p, then divide p by "
+    "world_size, in place. (Faster, for later: join all into one flat tensor.)",
 )
+# Four ranks, where the lesson uses three: a 2 or a 3 that is written into the code shows.
+LESSON, MINUTES, RANKS = "data_parallel_weights", 15, 4
 
 
 def observe(module, case):
@@ -33,8 +26,8 @@ def observe(module, case):
     return _averaging.held(model) | {"replaced": replaced}
 
 
-def cases(seed):
-    return _averaging.drawn(seed, TASK.ranks, more=(SPARE,))
+def cases():
+    return _averaging.drawn(RANKS, more=(SPARE,))
 
 
 ALL, COPY = "list(model.parameters())", "weight.copy_(part.view_as(weight))"
@@ -62,9 +55,7 @@ def explain(case, seen):
     return _averaging.explain(case, seen, "weight")
 
 
-def stopped(sentence):
-    if "leaf" in sentence and "in-place" in sentence:
-        return (
-            "torch does not let a weight be written in place while it records gradients: write "
-            f"under torch.no_grad(): {sentence}"
-        )
+STOPPED = {
+    "leaf.*in-place": "torch does not let a weight be written in place while it records gradients: "
+    "write under torch.no_grad()"
+}

@@ -1,28 +1,21 @@
-"""DP-3: partition a data set. Many partitions and shuffles are right, so rules judge them."""
+"""DP-3: partition a data set, and shuffle it alike on all ranks.
+
+Many partitions and shuffles are right, so rules judge them.
+"""
 
 import random
 
 import torch.distributed as dist
 
-from helpers.check import Task
-
-TASK = Task(
-    title="partition a data set, and shuffle it alike on all ranks",
-    file="DP/partition/partition.py",
-    function="partition",
-    also=("epoch_order",),
-    lesson="data_parallel_weights",
-    minutes=20,
-    ranks=4,
-    hints=(
-        "partition: where does the part of rank r end, and where does that of rank r + 1 begin? "
-        "Try 10 items on 4 ranks on paper. epoch_order: what must all ranks have in common, so "
-        "that their parts fit together?",
-        "partition: a range that begins at length * rank // world_size, or one with the step "
-        "world_size. epoch_order: shuffle the list of all indices with random.Random(…), made of "
-        "seed and epoch (never the rank); then give the entries that partition points at.",
-    ),
+HINTS = (
+    "partition: where does the part of rank r end, and where does that of rank r + 1 begin? Try "
+    "10 items on 4 ranks on paper. epoch_order: what must all ranks have in common, so that their "
+    "parts fit together?",
+    "partition: a range that begins at length * rank // world_size, or one with the step "
+    "world_size. epoch_order: shuffle the list of all indices with random.Random(…), made of seed "
+    "and epoch (never the rank); then give the entries that partition points at.",
 )
+LESSON, MINUTES, RANKS = "data_parallel_weights", 20, 4
 
 
 def observe(module, case):
@@ -52,29 +45,26 @@ def listed(function, *args):
         return f"{call} raises {type(error).__name__}: {error}"
 
 
-def cases(seed):
+def cases():
     """Lengths and world sizes, drawn and at the edge; then orders of two data sets."""
-    draw = random.Random(seed)
     worlds = [2, 3, 4, 5, 7]
-    uneven = [(world * draw.randint(2, 9) + world - 1, world) for world in worlds]
-    drawn = [(draw.randint(20, 90), world) for world in worlds]
+    uneven = [(world * random.randint(2, 9) + world - 1, world) for world in worlds]
+    drawn = [(random.randint(20, 90), world) for world in worlds]
     parts = [(8, 1), (12, 4), *uneven, *drawn, (4, 4), (3, 4), (1, 5), (0, 3)]
-    seeds = [one := draw.randrange(10**6), one + 1000]
+    seeds = [one := random.randrange(10**6), one + 1000]
     return [{"length": length, "world": world} for length, world in parts] + [
         {"length": length, "seeds": seeds, "epochs": 3}
-        for length in (4 * draw.randint(10, 17) + 2, TASK.ranks - 1)
+        for length in (4 * random.randint(10, 17) + 2, RANKS - 1)
     ]
 
 
 def explain(case, seen):
-    """Return the first rule that the observation breaks; None where it keeps them all."""
     if "seeds" in case:
         return wrong_orders(case["length"], seen)
     if sentence := wrong_parts(case["length"], case["world"], seen[0]):
         return sentence
     if any(other != seen[0] for other in seen):
         return "partition returns other parts on another rank: it depends on its arguments alone"
-    return None
 
 
 def wrong_parts(length, world, parts):

@@ -1,29 +1,21 @@
-"""DP-4: let a bucket of gradients leave while backward goes on."""
+"""DP-4: let each bucket of gradients leave as soon as it may."""
 
 from itertools import takewhile
 
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
 from helpers.trace import Recorder
 
-TASK = Task(
-    title="let each bucket of gradients leave as soon as it may",
-    file="DP/ddp/buckets.py",
-    function="Buckets.complete",
-    lesson="buckets_and_overlap",
-    minutes=40,
-    ranks=3,
-    hints=(
-        "Two things hold a bucket back: a gradient that is missing, and a bucket before it that "
-        "has not left. One complete gradient may set several buckets free. Why must all ranks "
-        "start their all-reduces in one order?",
-        "Look up the bucket of p in self.bucket_of, let it take p, and count its left down by 1. "
-        "Then a loop: as long as there is a bucket number self.next (not that of p), and its left "
-        "is 0, it leaves, and self.next grows by 1.",
-    ),
+HINTS = (
+    "Two things hold a bucket back: a gradient that is missing, and a bucket before it that has "
+    "not left. One complete gradient may set several buckets free. Why must all ranks start their "
+    "all-reduces in one order?",
+    "Look up the bucket of p in self.bucket_of, let it take p, and count its left down by 1. Then "
+    "a loop: as long as there is a bucket number self.next (not that of p), and its left is 0, it "
+    "leaves, and self.next grows by 1.",
 )
+LESSON, MINUTES, RANKS = "buckets_and_overlap", 40, 3
 LAYERS, STEPS = 3, 3
 BUCKETS = LAYERS + 1  # one each, and one for the tied table
 
@@ -83,16 +75,14 @@ def observe(module, case):
     return found | {"all-reduces": sum(e.kind == "all-reduce" for e in recorder.trace().events)}
 
 
-def cases(seed):
-    """One model of three layers between a table that is tied, and samples to train it with."""
-    draw = torch.Generator().manual_seed(seed)
-    width = int(torch.randint(6, 9, (), generator=draw))
+def cases():
+    width = int(torch.randint(6, 9, ()))
 
     def some(*shape):
-        return torch.randn(shape, generator=draw)
+        return torch.randn(shape)
 
     layers = [(some(width, width) / width, some(width)) for _ in range(LAYERS)]
-    samples = [[some(4, width) for _ in range(TASK.ranks)] for _ in range(STEPS)]
+    samples = [[some(4, width) for _ in range(RANKS)] for _ in range(STEPS)]
     return [{"table": some(width, width), "layers": layers, "samples": samples}]
 
 
@@ -114,7 +104,6 @@ MUTANTS = {
 
 
 def explain(case, seen):
-    """Say what the facts say of a bucket that leaves again, too early, too late or out of turn."""
     total, reduced = BUCKETS * STEPS, seen[0]["all-reduces"]
     if reduced != total:
         return (
@@ -134,4 +123,3 @@ def explain(case, seen):
         for sentence, broken in rules.items():
             if broken:
                 return f"{at}: {sentence}"
-    return None

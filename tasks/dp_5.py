@@ -1,34 +1,24 @@
-"""DP-5: the two halves of an all-reduce, on parameters in shards."""
+"""DP-5: average gradients into shards, and gather weights from them."""
 
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
 from helpers.trace import Recorder
 from tasks._sent import noting_what_leaves
 
-TASK = Task(
-    title="average gradients into shards, and gather weights from them",
-    file="DP/zero/shards.py",
-    function="Shards.average",
-    also=("Shards.gather",),
-    lesson="sharding",
-    minutes=30,
-    ranks=3,
-    hints=(
-        "average: make one flat tensor of all gradients, as long as `whole`. The constructor does "
-        "the same with the weights: look at how it uses `self.views`. Which part of the flat "
-        "tensor belongs to which rank?",
-        "average: flat = torch.zeros_like(self.whole, device=self.mine.device); copy each p.grad "
-        "that isn't None into its view of flat; reduce-scatter list(flat.chunk(self.size)) into "
-        "torch.empty_like(self.mine), by AVG; that is mine.grad, or is added to it. gather: "
-        "all_gather from self.mine.data into list(self.whole.chunk(self.size)).",
-    ),
+HINTS = (
+    "average: make one flat tensor of all gradients, as long as `whole`. The constructor does the "
+    "same with the weights: look at how it uses `self.views`. Which part of the flat tensor "
+    "belongs to which rank?",
+    "average: flat = torch.zeros_like(self.whole, device=self.mine.device); copy each p.grad that "
+    "isn't None into its view of flat; reduce-scatter list(flat.chunk(self.size)) into "
+    "torch.empty_like(self.mine), by AVG; that is mine.grad, or is added to it. gather: "
+    "all_gather from self.mine.data into list(self.whole.chunk(self.size)).",
 )
+LESSON, MINUTES, RANKS = "sharding", 30, 3
 
 
 def observe(module, case):
-    """What the shards hold after two averages, and after a gather of changed parts."""
     rank, recorder = dist.get_rank(), Recorder(dist.get_rank())
     parameters = [torch.nn.Parameter(p.clone()) for p in case["parameters"]]
     shards = module.Shards(parameters, recorder, own_copy=True)
@@ -59,26 +49,21 @@ def amount(sent, enough, what):
     return ("more than " if numbers > enough else "") + what if numbers else "nothing"
 
 
-def cases(seed):
+def cases():
     """Draw parameters whose number no rank count divides, with and without a missing gradient."""
-    draw = torch.Generator().manual_seed(seed)
-    rows = 3 * int(torch.randint(1, 4, (), generator=draw)) + 1  # so 5 rows + 3 leaves a rest of 2
+    rows = 3 * int(torch.randint(1, 4, ())) + 1  # so 5 rows + 3 leaves a rest of 2
 
     def some(*shape):
-        return torch.randint(-90, 90, shape, generator=draw).double()
+        return torch.randint(-90, 90, shape).double()
 
     def gradients(unused):
-        ranks = range(TASK.ranks)
+        ranks = range(RANKS)
         return [[[some(rows, 5), None if unused else some(3)] for _ in ranks] for _ in range(2)]
 
     return [
-        {"parameters": [some(rows, 5), some(3)], "gradients": gradients(unused)}
-        for unused in (False, True)
+        {"parameters": [some(rows, 5), some(3)], "gradients": gradients(unused), "name": name}
+        for unused, name in ((False, ""), (True, "a parameter without a gradient"))
     ]
-
-
-def name(case):
-    return "a parameter without a gradient" if case["gradients"][0][0][1] is None else ""
 
 
 REDUCE = "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)"
@@ -86,7 +71,7 @@ GATHER = "dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data, gro
 SUM, COPY = "part if self.mine.grad is None else self.mine.grad + part", "view.copy_(p.grad)"
 OWN = "self.whole.chunk(self.size)[self.rank].copy_(self.mine.data)"
 MUTANTS = {
-    ("ReduceOp.AVG", "ReduceOp.SUM"): f"the gradient is the sum over the ranks, {TASK.ranks} times "
+    ("ReduceOp.AVG", "ReduceOp.SUM"): f"the gradient is the sum over the ranks, {RANKS} times "
     "too large: dist.ReduceOp.AVG",
     (REDUCE, "part.copy_(parts[self.rank])"): "each rank has its own gradient: nothing was added "
     "up over the ranks",
@@ -116,6 +101,6 @@ MUTANTS = {
 }  # fmt: skip
 
 
-def stopped(sentence):
-    if "attempting to assign a gradient of size" in sentence:
-        return f"mine.grad is the whole gradient: this rank keeps its part only ({sentence})"
+STOPPED = {
+    "assign a gradient of size": "mine.grad is the whole gradient: this rank keeps its part only"
+}

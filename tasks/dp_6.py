@@ -1,22 +1,17 @@
-"""DP-6: the step of ZeRO-1. Only who is asked, and when, is looked at."""
+"""DP-6: take a step in which each rank updates its own part.
+
+Only who is asked, and when, is looked at.
+"""
 
 import random
 
-from helpers.check import Task
-
-TASK = Task(
-    title="take a step in which each rank updates its own part",
-    file="DP/zero/zero1.py",
-    function="Zero1.step",
-    lesson="sharding",
-    minutes=10,
-    hints=(
-        "Each unit of the model can average its gradients, so that this rank has its part, and can "
-        "gather its weights from all ranks. Where does the optimizer's step belong?",
-        "One loop over self.units that averages each; then one call of the optimizer's step, which "
-        "knows the parts of all units; then one more loop that gathers each.",
-    ),
+HINTS = (
+    "Each unit of the model can average its gradients, so that this rank has its part, and can "
+    "gather its weights from all ranks. Where does the optimizer's step belong?",
+    "One loop over self.units that averages each; then one call of the optimizer's step, which "
+    "knows the parts of all units; then one more loop that gathers each.",
 )
+LESSON, MINUTES = "sharding", 10
 
 
 class Asked:
@@ -37,9 +32,8 @@ def observe(module, case):
     return log
 
 
-def cases(seed):
-    """A number of units."""
-    return [random.Random(seed).randint(3, 5)]
+def cases():
+    return [random.randint(3, 5)]
 
 
 def explain(case, seen):
@@ -70,4 +64,3 @@ def explain(case, seen):
         return "the optimizer takes its step before all gradients are averaged"
     if "gather" in calls[: calls.index("step")]:
         return "weights are gathered before the optimizer has updated them"
-    return None

@@ -1,28 +1,19 @@
-"""DP-7: ZeRO-3's hooks: when a unit's weights are gathered, and when they are freed."""
+"""DP-7: gather a unit's weights just in time, and free them."""
 
 import sys
 
 import torch
 
-from helpers.check import Task
-
-TASK = Task(
-    title="gather a unit's weights just in time, and free them",
-    file="DP/zero/zero3.py",
-    function="Zero3.add_hooks",
-    also=("Zero3.complete",),
-    lesson="sharding",
-    minutes=45,
-    hints=(
-        "A module computes twice in a step. Torch has a hook for the moment before its forward, "
-        "one for the moment after it, and one for the moment before its backward. After backward "
-        "none is needed: who knows when the last gradient of a unit is complete?",
-        "For each module: gather in register_forward_pre_hook and register_full_backward_pre_hook "
-        "unless shards.is_whole, and free in register_forward_hook if the unit has one module "
-        "only. In complete(p): super().complete(p), and then unit.free() if self.missing[unit] is "
-        "empty, with unit = self.unit_of[p].",
-    ),
+HINTS = (
+    "A module computes twice in a step. Torch has a hook for the moment before its forward, one "
+    "for the moment after it, and one for the moment before its backward. After backward none is "
+    "needed: who knows when the last gradient of a unit is complete?",
+    "For each module: gather in register_forward_pre_hook and register_full_backward_pre_hook "
+    "unless shards.is_whole, and free in register_forward_hook if the unit has one module only. "
+    "In complete(p): super().complete(p), and then unit.free() if self.missing[unit] is empty, "
+    "with unit = self.unit_of[p].",
 )
+LESSON, MINUTES = "sharding", 45
 
 
 def stand_in(log):
@@ -66,7 +57,6 @@ class Layer(torch.nn.Module):
 
 
 def observe(module, case):
-    """Which units have their weights while one computes, and what each was asked for."""
     log, there = [], {}
     sys.modules["zero1"].Shards = stand_in(log)
 
@@ -99,16 +89,12 @@ def observe(module, case):
     }
 
 
-def cases(seed):
-    draw = torch.Generator().manual_seed(seed)
-    units, width = (int(torch.randint(3, 6, (), generator=draw)) for _ in range(2))
-    weights = [torch.randn(width, width, generator=draw) for _ in range(units)]
-    case = {"weights": weights, "x": torch.randn(4, width, generator=draw)}
-    return [case | {"tied": tied} for tied in (False, True)]
-
-
-def name(case):
-    return "the last layer shares the weights of the first" if case["tied"] else ""
+def cases():
+    units, width = (int(torch.randint(3, 6, ())) for _ in range(2))
+    weights = [torch.randn(width, width) for _ in range(units)]
+    case = {"weights": weights, "x": torch.randn(4, width)}
+    tied = {"tied": True, "name": "the last layer shares the weights of the first"}
+    return [case | {"tied": False}, case | tied]
 
 
 SUPER = "super().complete(p)"

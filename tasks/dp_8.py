@@ -1,4 +1,4 @@
-"""DP-8: the lowest loss in five minutes on a slow link, by any method; scored.
+"""DP-8: the lowest loss in five minutes of a slow link.
 
 What a method does between two calls can't be seen, but what comes of it can: in a first, short run
 all replicas but one are given another language to compute on, and that one is left out of what is
@@ -10,26 +10,20 @@ import random
 
 import torch
 
-from helpers.check import Score, Task
+from helpers.check import Score
 from simplellm.dataloaders import TinyStories
 from simplellm.losses import causalLLMLoss
 from simplellm.options import TrainingFlags, prepare
 
-TASK = Task(
-    title="the lowest loss in five minutes of a slow link",
-    file="DP/weight_aggr/my_method.py",
-    function="my_method",
-    lesson="data_parallel_weights",
-    minutes=20,
-    seconds=180.0,
-    hints=(
-        "Where do the five minutes go? Print group.computed and the seconds of one all-reduce of "
-        "the weights. How often can you afford it?",
-        "local_sgd of the lesson with half the bytes and a falling rate: before each compute, "
-        'o.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / group.budget) for o in '
-        "group.optimizers; all_reduce weight.half(), and copy the means back into the weights.",
-    ),
+HINTS = (
+    "Where do the five minutes go? Print group.computed and the seconds of one all-reduce of the "
+    "weights. How often can you afford it?",
+    "local_sgd of the lesson with half the bytes and a falling rate: before each compute, "
+    'o.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / group.budget) for o in '
+    "group.optimizers; all_reduce weight.half(), and copy the means back into the weights.",
 )
+LESSON, MINUTES = "data_parallel_weights", 20
+SECONDS = 180.0
 
 
 def observe(module, case):
@@ -74,11 +68,13 @@ KNOWS = 0.05  # nats a token below the loss before training: without the stories
 FLAGS = "--layers 1 --dmodel 48 --seq-l 64".split()
 
 
-def cases(seed):
+def cases():
     """moved: of each replica, by how much the numbers of all tokens move: another language."""
-    draw = random.Random(seed)
-    real = {"seed": draw.choice(list(LOCAL_SGD)), "budget": 300.0}
-    alone, by = draw.randrange(3), draw.randrange(400, 800)  # of 1200 tokens, the common ones first
+    real = {"seed": random.choice(list(LOCAL_SGD)), "budget": 300.0}
+    alone, by = (
+        random.randrange(3),
+        random.randrange(400, 800),
+    )  # of 1200 tokens, the common ones first
     moved = [0 if replica == alone else by for replica in range(3)]
     return [
         {**real, "moved": moved, "left out": alone, "budget": SHORT},
@@ -87,7 +83,6 @@ def cases(seed):
 
 
 def explain(case, seen):
-    """Say why the run doesn't count, or that its loss is too high; None if it's low enough."""
     used = sum(0.4 + 4 / 3 * size / 125e3 if size else 1.0 for size in seen["log"])
     if used > case["budget"] + 1e-6:
         return f"it took {used:.0f} s of the clock, and there are {case['budget']:.0f}"
@@ -106,7 +101,6 @@ def explain(case, seen):
                 f"stories still falls from {before:.3f} to {loss:.3f}: what a replica learns must "
                 "come through group.compute() and group.all_reduce(), which cost time"
             )
-    return None
 
 
 def passed(cases, seen):

@@ -1,29 +1,22 @@
-"""DP-PP-1: average the gradients of each stage over its copies in all pipelines."""
+"""DP-PP-1: average the gradients within each stage."""
 
 from functools import cache
 
-from helpers.check import Task
 from helpers.grid import Grid, make_groups
 from tasks import _averaging
 
 # Two pipelines of two stages, then four of one: a 2 that is written into the code shows.
 LAYOUTS = ((2, 2), (4, 1))
 SIZE = "dist.get_world_size(group)"
-TASK = Task(
-    title="average the gradients within each stage",
-    file="DP_PP/intro_DP_PP.py",
-    function="average_gradients",
-    lesson="dp_x_pp",
-    minutes=10,
-    ranks=4,
-    hints=(
-        "Two ranks hold the same stage, one in each pipeline; the gradients of the others mean "
-        "something else. What does an all_reduce need, so that it goes over these two alone? And "
-        "by how many must the sum be divided?",
-        "As in DP-1, with dist.all_reduce(p.grad, group=group) for each p of stage.parameters(), "
-        f"and then a division by {SIZE}, in place.",
-    ),
+HINTS = (
+    "Two ranks hold the same stage, one in each pipeline; the gradients of the others mean "
+    "something else. What does an all_reduce need, so that it goes over these two alone? And "
+    "by how many must the sum be divided?",
+    "As in DP-1, with dist.all_reduce(p.grad, group=group) for each p of stage.parameters(), "
+    f"and then a division by {SIZE}, in place.",
 )
+NAME = "{0[0]} x {0[1]}"
+LESSON, MINUTES, RANKS = "dp_x_pp", 10, 4
 
 
 def observe(module, case):
@@ -39,7 +32,7 @@ def columns():
     return {(dp, pp): make_groups(Grid(dp=dp, pp=pp)).dp for dp, pp in LAYOUTS}
 
 
-def cases(seed):
+def cases():
     """For each layout and dtype, for each rank: name -> (weight, gradient).
 
     All stages have the same shapes, so that an average over the wrong ranks gives wrong numbers,
@@ -47,25 +40,19 @@ def cases(seed):
     """
     frozen = _averaging.FROZEN
     ranks = [[{n: both for n, both in rank.items() if n != frozen} for rank in each]
-             for each in _averaging.drawn(seed, TASK.ranks)]  # fmt: skip
+             for each in _averaging.drawn(RANKS)]  # fmt: skip
     return [(layout, each) for layout in LAYOUTS for each in ranks]
-
-
-def name(case):
-    (dp, pp), _ = case
-    return f"{dp} pipelines of {pp} stage{'s' * (pp > 1)}"
 
 
 DIVIDE, COPY = f"flat /= {SIZE}", "gradient.copy_(part.view_as(gradient))"
 MUTANTS = {
-    (DIVIDE, "flat /= dist.get_world_size()"):
-        f"the sum over the group is divided by 4: divide once, by {SIZE}, not by "
-        "dist.get_world_size()",
+    (DIVIDE, "flat /= dist.get_world_size()"): "the sum over the group is divided by 4: divide "
+    f"once, by {SIZE}, not by dist.get_world_size()",
     (DIVIDE, f"{DIVIDE} ** 2"): f"the gradients are divided twice: divide once, by {SIZE}",
-    (COPY, f"dist.get_rank(group) or {COPY}"):
-        "only the first rank of the group has the mean: each of the ranks that hold a stage needs "
-        "it, in every pipeline, so take all_reduce on all of them",
-}  # fmt: skip
+    (COPY, f"dist.get_rank(group) or {COPY}"): "only the first rank of the group has the mean: "
+    "each of the ranks that hold a stage needs it, in every pipeline, so take all_reduce on all "
+    "of them",
+}
 
 
 def explain(case, seen):

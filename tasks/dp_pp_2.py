@@ -1,36 +1,27 @@
-"""DP-PP-2: the trainer of a grid of any shape."""
+"""DP-PP-2: write the trainer for a grid of any shape."""
 
-from helpers.check import Task
 from tasks import _trained
 
-TASK = Task(
-    title="write the trainer for a grid of any shape",
-    file="DP_PP/intro_DP_PP.py",
-    function="train",
-    lesson="dp_x_pp",
-    minutes=45,
-    ranks=4,
-    hints=(
-        "Ask for each of the five parts: does it depend on the row, on the column, or on neither? "
-        "The two ends of a pipeline must read the same text, and two pipelines must not.",
-        "here = grid.coordinates(place.rank): the stage is number here.pp of grid.pp, the text is "
-        "part here.dp of grid.dp; Pipeline(schedule, {here.pp: stage}, groups.pp, loss=..., "
-        "recorder=...), average_gradients along groups.dp. In the loop: zero_grad, ids = "
-        "next(stories), outcome = pipeline.step(ids, ids), average, step; where outcome.loss is "
-        "not None, append check_finite(outcome.loss, step) and call say.",
-    ),
+HINTS = (
+    "Ask for each of the five parts: does it depend on the row, on the column, or on neither? The "
+    "two ends of a pipeline must read the same text, and two pipelines must not.",
+    "here = grid.coordinates(place.rank): the stage is number here.pp of grid.pp, the text is "
+    "part here.dp of grid.dp; Pipeline(schedule, {here.pp: stage}, groups.pp, loss=..., "
+    "recorder=...), average_gradients along groups.dp. In the loop: zero_grad, ids = "
+    "next(stories), outcome = pipeline.step(ids, ids), average, step; where outcome.loss is not "
+    "None, append check_finite(outcome.loss, step) and call say.",
 )
+LESSON, MINUTES, RANKS = "dp_x_pp", 45, 4
 
 
 def observe(module, case):
-    """On every rank: what it has after a few steps, and what it didn't record."""
     seen, trace = _trained.trained(module, case)
     kinds = {event.kind for event in trace.events}
     missing = sorted({"F", "B", "all-reduce", "update"} - kinds)
     return seen | {"not in the trace": " and ".join(missing) or "nothing"}
 
 
-cases, name, explain = _trained.cases, _trained.name, _trained.explain
+cases, explain, NAME = _trained.cases, _trained.explain, _trained.NAME
 TOLERANCE = _trained.TOLERANCE
 PART, AVERAGE = "tokenizer, here.dp, grid.dp,", "average_gradients(stage, groups.dp)"
 MUTANTS = {
@@ -55,7 +46,7 @@ MUTANTS = {
     ("optimizer.step()", "pass"):
         "the weights are those of the start: nobody calls optimizer.step()",
 }  # fmt: skip
-MISFITS = {
-    "size": "the ranks of one row average with each other, and they hold different layers: the "
-    "average goes down the column, over groups.dp"
+STOPPED = {
+    "different sizes": "the ranks of one row average with each other, and they hold different "
+    "layers: the average goes down the column, over groups.dp"
 }

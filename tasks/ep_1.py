@@ -1,30 +1,22 @@
-"""EP-1: send tokens to their experts, and the results back."""
+"""EP-1: send tokens to where their experts are, and the results back."""
 
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
 from tasks._sent import noting_what_leaves
 
-TASK = Task(
-    title="send tokens to where their experts are, and the results back",
-    file="EP/experts/dispatch.py",
-    function="Dispatch.run",
-    also=("AllToAll.forward", "AllToAll.backward"),
-    lesson="experts",
-    minutes=45,
-    ranks=3,
-    hints=(
-        "Write down, for two ranks with two experts each, which rows rank 0 has after the first "
-        "exchange, and from whom. In which order are they, and in which order does run_experts "
-        "need them? Backward, every row goes the way it came.",
-        "counts.view(self.ranks, -1) has a row for each rank, whose sum it gets; all_to_all_single "
-        "of counts gives theirs. AllToAll: link.send(x, give, take) forward, ctx.link.send("
-        "gradient, ctx.take, ctx.give) and three None backward. run: send the rows; order = the "
-        "experts' numbers, repeat_interleave(theirs.flatten()), argsort(stable=True); run_experts "
-        "on arrived[order] with theirs.sum(0); send done[order.argsort()] back.",
-    ),
+HINTS = (
+    "Write down, for two ranks with two experts each, which rows rank 0 has after the first "
+    "exchange, and from whom. In which order are they, and in which order does run_experts need "
+    "them? Backward, every row goes the way it came.",
+    "counts.view(self.ranks, -1) has a row for each rank, whose sum it gets; all_to_all_single of "
+    "counts gives theirs. AllToAll: link.send(x, give, take) forward, ctx.link.send(gradient, "
+    "ctx.take, ctx.give) and three None backward. run: send the rows; order = the experts' "
+    "numbers, repeat_interleave(theirs.flatten()), argsort(stable=True); run_experts on "
+    "arrived[order] with theirs.sum(0); send done[order.argsort()] back.",
 )
+LESSON, MINUTES, RANKS = "experts", 45, 3
+FUNCTIONS = ("Dispatch.run", "AllToAll.forward", "AllToAll.backward")
 LOCAL, WIDTH = 2, 3  # experts on a rank, features
 
 
@@ -38,7 +30,6 @@ class Expert(torch.nn.Module):
 
 
 def observe(module, case):
-    """What comes back for the rows, all gradients, and whether all goes to the Dispatch's group."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     own = case["weights"].chunk(ranks)[rank]
     experts = torch.nn.ModuleDict({str(n): Expert(weight) for n, weight in enumerate(own)})
@@ -56,27 +47,22 @@ def observe(module, case):
     }
 
 
-def cases(seed):
+def cases():
     """Draw rows for every expert, and then a case in which one rank sends and gets nothing."""
-    draw = torch.Generator().manual_seed(seed)
 
     def some(*shape):
-        return torch.randint(-9, 10, shape, generator=draw).double()
+        return torch.randint(-9, 10, shape).double()
 
     def case(counts):
         sizes = [int(each.sum()) for each in counts]
-        found = {"weights": some(TASK.ranks * LOCAL, WIDTH, WIDTH), "counts": list(counts)}
+        found = {"weights": some(RANKS * LOCAL, WIDTH, WIDTH), "counts": list(counts)}
         return found | {key: [some(size, WIDTH) for size in sizes] for key in ("rows", "grads")}
 
-    counts = torch.randint(1, 5, (TASK.ranks, TASK.ranks * LOCAL), generator=draw)
+    counts = torch.randint(1, 5, (RANKS, RANKS * LOCAL))
     few = counts.clone()
     few[1] = 0  # rank 1 has no token …
     few[:, -LOCAL:] = 0  # … and rank 2 no expert that anybody wants
-    return [case(counts), case(few)]
-
-
-def name(case):
-    return "a rank without tokens" if 0 in map(len, case["rows"]) else ""
+    return [case(counts), case(few) | {"name": "a rank without tokens"}]
 
 
 THERE, DONE = "AllToAll.apply(rows, give, take, self)", "done[by_expert.argsort()]"
@@ -100,7 +86,7 @@ MUTANTS = {
     "learns: the results come back past autograd; AllToAll.apply would bring their gradients",
     (THERE, PAST): "y is right and the experts learn, but no gradient comes back to the rows: send "
     "them by AllToAll.apply too",
-    (BACK, BACK.replace("gradient", f"gradient / {TASK.ranks}")): "y is right, and each way back "
-    f"divides the gradient by {TASK.ranks}: a row that was sent once has one gradient, so there is "
+    (BACK, BACK.replace("gradient", f"gradient / {RANKS}")): "y is right, and each way back "
+    f"divides the gradient by {RANKS}: a row that was sent once has one gradient, so there is "
     "nothing to average",
 }

@@ -1,33 +1,27 @@
-"""GP-3 (problem 2.1): cut a sequence of layers where the device changes."""
+"""GP-3 (problem 2.1): cut a sequence of layers wherever the device changes."""
 
 import random
 from itertools import groupby
 
 from torch import nn
 
-from helpers.check import Task
-
-TASK = Task(
-    title="cut a sequence of layers wherever the device changes",
-    file="gpt2/pipeline/partition.py",
-    function="_split_module",
-    lesson="micro_batches",
-    page="gpt2/README.md",
-    minutes=20,
-    hints=(
-        "Go through the layers in order. When does a new part begin, and when does a layer join "
-        "the part before it? _retrieve_device says where a layer is.",
-        "Keep a list of lists of layers, and a list of devices: compare with the last one. Then "
-        "_assemble_partition makes a Sequential of each list. Return an nn.ModuleList of them, and "
-        "the devices.",
-    ),
+HINTS = (
+    "Go through the layers in order. When does a new part begin, and when does a layer join the "
+    "part before it? _retrieve_device says where a layer is.",
+    "Keep a list of lists of layers, and a list of devices: compare with the last one. Then "
+    "_assemble_partition makes a Sequential of each list. Return an nn.ModuleList of them, and "
+    "the devices.",
 )
+NAME = "layers on devices {devices}"
+LESSON, MINUTES = "micro_batches", 20
+PAGE = "gpt2/README.md"
 
 
 def observe(module, case):
-    """The layers in each part, by number; the kinds of the parts, and their devices."""
-    layers = [nn.Linear(1, 1) for _ in case]
-    marked = (module.WithDevice(each, f"cpu:{n}") for each, n in zip(layers, case, strict=True))
+    layers = [nn.Linear(1, 1) for _ in case["devices"]]
+    marked = (
+        module.WithDevice(each, f"cpu:{n}") for each, n in zip(layers, case["devices"], strict=True)
+    )
     parts, devices = module._split_module(nn.Sequential(*marked))
     number = {id(layer): n for n, layer in enumerate(layers)}
     return {
@@ -37,22 +31,19 @@ def observe(module, case):
     }
 
 
-def cases(seed):
+def cases():
     """The number of the device of each layer; two are drawn, where every device comes twice."""
-    draw = random.Random(seed)
     drawn = []
     for devices in (2, 3):
-        blocks = [[n] * draw.randint(1, 3) for n in [*range(devices), *range(devices)]]
+        blocks = [[n] * random.randint(1, 3) for n in [*range(devices), *range(devices)]]
         drawn.append([mark for block in blocks for mark in block])
-    return [[0, 0, 1], [0, 1, 1, 0], [1], [0, 1, 2, 2], *drawn]
-
-
-def name(case):
-    return f"layers on devices {', '.join(map(str, case))}"
+    known = [[0, 0, 1], [0, 1, 1, 0], [1], [0, 1, 2, 2]]
+    return [{"devices": devices} for devices in known + drawn]
 
 
 def explain(case, seen):
-    parts, layers = seen["parts"], list(range(len(case)))
+    parts, case = seen["parts"], case["devices"]
+    layers = list(range(len(case)))
     right = [list(part) for _, part in groupby(layers, key=lambda n: case[n])]
     of_device = [[n for n in layers if case[n] == device] for device in dict.fromkeys(case)]
     numbers = [n for part in parts for n in part]

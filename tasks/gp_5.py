@@ -1,32 +1,25 @@
-"""GP-5 (problem 2.2): one tick of the clock, in the workers."""
+"""GP-5 (problem 2.2): compute what one tick of the clock asks for, in the worker threads."""
 
 from functools import partial
 
 import torch
 
-from helpers.check import Task, same
+from helpers.check import same
 
-TASK = Task(
-    title="compute what one tick of the clock asks for, in the worker threads",
-    file="gpt2/pipeline/pipe.py",
-    function="Pipe.compute",
-    lesson="micro_batches",
-    page="gpt2/README.md",
-    minutes=30,
-    hints=(
-        "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and get "
-        "its answer. If you wait for the first answer before you ask the second worker, which "
-        "worker is idle meanwhile?",
-        "in_queues[j].put(Task(partial(self.one, j, i, batches[i]))) for all of the tick. Then "
-        "take all answers: done, answer = out_queues[j].get(). Only then go through them: if not "
-        "done, raise answer[1]; otherwise answer[1] is the new batches[i]. A lambda in the loop "
-        "would see only the last i and j.",
-    ),
+HINTS = (
+    "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and get its "
+    "answer. If you wait for the first answer before you ask the second worker, which worker is "
+    "idle meanwhile?",
+    "in_queues[j].put(Task(partial(self.one, j, i, batches[i]))) for all of the tick. Then take "
+    "all answers: done, answer = out_queues[j].get(). Only then go through them: if not done, "
+    "raise answer[1]; otherwise answer[1] is the new batches[i]. A lambda in the loop would see "
+    "only the last i and j.",
 )
+LESSON, MINUTES = "micro_batches", 30
+PAGE = "gpt2/README.md"
 
 
 def observe(module, case):
-    """What ticks make of the micro-batches; whom a tick asks first; what an error does."""
     from pipeline.partition import WithDevice
 
     def pipe_of():
@@ -70,16 +63,11 @@ def fail(j, i, batch):
     raise KeyError("a layer has failed")
 
 
-def cases(seed):
-    """Two layers, some micro-batches, and the ticks of the clock."""
-    draw = torch.Generator().manual_seed(seed)
-    count = int(torch.randint(3, 6, (), generator=draw))
-    layers = [
-        {"weight": torch.randn(3, 3, generator=draw), "bias": torch.randn(3, generator=draw)}
-        for _ in range(2)
-    ]
+def cases():
+    count = int(torch.randint(3, 6, ()))
+    layers = [{"weight": torch.randn(3, 3), "bias": torch.randn(3)} for _ in range(2)]
     ticks = [[(k - j, j) for j in (0, 1) if 0 <= k - j < count] for k in range(count + 1)]
-    batches = list(torch.randn(count, 2, 3, generator=draw))
+    batches = list(torch.randn(count, 2, 3))
     return [{"layers": layers, "batches": batches, "ticks": ticks}]
 
 

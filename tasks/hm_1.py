@@ -1,28 +1,18 @@
-"""HM-1: the products of tensor parallelism, cut into pieces that travel meanwhile."""
+"""HM-1: products whose factors and sums travel while others are multiplied."""
 
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
-
-TASK = Task(
-    title="products whose factors and sums travel while others are multiplied",
-    file="primer/hiding/async_tp.py",
-    function="gathered_product",
-    also=("scattered_product",),
-    lesson="hiding_messages",
-    minutes=20,
-    ranks=3,
-    hints=(
-        "Write down for three ranks whose rows each of them has in steps 0, 1 and 2, if everybody "
-        "passes on what it has. For the sums: in which step must the rows of rank 2 be multiplied "
-        "on rank 0, if they go on to rank 1 and then to rank 2?",
-        "Start a message, multiply, then wait. In step t a rank has the rows of rank (number - t) "
-        "% size: gathered passes x on unless it's the last step, puts product(x, w) where its rows "
-        "belong, and takes x = arrived(). scattered multiplies the rows for rank (number - t - 1) "
-        "% size; from the second step on it adds arrived(), and passes total on but at the end.",
-    ),
+HINTS = (
+    "Write down for three ranks whose rows each of them has in steps 0, 1 and 2, if everybody "
+    "passes on what it has. For the sums: in which step must the rows of rank 2 be multiplied on "
+    "rank 0, if they go on to rank 1 and then to rank 2?",
+    "Start a message, multiply, then wait. In step t a rank has the rows of rank (number - t) % "
+    "size: gathered passes x on unless it's the last step, puts product(x, w) where its rows "
+    "belong, and takes x = arrived(). scattered multiplies the rows for rank (number - t - 1) % "
+    "size; from the second step on it adds arrived(), and passes total on but at the end.",
 )
+LESSON, MINUTES, RANKS = "hiding_messages", 20, 3
 
 
 class Noting:
@@ -53,7 +43,6 @@ class Noting:
 
 
 def observe(module, case):
-    """On a rank: both results, and how many products ran beside each message."""
     rank, seen = dist.get_rank(), {}
     for name in ("gathered", "scattered"):
         ring = Noting()
@@ -64,15 +53,13 @@ def observe(module, case):
     return seen
 
 
-def cases(seed):
-    """Draw rows and weights for each rank."""
-    draw = torch.Generator().manual_seed(seed)
-    s, d, f = torch.randint(2, 6, (3,), generator=draw).tolist()
+def cases():
+    s, d, f = torch.randint(2, 6, (3,)).tolist()
 
     def some(*shape):
-        return [torch.randint(-9, 10, shape, generator=draw).double() for _ in range(TASK.ranks)]
+        return [torch.randint(-9, 10, shape).double() for _ in range(RANKS)]
 
-    return [{"gathered": some(s, d), "scattered": some(s * TASK.ranks, d), "weights": some(d, f)}]
+    return [{"gathered": some(s, d), "scattered": some(s * RANKS, d), "weights": some(d, f)}]
 
 
 PLACE, SUM = "(ring.number - step) % ring.size", "rows[(ring.number - step - 1) % ring.size]"

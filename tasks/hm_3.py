@@ -1,28 +1,18 @@
-"""HM-3: one half of a batch computes while the other half's tokens travel."""
+"""HM-3: two halves of a batch that take turns in layers of experts."""
 
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
-
-TASK = Task(
-    title="two halves of a batch that take turns in layers of experts",
-    file="primer/hiding/halves.py",
-    function="Backward.compute",
-    also=("Backward.send", "in_turn"),
-    lesson="hiding_messages",
-    minutes=25,
-    ranks=2,
-    hints=(
-        "A piece has two outputs, what leaves and what stays, and each has a gradient; in the last "
-        "piece only what stays has one. What came by a message goes back the same way: to the "
-        "experts where the results had come home. What may the other half compute meanwhile?",
-        "compute: zip outputs and (self.came, self.stays), leave out a None, rank.compute(seconds, "
-        "torch.autograd.backward, outputs, gradients, kind=…), then take the two .grad. send: like "
-        "Forward.send, with forward.wire. in_turn: while the first has pieces left, take a step of "
-        "each.",
-    ),
+HINTS = (
+    "A piece has two outputs, what leaves and what stays, and each has a gradient; in the last "
+    "piece only what stays has one. What came by a message goes back the same way: to the experts "
+    "where the results had come home. What may the other half compute meanwhile?",
+    "compute: zip outputs and (self.came, self.stays), leave out a None, rank.compute(seconds, "
+    "torch.autograd.backward, outputs, gradients, kind=…), then take the two .grad. send: like "
+    "Forward.send, with forward.wire. in_turn: while the first has pieces left, take a step of "
+    "each.",
 )
+LESSON, MINUTES, RANKS = "hiding_messages", 25, 2
 MOST = 20  # pieces: a pass that never ends is stopped
 
 
@@ -92,21 +82,21 @@ def observe(module, case):
     }
 
 
-def cases(seed):
+def cases():
     """Draw two layers; as many tokens go from each rank to another as come back."""
-    draw, width = torch.Generator().manual_seed(seed), 3
+    width = 3
 
     def some(*shape):
-        return torch.randn(*shape, generator=draw, dtype=torch.double)
+        return torch.randn(*shape, dtype=torch.double)
 
-    ranks, counts = [], torch.randint(1, 4, (TASK.ranks, TASK.ranks), generator=draw)
+    ranks, counts = [], torch.randint(1, 4, (RANKS, RANKS))
     for row in counts + counts.T:
-        to = torch.arange(TASK.ranks).repeat_interleave(row)
-        ids = to[torch.randperm(len(to), generator=draw)] + 6
+        to = torch.arange(RANKS).repeat_interleave(row)
+        ids = to[torch.randperm(len(to))] + 6
         ranks.append({"ids": ids, "x": some(len(ids), width), "gradient": some(len(ids), width)})
-    experts = [[some(width, width) for _ in range(TASK.ranks)] for _ in range(2)]
+    experts = [[some(width, width) for _ in range(RANKS)] for _ in range(2)]
     attention = [some(width, width) for _ in range(2)]
-    pieces = 2 * int(torch.randint(2, 4, (), generator=draw)) + 1
+    pieces = 2 * int(torch.randint(2, 4, ())) + 1
     return [{"pieces": pieces, "attention": attention, "experts": experts, "ranks": ranks}]
 
 

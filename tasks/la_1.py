@@ -1,25 +1,18 @@
-"""LA-1: from what a launcher left in the environment to a rank."""
+"""LA-1: find the rank in the environment."""
 
 import random
 
-from helpers.check import Task
-
-TASK = Task(
-    title="find the rank in the environment",
-    file="jobs/count_ranks.py",
-    function="from_environment",
-    lesson="beyond_one_machine",
-    minutes=25,
-    hints=(
-        "What does a launcher set, and what is there if none has started this process? What is "
-        "the type of a value of os.environ? Which of several launchers started the process itself, "
-        "and which only started another launcher? And which variables could be left over?",
-        "Collect what each of LAUNCHERS says, as integers, if rank and world size are there. The "
-        "first decides; a local rank that is missing is the rank; none: rank 0 of 1. A rank below "
-        "0, or not below the world size, is a ValueError, and so is a RANK without SET_BY_TORCHRUN "
-        "whose (rank, world size) differs from another launcher's.",
-    ),
+HINTS = (
+    "What does a launcher set, and what is there if none has started this process? What is the "
+    "type of a value of os.environ? Which of several launchers started the process itself, and "
+    "which only started another launcher? And which variables could be left over?",
+    "Collect what each of LAUNCHERS says, as integers, if rank and world size are there. The "
+    "first decides; a local rank that is missing is the rank; none: rank 0 of 1. A rank below 0, "
+    "or not below the world size, is a ValueError, and so is a RANK without SET_BY_TORCHRUN whose "
+    "(rank, world size) differs from another launcher's.",
 )
+NAME = "{0}"
+LESSON, MINUTES = "beyond_one_machine", 25
 NAMES = {  # of each launcher, the innermost first
     "torchrun": ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
     "Open MPI": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
@@ -51,17 +44,16 @@ def says(launcher, *numbers, mark=True):
     return found | ({"TORCHELASTIC_RUN_ID": "none"} if mark and launcher == "torchrun" else {})
 
 
-def cases(seed):
+def cases():
     """(what it is, the environment)."""
-    draw = random.Random(seed)
     found = []
     for launcher in NAMES:
-        each, nodes = draw.randint(2, 6), draw.randint(2, 5)
-        for rank in (0, draw.randrange(each, each * nodes)):
+        each, nodes = random.randint(2, 6), random.randint(2, 5)
+        for rank in (0, random.randrange(each, each * nodes)):
             words = f"started by {launcher} as rank {rank} of {each * nodes}"
             found.append((words, says(launcher, rank, each * nodes, rank % each)))
-    n = draw.randint(3, 9)
-    mpi = draw.randrange(1, n)
+    n = random.randint(3, 9)
+    mpi = random.randrange(1, n)
     by_hand = "RANK was set by hand, and"
     left_over = "RANK=0 was left over, and {} says something else"
     return [
@@ -85,10 +77,6 @@ def cases(seed):
         (left_over.format("PALS"),
          says("PALS", 0, n, 0) | says("torchrun", 0, 1, 0, mark=False)),
     ]  # fmt: skip
-
-
-def name(case):
-    return case[0]
 
 
 MUTANTS = {
@@ -115,7 +103,6 @@ MUTANTS = {
 
 
 def explain(case, seen):
-    """What came back in place of three numbers."""
     found, raised = seen["returns"], seen["raises"]
     if raised.startswith("ValueError, '"):
         return f"name the variable with the rank in the message, not only {raised[12:]}"
@@ -126,4 +113,3 @@ def explain(case, seen):
         return f"give three numbers: rank, world size, local rank; not {found!r}"
     if any(isinstance(number, str) for number in found):
         return f"give whole numbers, not text: {found!r}; as text, '10' comes before '9'"
-    return None

@@ -4,22 +4,14 @@ import random
 
 import numpy as np
 
-from helpers.check import Task
-
-TASK = Task(
-    title="heal a replica from a peer",
-    file="DP/never_stops/rules.py",
-    function="heal",
-    lesson="beyond_one_machine",
-    minutes=20,
-    hints=(
-        "What would go wrong with the right weights and Adam's means at zero? With the step at "
-        "zero? With the places at zero? And what have the others done while the state traveled?",
-        "Without an end: ask each of peers() in turn. What fetch returns for it are the facts of a "
-        "State; where it raises an OSError, ask the next one. Once you have a state, apply "
-        "missed(state.step) to it until there is none, and return it.",
-    ),
+HINTS = (
+    "What would go wrong with the right weights and Adam's means at zero? With the step at zero? "
+    "With the places at zero? And what have the others done while the state traveled?",
+    "Without an end: ask each of peers() in turn. What fetch returns for it are the facts of a "
+    "State; where it raises an OSError, ask the next one. Once you have a state, apply "
+    "missed(state.step) to it until there is none, and return it.",
 )
+LESSON, MINUTES = "beyond_one_machine", 20
 
 
 class Gone(Exception):
@@ -27,7 +19,6 @@ class Gone(Exception):
 
 
 def observe(module, case):
-    """Heal among peers of which some die; return the state, and whom it asked."""
     asked, lists = [], [list(each) for each in case["lists"]]
 
     def peers():
@@ -53,20 +44,20 @@ def observe(module, case):
     return {"asked": asked, **fields}
 
 
-def cases(seed):
+def cases():
     """A healthy peer; two that die; a list that has to be asked for again; nobody left."""
-    draw, found = random.Random(seed), []
+    found = []
     peers = ([[1, 2]], []), ([[3, 1, 2]], [3, 1]), ([[1], [2, 3]], [1]), ([[2], [1]], [1, 2])
     for (lists, dead), missed in zip(peers, (1, 3, 0, 2), strict=True):
-        drawn = np.random.default_rng(draw.randrange(10**6))
+        drawn = np.random.default_rng(random.randrange(10**6))
         means = {name: drawn.normal(size=5) for name in ("weights", "first")}
         found.append({
             "lists": lists,
             "dead": dead,
             "state": {**means, "second": drawn.uniform(0.5, 2, size=5)},
-            "step": draw.randint(4, 40),
-            "places": {replica: draw.randint(2, 9) for replica in range(4)},
-            "missed": [(drawn.normal(size=5), [0, draw.randint(1, 3)]) for _ in range(missed)],
+            "step": random.randint(4, 40),
+            "places": {replica: random.randint(2, 9) for replica in range(4)},
+            "missed": [(drawn.normal(size=5), [0, random.randint(1, 3)]) for _ in range(missed)],
         })  # fmt: skip
     return found
 

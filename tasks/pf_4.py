@@ -1,25 +1,18 @@
-"""PF-4: other types of numbers."""
+"""PF-4: take a step in half precision with weights in float32."""
 
 import torch
 
-from helpers.check import Task
-
-TASK = Task(
-    title="take a step in half precision with weights in float32",
-    file="DP/ddp/precision.py",
-    function="train_step",
-    lesson="where_time_goes",
-    page="DP/ddp/README.md",
-    minutes=30,
-    hints=(
-        "Three parts, each under its mark. What runs in the half type, and what must not? Whose "
-        "step() is called at the end?",
-        "Forward: output of the model under torch.autocast, which is on if dtype is in HALF; "
-        "mse_loss of output and target, both as float32 (float64 stays). Backward: of the loss "
-        "that the scaler has scaled. Update: the scaler takes the optimizer's step, then updates "
-        "itself. Return the loss, unscaled and detached.",
-    ),
+HINTS = (
+    "Three parts, each under its mark. What runs in the half type, and what must not? Whose "
+    "step() is called at the end?",
+    "Forward: output of the model under torch.autocast, which is on if dtype is in HALF; mse_loss "
+    "of output and target, both as float32 (float64 stays). Backward: of the loss that the scaler "
+    "has scaled. Update: the scaler takes the optimizer's step, then updates itself. Return the "
+    "loss, unscaled and detached.",
 )
+NAME = "{dtype}"
+LESSON, MINUTES = "where_time_goes", 30
+PAGE = "DP/ddp/README.md"
 # What torch says to some mistakes; anything else that it says is an error of the work.
 TORCH = ("must have the same dtype", "No inf checks were recorded", "unscale FP16 gradients")
 TORCH += ("step() has already been called", "but _scale")
@@ -38,7 +31,6 @@ class Net(torch.nn.Linear):
 
 
 def observe(module, case):
-    """Some steps: losses, weights, and what was computed in; the scaler's part in it; marks."""
     marks, mark, calls, losses, graphs = set(), torch.profiler.record_function, set(), [], set()
 
     def noting(scaler, name):
@@ -82,22 +74,17 @@ TOLERANCE = 1e-4  # right ways may round differently in float16
 STEPS, RATE = 3, 0.1
 
 
-def cases(seed):
-    """Of each type: a layer, and a source and a target for each step."""
-    draw, found = torch.Generator().manual_seed(seed), []
+def cases():
+    found = []
     for dtype in ("float32", "float64", "bfloat16", "float16"):
         wide = torch.float64 if dtype == "float64" else torch.float32
         weights = {
-            name: torch.randn(shape, generator=draw).to(wide) / 3
+            name: torch.randn(shape).to(wide) / 3
             for name, shape in {"weight": (6, 6), "bias": (6,)}.items()
         }
-        steps = torch.randn(STEPS, 2, 5, 3, 6, generator=draw).to(getattr(torch, dtype))
+        steps = torch.randn(STEPS, 2, 5, 3, 6).to(getattr(torch, dtype))
         found.append({"dtype": dtype, "weights": weights, "steps": list(steps)})
     return found
-
-
-def name(case):
-    return case["dtype"]
 
 
 SCALED, STEP, UPDATE = "scaler.scale(loss)", "scaler.step(optimizer)", "scaler.update()"
@@ -126,7 +113,6 @@ MUTANTS = {
 
 
 def explain(case, seen):
-    """Say which weights have become half, and which part has no mark."""
     if isinstance(seen, str):
         return f"{seen}: are the weights a half type now?" if "FP16" in seen else None
     for name, right in case["weights"].items():
@@ -134,4 +120,3 @@ def explain(case, seen):
             return f"the weights are {found}: they must stay {right.dtype}"
     if missing := [part for part in PARTS if part not in seen["marks"]]:
         return f"the profiler does not see: {', '.join(missing)}; mark it with record_function"
-    return None

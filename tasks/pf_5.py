@@ -1,25 +1,17 @@
-"""PF-5: a decoder that does not see what it predicts."""
+"""PF-5: shift and mask the target of a decoder."""
 
 import torch
 
-from helpers.check import Task
-
-TASK = Task(
-    title="shift and mask the target of a decoder",
-    file="DP/ddp/transformer.py",
-    function="Forecaster.forward",
-    lesson="where_time_goes",
-    page="DP/ddp/README.md",
-    minutes=20,
-    hints=(
-        "At place t the decoder reads one vector and attends to some places. Which vector of the "
-        "target may it read there, and which places? What does it read at place 0, where nothing "
-        "came before?",
-        "Concatenate zeros like target[:, :1] and target[:, :-1] along dimension 1. Make the mask "
-        "for target.shape[1] places. Call self.transformer with the source, the shifted target, "
-        "and tgt_mask.",
-    ),
+HINTS = (
+    "At place t the decoder reads one vector and attends to some places. Which vector of the "
+    "target may it read there, and which places? What does it read at place 0, where nothing came "
+    "before?",
+    "Concatenate zeros like target[:, :1] and target[:, :-1] along dimension 1. Make the mask for "
+    "target.shape[1] places. Call self.transformer with the source, the shifted target, and "
+    "tgt_mask.",
 )
+LESSON, MINUTES = "where_time_goes", 20
+PAGE = "DP/ddp/README.md"
 
 
 def observe(module, case):
@@ -34,13 +26,10 @@ def observe(module, case):
 TOLERANCE = 2e-5
 
 
-def cases(seed):
-    """Weights of a transformer, a source and a target."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        weights = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True).state_dict()
-        rows, places = torch.randint(2, 5, ()).item(), torch.randint(4, 8, ()).item()
-        source, target = torch.randn(rows, 3, 8), torch.randn(rows, places, 8)
+def cases():
+    weights = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True).state_dict()
+    rows, places = torch.randint(2, 5, ()).item(), torch.randint(4, 8, ()).item()
+    source, target = torch.randn(rows, 3, 8), torch.randn(rows, places, 8)
     return [{"weights": weights, "source": source, "target": target}]
 
 

@@ -1,23 +1,15 @@
-"""PP-1: take a batch through a naive pipeline, and its gradient back."""
+"""PP-1: take a batch through the stages, and its gradient back."""
 
-from helpers.check import Task
 from tasks import _stages
 
-TASK = Task(
-    title="take a batch through the stages, and its gradient back",
-    file="PP/naive/intro_PP_naive.py",
-    function="forward_backward",
-    lesson="naive_pipeline",
-    minutes=30,
-    ranks=4,
-    hints=(
-        "recv fills a tensor that is already there: torch.empty(shape). What arrives has no graph, "
-        "so call x.requires_grad_() before stage(x). Which rank begins backward, and with what?",
-        "Rank 0: x = ids; others: receive x, then x.requires_grad_(). In span F: y = stage(x), and "
-        "on the last rank the loss. Not the last: send y.detach(), receive the gradient. In span "
-        "B: y.backward(gradient), or loss.backward(). Not the first: send x.grad. Return the loss.",
-    ),
+HINTS = (
+    "recv fills a tensor that is already there: torch.empty(shape). What arrives has no graph, so "
+    "call x.requires_grad_() before stage(x). Which rank begins backward, and with what?",
+    "Rank 0: x = ids; others: receive x, then x.requires_grad_(). In span F: y = stage(x), and on "
+    "the last rank the loss. Not the last: send y.detach(), receive the gradient. In span B: "
+    "y.backward(gradient), or loss.backward(). Not the first: send x.grad. Return the loss.",
 )
+LESSON, MINUTES, RANKS = "naive_pipeline", 30, 4
 
 
 def observe(module, case):
@@ -31,9 +23,9 @@ def observe(module, case):
     return seen
 
 
-def cases(seed):
+def cases():
     """Two calls; the second comes without zero_grad(): its gradients add to those of the first."""
-    return _stages.cases(seed, calls=((1, 3, 7), (1, 2, 5)))
+    return _stages.cases(calls=((1, 3, 7), (1, 2, 5)))
 
 
 LOSS, BEGIN = "causalLLMLoss(y, ids, stage.config.vocab_size)", "if rank == 0:"
@@ -48,4 +40,4 @@ MUTANTS = {
     ("dist.send(x.grad, ", "dist.send(x.grad if rank == last else gradient, "): "a stage sends on "
     "the gradient that it got itself: send back x.grad, which backward has left at its input",
 }
-explain, stopped, stuck = _stages.explain, _stages.stopped, _stages.stuck
+explain, STOPPED, stuck = _stages.explain, _stages.STOPPED, _stages.stuck

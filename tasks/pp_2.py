@@ -1,23 +1,15 @@
-"""PP-2: GPipe, all micro-batches forward and then all backward."""
+"""PP-2: take micro-batches through the pipeline: all forward, then all backward."""
 
-from helpers.check import Task
 from tasks import _stages
 
-TASK = Task(
-    title="take micro-batches through the pipeline: all forward, then all backward",
-    file="PP/microbatches/intro_PP_microbatches.py",
-    function="forward_backward",
-    lesson="micro_batches",
-    minutes=30,
-    ranks=4,
-    hints=(
-        "What must a rank keep of micro-batch 0 while micro-batch 1 goes forward? And what is the "
-        "batch's mean loss, if each micro-batch has a mean loss of its own?",
-        "Write forward(k) and backward(k), and two loops: PP-1 for each k. forward keeps x and y "
-        "under k, backward takes them out. On the last rank y = loss / micro_batches; return the "
-        "sum of these shares.",
-    ),
+HINTS = (
+    "What must a rank keep of micro-batch 0 while micro-batch 1 goes forward? And what is the "
+    "batch's mean loss, if each micro-batch has a mean loss of its own?",
+    "Write forward(k) and backward(k), and two loops: PP-1 for each k. forward keeps x and y "
+    "under k, backward takes them out. On the last rank y = loss / micro_batches; return the sum "
+    "of these shares.",
 )
+LESSON, MINUTES, RANKS = "micro_batches", 30, 4
 
 
 def observe(module, case):
@@ -27,9 +19,9 @@ def observe(module, case):
     return seen
 
 
-def cases(seed):
+def cases():
     """More micro-batches than stages, then fewer; nothing is thrown away between the two calls."""
-    return _stages.cases(seed, calls=((6, 2, 6), (2, 3, 5)))
+    return _stages.cases(calls=((6, 2, 6), (2, 3, 5)))
 
 
 SHARE, SUM, FIRST = " / micro_batches", "return sum(losses)", "def forward(k):"
@@ -58,4 +50,4 @@ MUTANTS = {
     (('"F", stage=rank, micro_batch=k', '"F"'), ('"B", stage=rank, micro_batch=k', '"B"')):
     "put each pass into recorder.span(kind, stage=rank, micro_batch=k)",
 }  # fmt: skip
-explain, stopped, stuck = _stages.explain, _stages.stopped, _stages.stuck
+explain, STOPPED, stuck = _stages.explain, _stages.STOPPED, _stages.stuck

@@ -1,24 +1,16 @@
-"""PP-3: 1F1B, one forward and one backward in turn."""
+"""PP-3: 1F1B: one forward, one backward, in turn."""
 
-from helpers.check import Task
 from tasks import _stages
 
-TASK = Task(
-    title="1F1B: one forward, one backward, in turn",
-    file="PP/1F1B/intro_PP_1F1B.py",
-    function="forward_backward",
-    lesson="micro_batches",
-    minutes=45,
-    ranks=4,
-    hints=(
-        "The last rank can go backward as soon as it went forward. How many more must the rank "
-        "before it have sent by then? What if one sends forward while its neighbor sends back?",
-        "forward(k) and backward(k) of GPipe, with dist.isend, and each message kept with its "
-        "tensor. First forward(k) for k < ahead = min(last - rank, micro_batches). Then for each "
-        "k: forward(k + ahead) if there is one, and backward(k). wait() for a message when its "
-        "answer has come, and for the last ones at the end.",
-    ),
+HINTS = (
+    "The last rank can go backward as soon as it went forward. How many more must the rank before "
+    "it have sent by then? What if one sends forward while its neighbor sends back?",
+    "forward(k) and backward(k) of GPipe, with dist.isend, and each message kept with its tensor. "
+    "First forward(k) for k < ahead = min(last - rank, micro_batches). Then for each k: forward(k "
+    "+ ahead) if there is one, and backward(k). wait() for a message when its answer has come, "
+    "and for the last ones at the end.",
 )
+LESSON, MINUTES, RANKS = "micro_batches", 45, 4
 
 
 def observe(module, case):
@@ -30,9 +22,9 @@ def observe(module, case):
     return seen
 
 
-def cases(seed):
+def cases():
     """More micro-batches than stages, then fewer; nothing is thrown away between the two calls."""
-    return _stages.cases(seed, calls=((6, 2, 6), (2, 3, 5)))
+    return _stages.cases(calls=((6, 2, 6), (2, 3, 5)))
 
 
 AHEAD = "min(last - rank, micro_batches)"
@@ -66,7 +58,6 @@ def explain(case, seen):
                 f"rank {peer} in line {line}: keep what it returns and call its wait(); before "
                 "that its tensor must neither change nor go"
             )
-    return None
 
 
-stopped, stuck = _stages.stopped, _stages.stuck
+STOPPED, stuck = _stages.STOPPED, _stages.stuck

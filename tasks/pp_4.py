@@ -1,25 +1,18 @@
-"""PP-4: interleaved 1F1B, several stages on each rank."""
+"""PP-4: order the actions of interleaved 1F1B."""
 
 import random
 
-from helpers.check import Task
-
-TASK = Task(
-    title="order the actions of interleaved 1F1B",
-    file="PP/schedules/orders.py",
-    function="interleaved",
-    lesson="beyond_1f1b",
-    minutes=35,
-    hints=(
-        "One list of (chunk, micro-batch) serves both ways: for each round, for each chunk, for "
-        "each micro-batch of the round. Backward takes the chunks from the last to the first. Then "
-        "only the mixing is left: some forwards first, then pairs, then the backwards left over.",
-        "For each rank: down = its forwards, up = its backwards, in the order of that list, each "
-        "with chunks * micro_batches entries. Take the first `ahead` of down; then, for each n, "
-        "down[ahead + n] if there is one, and up[n]. `ahead` stands in the docstring; it is never "
-        "more than chunks * micro_batches.",
-    ),
+HINTS = (
+    "One list of (chunk, micro-batch) serves both ways: for each round, for each chunk, for each "
+    "micro-batch of the round. Backward takes the chunks from the last to the first. Then only "
+    "the mixing is left: some forwards first, then pairs, then the backwards left over.",
+    "For each rank: down = its forwards, up = its backwards, in the order of that list, each with "
+    "chunks * micro_batches entries. Take the first `ahead` of down; then, for each n, down[ahead "
+    "+ n] if there is one, and up[n]. `ahead` stands in the docstring; it is never more than "
+    "chunks * micro_batches.",
 )
+NAME = "interleaved({0}, {1}, {2})"
+LESSON, MINUTES = "beyond_1f1b", 35
 
 
 def observe(module, case):
@@ -29,15 +22,10 @@ def observe(module, case):
 SIZES = ((2, 4, 2), (3, 6, 2), (4, 8, 3), (2, 2, 1), (4, 4, 2), (3, 3, 4))
 
 
-def cases(seed):
+def cases():
     """(ranks, micro-batches, chunks): the known ones, and two that are drawn."""
-    draw = random.Random(seed)
-    ranks = draw.sample(range(2, 7), 2)
-    return [*SIZES, *((r, r * draw.randint(1, 4), draw.randint(2, 5)) for r in ranks)]
-
-
-def name(case):
-    return f"interleaved{case}"
+    ranks = random.sample(range(2, 7), 2)
+    return [*SIZES, *((r, r * random.randint(1, 4), random.randint(2, 5)) for r in ranks)]
 
 
 AHEAD = "2 * (ranks - 1 - rank) + (chunks - 1) * ranks"

@@ -1,28 +1,22 @@
-"""PP-5: a schedule of one's own within a memory limit: whether it runs and fits, and its time."""
+"""PP-5: write a schedule of your own that is fast in little memory."""
 
 import functools
 from statistics import mean
 
-from helpers.check import Score, Task
+from helpers.check import Score
 from helpers.schedules import BadSchedule, parse
 from helpers.search import search
 from helpers.simulate import Costs, simulate
 
-TASK = Task(
-    title="write a schedule of your own that is fast in little memory",
-    file="PP/schedules/orders.py",
-    function="within_memory",
-    lesson="beyond_1f1b",
-    minutes=60,
-    hints=(
-        "Do not think of a pattern. Think of one rank at one second: what can it do now, and which "
-        "of it does another rank wait for?",
-        "Count, for each stage, how many F, I and W are done. In each second, looking at counts "
-        "that were copied when it began, for each stage: I if its gradient has come (on the last "
-        "stage if F is done); else F if its input has come and there is room (done F - done W); "
-        "else W if one is left; else nothing.",
-    ),
+HINTS = (
+    "Do not think of a pattern. Think of one rank at one second: what can it do now, and which of "
+    "it does another rank wait for?",
+    "Count, for each stage, how many F, I and W are done. In each second, looking at counts that "
+    "were copied when it began, for each stage: I if its gradient has come (on the last stage if "
+    "F is done); else F if its input has come and there is room (done F - done W); else W if one "
+    "is left; else nothing.",
 )
+LESSON, MINUTES = "beyond_1f1b", 60
 SIZES = ((4, 8, 4), (4, 8, 7), (4, 8, 2), (3, 7, 5), (6, 12, 4), (5, 10, 7), (1, 3, 1), (3, 1, 3))
 ENOUGH = 0.95
 
@@ -32,7 +26,7 @@ def observe(module, case):
     return [[list(map(str, row)) for row in module.within_memory(*one)] for one in case]
 
 
-def cases(seed):
+def cases():
     """One case, whatever the seed: the score is a mean over these."""
     return [SIZES]
 
@@ -44,7 +38,6 @@ def explain(case, seen):
     score, words = score_of(case, seen)
     if score < ENOUGH:
         return f"it runs and it fits, but it is slow: {words}; {100 * ENOUGH:.0f} % passes"
-    return None
 
 
 def passed(cases, seen):
@@ -78,7 +71,6 @@ def parsed(rows):
 
 
 def wrong_schedule(size, rows):
-    """Say why the orders are no schedule, can't run, or don't fit."""
     ranks, m, room = size
     call = f"within_memory{tuple(size)}"
     if len(rows) != ranks:
@@ -103,4 +95,3 @@ def wrong_schedule(size, rows):
                 f"{call}: rank {rank} keeps {most:.0f} micro-batches at one time, and there is "
                 f"room for {room}: each stays until its W has ended"
             )
-    return None

@@ -141,7 +141,7 @@ TASKS = {
          "grad_weights[layer]. After the loop: all_reduce, update, set_final_weight."),
         listed((8, 36, 32, 2), (5, 4, 30, 4), (1, 3, 6, 2)), P0,
         "reduce each layer once, after all micro-batches",
-        "keep the activations of one micro-batch at a time", file="puzzles/part0.py", page=PAGE,
+        "keep the activations of one micro-batch at a time", page=PAGE,
     ),
     "PZ-P1": puzzle(
         "part1_training_loop", 45, "ZeRO: shard weights, gradients and optimizer states",
@@ -152,7 +152,7 @@ TASKS = {
         listed((32, 64, 256, 8), (4, 6, 32, 2), (1, 2, 4, 2)), P1,
         "gather twice and reduce once for each layer and micro-batch",
         "keep one whole weight and one whole gradient at a time",
-        file="puzzles/part1.py", page=PAGE,
+        page=PAGE,
     ),
     "PZ-P2": puzzle(
         "part2_training_loop", 30, "the naive pipeline, with any number of layers on a rank",
@@ -163,7 +163,7 @@ TASKS = {
         listed(*P2), P2,
         "nothing is sent twice, and each rank works only on its own layers",
         "load only the layers of this rank, and delete what has been used",
-        file="puzzles/part2.py", page=PAGE,
+        page=PAGE,
     ),
     "PZ-P3": puzzle(
         "part3_training_loop", 60, "1F1B: one forward and one backward in turn",
@@ -175,7 +175,7 @@ TASKS = {
         listed((16, 32, 2048, 128), (4, 8, 64, 4), (3, 7, 40, 4), (5, 3, 16, 2), (1, 2, 8, 2)), P3,
         "send a micro-batch on, and take the next one before the first one comes back",
         "after the warm-up each forward is followed by a backward, so rank r of p stages keeps at "
-        "most p - r micro-batches", file="puzzles/part3.py",
+        "most p - r micro-batches",
     ),
     "PZ-P4": puzzle(
         "part4_training_loop", 120, "your own strategy: 80 % MFU or more on 32 ranks",
@@ -184,13 +184,12 @@ TASKS = {
          "Load each layer whole; cut weight and state: weight.shard(rank, ranks). reduce_scatter "
          "of each gradient, update of the shard. With the profile bytes, start the reduce_scatter "
          "without await, and await it after the next layer's backward."),
-        lambda seed: [
+        lambda: [
             case(4, 6, 64, 8, profile="classic"), case(2, 3, 8, 16, profile="bytes"),
             case(32, 16, 2048, 64, profile="classic"), case(32, 64, 2048, 64, profile="classic")],
         {(32, 16, 2048): (0.0879609, 60e9), (32, 64, 2048): (0.3518437, 60e9)},
         "the MFU must be 80 % at least; look at the trace: what is not computing?",
         "60e9 elements have full points: take smaller micro-batches, or shards",
-        file="puzzles/part4.py",
     ),
     "PZ-P5": puzzle(
         "part5_training_loop", 180,
@@ -202,10 +201,10 @@ TASKS = {
          "whose eight ranks share its layers (load_weights(layer, lane, 8), model.group), and each "
          "sends its own samples to rank + 8. With 1F1B and only the first activation of each "
          "micro-batch kept: 36 %. Start the next all_gather before this entry computes: 50 %."),
-        lambda seed: [case(16, 6, 16, 1, profile="measured"),
+        lambda: [case(16, 6, 16, 1, profile="measured"),
                       case(48, 60, 192, 1, profile="measured")],
         {(48, 60, 192): (50.2946, inf)},
         "the MFU must be 35 % at least; look at the trace: what is not computing?", "",
-        file="puzzles/part5.py", seconds=240,
+        seconds=240,
     ),
 }  # fmt: skip

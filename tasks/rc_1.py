@@ -1,30 +1,23 @@
-"""RC-1: all-reduce as a ring, which may turn to the left, with parts of other lengths."""
+"""RC-1: build all-reduce as a ring of messages."""
 
 import random
 
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
 from tasks._messages import noted, world_of
 
-TASK = Task(
-    title="build all-reduce as a ring of messages",
-    file="primer/ring.py",
-    function="ring_all_reduce",
-    lesson="data_parallel_gradients",
-    minutes=40,
-    ranks=4,
-    hints=(
-        "Take three ranks, and a tensor of three parts A, B, C. In step 0 rank r sends part r to "
-        "the right. Which part arrives from the left? Add it, and send that one on in step 1. "
-        "Which part is finished on rank r after the last step?",
-        "Cut with tensor.flatten().tensor_split(world_size). Reduce-scatter: in step s, send part "
-        "(r - s) % n to rank r + 1, and add what arrives to part (r - s - 1) % n. All-gather: send "
-        "part (r + 1 - s) % n, receive part (r - s) % n into its place. Start a send, receive, "
-        "then wait for it. At the end copy the flat tensor back; add up part.nbytes as you send.",
-    ),
+HINTS = (
+    "Take three ranks, and a tensor of three parts A, B, C. In step 0 rank r sends part r to the "
+    "right. Which part arrives from the left? Add it, and send that one on in step 1. Which part "
+    "is finished on rank r after the last step?",
+    "Cut with tensor.flatten().tensor_split(world_size). Reduce-scatter: in step s, send part (r "
+    "- s) % n to rank r + 1, and add what arrives to part (r - s - 1) % n. All-gather: send part "
+    "(r + 1 - s) % n, receive part (r - s) % n into its place. Start a send, receive, then wait "
+    "for it. At the end copy the flat tensor back; add up part.nbytes as you send.",
 )
+NAME = "{what}, world_size {world}"
+LESSON, MINUTES, RANKS = "data_parallel_gradients", 40, 4
 
 
 def observe(module, case):
@@ -60,37 +53,32 @@ LONG = 10_007  # numbers in the tensor whose bytes are judged
 POWERS, TRANSPOSED = "powers of ten", "a transposed tensor"
 
 
-def cases(seed):
+def cases():
     """For each number of ranks, tensors of all kinds; at last a rank that is alone.
 
     Of the powers of ten, a rank has 10 to its number, so that the digits of a sum show its parts.
     """
-    draw, values = random.Random(seed), torch.Generator().manual_seed(seed)
     found = []
     for world in WORLDS:
         kinds = {
-            POWERS: ((world * draw.randint(2, 4) + world - 1,), torch.float64),
-            "an odd length": ((2 * draw.randint(8, 30) + 1,), torch.float32),
-            "two dimensions, in float64": ((3, draw.randint(4, 9)), torch.float64),
+            POWERS: ((world * random.randint(2, 4) + world - 1,), torch.float64),
+            "an odd length": ((2 * random.randint(8, 30) + 1,), torch.float32),
+            "two dimensions, in float64": ((3, random.randint(4, 9)), torch.float64),
             "fewer numbers than ranks": ((world - 1,), torch.float32),
             "one number, of shape ()": ((), torch.float64),
-            TRANSPOSED: ((draw.randint(2, 4), 5), torch.float32),
-            "whole numbers": ((draw.randint(9, 20),), torch.int64),
+            TRANSPOSED: ((random.randint(2, 4), 5), torch.float32),
+            "whole numbers": ((random.randint(9, 20),), torch.int64),
             "a long tensor": ((LONG,), torch.float32),
         }
         if world < max(WORLDS):  # a collective on it isn't noted, and would wait for the others
             del kinds[TRANSPOSED]
         for what, (shape, dtype) in kinds.items():
-            tensors = [1000 * torch.randn(shape, generator=values).double() for _ in range(world)]
+            tensors = [1000 * torch.randn(shape).double() for _ in range(world)]
             if what == POWERS:
                 tensors = [torch.full(shape, 10.0**rank).double() for rank in range(world)]
             tensors = [tensor.to(dtype) for tensor in tensors]
             found.append({"world": world, "what": what, "tensors": tensors})
     return [*found, {"world": 1, "what": "a rank that is alone", "tensors": [torch.ones(5)]}]
-
-
-def name(case):
-    return f"{case['what']}, {case['world']} ranks" if case["world"] > 1 else "with world_size 1"
 
 
 PARTS, BACK = "flat.tensor_split(world_size)", "tensor.detach().copy_(flat.view(tensor.shape))"
@@ -125,23 +113,16 @@ def explain(case, seen):
         what = "something is sent" if sends else "the tensor changes"
         return f"{what}: a rank that is alone has the sum"
     for rank, one in enumerate(ranks):
-        if called := one["collectives"]:
-            return (
-                f"rank {rank} calls dist.{called[0]}: build the ring from messages between "
-                "neighbors (send, recv, isend, irecv, batch_isend_irecv)"
-            )
-        if begun := one["messages not waited for"]:
-            return (
-                f"rank {rank} starts {begun[0]} and never calls wait() on its result: until wait() "
-                "returns, the message is on its way and its tensor must not change"
-            )
-    wrong = (wrong_numbers(case, rank, one["tensor"]) for rank, one in enumerate(ranks))
-    if sentence := next(filter(None, wrong), None):
-        return sentence
-    for rank, one in enumerate(ranks):
+        called, begun = one["collectives"], one["messages not waited for"]
         far, sent = one["ranks it sends to that are no neighbors"], one["_sent"]
         times, least = sent / case["tensors"][0].nbytes, 2 * (n - 1) / n
+        wrong = wrong_number(case, one["tensor"])
         rules = {
+            f"calls dist.{''.join(called[:1])}: build the ring from messages between neighbors "
+            "(send, recv, isend, irecv, batch_isend_irecv)": called,
+            f"starts {''.join(begun[:1])} and never calls wait() on its result: until wait() "
+            "returns, the message is on its way and its tensor must not change": begun,
+            wrong: wrong,
             f"sends to rank {', '.join(map(str, far))}, which is not its neighbor in the ring of "
             f"{n}: send to (rank + 1) % world_size only": far,
             "sends nothing, and the others need its numbers: build the ring of messages":
@@ -152,13 +133,11 @@ def explain(case, seen):
             "part.nbytes of each part that is sent, and return the sum":
                 not one["returns what it sent"],
         }  # fmt: skip
-        for sentence, broken in rules.items():
-            if broken:
-                return f"rank {rank} {sentence}"
-    return None
+        if broken := [sentence for sentence, wrong in rules.items() if wrong]:
+            return f"rank {rank} {broken[0]}"
 
 
-def wrong_numbers(case, rank, tensor):
+def wrong_number(case, tensor):
     """What a sum of powers of ten is made of, where it's wrong; whether others were rounded."""
     total = sum(tensor.double() for tensor in case["tensors"])
     if tensor.dtype != torch.float64 or tensor.shape != total.shape:
@@ -166,17 +145,14 @@ def wrong_numbers(case, rank, tensor):
     off = (tensor - total).abs()
     if case["what"] == POWERS and off.any():
         i = int(off.argmax())
-        return (
-            f"number {i} on rank {rank} holds {in_digits(float(tensor[i]), case['world'])}: "
-            "follow this one part round the ring, step by step"
-        )
+        held = in_digits(float(tensor[i]), case["world"])
+        return f"holds {held} as number {i}: follow this one part round the ring, step by step"
     worst = float(off.max() / total.abs().max().clamp(min=1))
     if 1e-9 < worst < 1e-6:
         return (
-            f"rank {rank} is off by {worst:.0e} of the sum in float64, which is float32's "
-            "accuracy: a buffer on the way has another type (torch.empty_like keeps it)"
+            f"is off by {worst:.0e} of the sum in float64, which is float32's accuracy: a buffer "
+            "on the way has another type (torch.empty_like keeps it)"
         )
-    return None
 
 
 def in_digits(value, world):

@@ -1,31 +1,22 @@
-"""TP-5: the two operators of tensor parallelism, forward and backward."""
+"""TP-5: write the two conjugate operators, Copy and Sum."""
 
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
 from tasks._sent import noting_what_leaves
 
-TASK = Task(
-    title="write the two conjugate operators, Copy and Sum",
-    file="TP/llama/intro_TP.py",
-    function="Copy.forward",
-    also=("Copy.backward", "Sum.forward", "Sum.backward"),
-    lesson="tensor_parallel",
-    minutes=15,
-    ranks=3,
-    hints=(
-        "Forward is easy: which of the two sends something? For backward, say what each rank "
-        "computes with the result. If every rank uses x for something else, which gradients of x "
-        "are there, and what is the gradient of x?",
-        "Copy: x.view_as(x) forward, and backward all_reduced of the gradient. Sum: all_reduced of "
-        "x forward, and backward the gradient as it is.",
-    ),
+HINTS = (
+    "Forward is easy: which of the two sends something? For backward, say what each rank computes "
+    "with the result. If every rank uses x for something else, which gradients of x are there, "
+    "and what is the gradient of x?",
+    "Copy: x.view_as(x) forward, and backward all_reduced of the gradient. Sum: all_reduced of x "
+    "forward, and backward the gradient as it is.",
 )
+NAME = "{operator}"
+LESSON, MINUTES, RANKS = "tensor_parallel", 15, 3
 
 
 def observe(module, case):
-    """What an operator returns, the gradient of its input, and whether anything was sent."""
     rank = dist.get_rank()
     x, gradient = case["x"][rank].clone().requires_grad_(), case["gradient"][rank]
     with noting_what_leaves() as forward:
@@ -42,22 +33,17 @@ def observe(module, case):
     }
 
 
-def cases(seed):
+def cases():
     """For Copy: equal inputs, other gradients. For Sum: other inputs, equal gradients."""
-    draw = torch.Generator().manual_seed(seed)
-    rows, width = (int(torch.randint(2, 6, (), generator=draw)) for _ in range(2))
+    rows, width = (int(torch.randint(2, 6, ())) for _ in range(2))
 
     def some(count):
-        return [torch.randint(-9, 10, (rows, width), generator=draw).double() for _ in range(count)]
+        return [torch.randint(-9, 10, (rows, width)).double() for _ in range(count)]
 
     return [
-        {"operator": "Copy", "x": some(1) * TASK.ranks, "gradient": some(TASK.ranks)},
-        {"operator": "Sum", "x": some(TASK.ranks), "gradient": some(1) * TASK.ranks},
+        {"operator": "Copy", "x": some(1) * RANKS, "gradient": some(RANKS)},
+        {"operator": "Sum", "x": some(RANKS), "gradient": some(1) * RANKS},
     ]
-
-
-def name(case):
-    return case["operator"]
 
 
 COPY, COPY_BACK = "return x.view_as(x)", "return all_reduced(gradient)"
@@ -70,12 +56,12 @@ MUTANTS = {
     "backward doesn't",
     (SUM, COPY): "the result is this rank's own term: the others are missing",
     # As in microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too.
-    (SUM_BACK, f"{COPY_BACK} "): f"the gradient is {TASK.ranks} times too large: all ranks have "
+    (SUM_BACK, f"{COPY_BACK} "): f"the gradient is {RANKS} times too large: all ranks have "
     "the whole gradient already",
     ((SUM, COPY), (SUM_BACK, f"{COPY_BACK} ")): "it is the wrong way round: backward adds up, and "
     "forward doesn't",
     (SUM, f"dist.all_reduce(x)\n{COPY}"): "the sum is written into x: all_reduced() makes a new "
     "tensor",
-    (SUM_BACK, f"{COPY_BACK} / {TASK.ranks} "): "the gradient is right, and was sent for nothing: "
+    (SUM_BACK, f"{COPY_BACK} / {RANKS} "): "the gradient is right, and was sent for nothing: "
     "all ranks have the whole gradient already",
 }

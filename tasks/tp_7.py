@@ -1,35 +1,26 @@
-"""TP-7: the cross-entropy of logits that are cut along the vocabulary."""
+"""TP-7: compute the loss without ever holding all logits."""
 
 from types import SimpleNamespace
 
 import torch
 import torch.distributed as dist
 
-from helpers.check import Task
 from helpers.parallel import reduce_from_group
 from tasks._sent import noting_what_leaves
 
-TASK = Task(
-    title="compute the loss without ever holding all logits",
-    file="TP/llama/parallel_loss.py",
-    function="parallel_cross_entropy",
-    lesson="tensor_parallel",
-    minutes=30,
-    ranks=3,
-    hints=(
-        "The loss of a position is log(sum of exp(z)) - z[target]. Which of its pieces needs all "
-        "ranks, and is each of them a maximum or a sum?",
-        "All-reduce the largest logit of each position (dist.ReduceOp.MAX, of logits.detach()); "
-        "Sum.apply the sum of the exponentials, and the target's logit: shifted.gather(-1, "
-        "index[:, None])[:, 0], zero where first <= targets < first + logits.shape[-1] isn't true, "
-        "with index = targets - first there and 0 elsewhere. Then (total.log() - target).mean().",
-    ),
+HINTS = (
+    "The loss of a position is log(sum of exp(z)) - z[target]. Which of its pieces needs all "
+    "ranks, and is each of them a maximum or a sum?",
+    "All-reduce the largest logit of each position (dist.ReduceOp.MAX, of logits.detach()); "
+    "Sum.apply the sum of the exponentials, and the target's logit: shifted.gather(-1, index[:, "
+    "None])[:, 0], zero where first <= targets < first + logits.shape[-1] isn't true, with index "
+    "= targets - first there and 0 elsewhere. Then (total.log() - target).mean().",
 )
+LESSON, MINUTES, RANKS = "tensor_parallel", 30, 3
 LESS = "less was sent than the logits"
 
 
 def observe(module, case):
-    """On every rank: the loss, and the gradient of the own logits; and how much was sent."""
     module.Sum = SimpleNamespace(apply=reduce_from_group)
     rank = dist.get_rank()
     logits = case["logits"].chunk(dist.get_world_size(), -1)[rank].clone().requires_grad_()
@@ -48,19 +39,15 @@ def observe(module, case):
     }
 
 
-def cases(seed):
+def cases():
     """Draw logits of which some are so large that exp overflows, and targets on all ranks."""
-    draw = torch.Generator().manual_seed(seed)
-    each = int(torch.randint(60, 70, (), generator=draw))  # far more than numbers for a position
-    positions, ranks = 7, TASK.ranks
-    logits = 3 * torch.randn(positions, ranks * each, generator=draw, dtype=torch.float64)
-    targets = torch.randint(ranks * each, (positions,), generator=draw)
+    each = int(torch.randint(60, 70, ()))  # far more than numbers for a position
+    positions, ranks = 7, RANKS
+    logits = 3 * torch.randn(positions, ranks * each, dtype=torch.float64)
+    targets = torch.randint(ranks * each, (positions,))
     targets[:ranks] = torch.arange(ranks) * each  # the first token of each rank
-    return [{"logits": logits, "targets": targets}, {"logits": logits + 800, "targets": targets}]
-
-
-def name(case):
-    return "logits around 800" if case["logits"].mean() > 400 else ""
+    large = {"name": "logits around 800", "logits": logits + 800, "targets": targets}
+    return [{"logits": logits, "targets": targets}, large]
 
 
 TOTAL, TARGET = "shifted.exp().sum(-1)", "torch.where(mine, own, torch.zeros_like(own))"

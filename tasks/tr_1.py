@@ -1,25 +1,20 @@
 """TR-1: write the training loop."""
 
+import random
+
 import torch
 
-from helpers.check import Task
-
-TASK = Task(
-    title="write the training loop",
-    file="primer/loop.py",
-    function="train",
-    lesson="one_device",
-    minutes=20,
-    hints=(
-        "For each batch zero_grad(), the loss, backward(), step(): which of them adds to what "
-        "p.grad already holds? With pieces, two of the four move into an inner loop. And a mean "
-        "over the batch is the mean of its pieces' means: what must each loss be divided by?",
-        "For each batch: zero_grad(), and the batch's loss is 0.0. For each piece of "
-        "batch.chunk(pieces): logits = model(piece); loss = causalLLMLoss(logits, piece, "
-        "logits.shape[-1]) / pieces; loss.backward(); add loss.item(). After the pieces: step(), "
-        "and append the batch's loss to the list that you return.",
-    ),
+HINTS = (
+    "For each batch zero_grad(), the loss, backward(), step(): which of them adds to what p.grad "
+    "already holds? With pieces, two of the four move into an inner loop. And a mean over the "
+    "batch is the mean of its pieces' means: what must each loss be divided by?",
+    "For each batch: zero_grad(), and the batch's loss is 0.0. For each piece of "
+    "batch.chunk(pieces): logits = model(piece); loss = causalLLMLoss(logits, piece, "
+    "logits.shape[-1]) / pieces; loss.backward(); add loss.item(). After the pieces: step(), and "
+    "append the batch's loss to the list that you return.",
 )
+NAME = "pieces={pieces}"
+LESSON, MINUTES = "one_device", 20
 
 
 class Model(torch.nn.Module):
@@ -39,7 +34,6 @@ class Model(torch.nn.Module):
 
 
 def observe(module, case):
-    """The losses, the sequences of each forward pass, and the weights after the last step."""
     model = Model(case["weights"])
     for name, parameter in model.named_parameters():
         parameter.grad = case["gradients"][name].clone()
@@ -58,28 +52,22 @@ def observe(module, case):
 TOLERANCE = 1e-6  # losses may be added up in float32
 
 
-def cases(seed):
+def cases():
     """One piece for each batch, then several; the parameters hold old gradients before."""
-    draw = torch.Generator().manual_seed(seed)
-    width, vocabulary = 4 + seed % 3, 11 + seed % 5
+    width, vocabulary = random.randint(4, 6), random.randint(11, 15)
     shapes = {"embedding": (vocabulary, width), "mix": (width, width), "head": (width, vocabulary)}
     weights, gradients = (
-        {n: 0.6 * torch.randn(s, generator=draw, dtype=torch.float64) for n, s in shapes.items()}
-        for _ in range(2)
+        {n: 0.6 * torch.randn(s, dtype=torch.float64) for n, s in shapes.items()} for _ in range(2)
     )
     return [
         {
             "weights": weights,
             "gradients": gradients,
-            "batches": list(torch.randint(vocabulary, (3, rows, 5 + seed % 4), generator=draw)),
+            "batches": list(torch.randint(vocabulary, (3, rows, random.randint(5, 8)))),
             "pieces": pieces,
         }
         for pieces, rows in ((1, 2), (3, 6))
     ]
-
-
-def name(case):
-    return f"{case['pieces']} piece{'s' * (case['pieces'] > 1)} a batch"
 
 
 ZERO, STEP, COUNT = "optimizer.zero_grad()", "optimizer.step()", "of_batch += loss.item()"

@@ -73,7 +73,7 @@ def read(source: Path, quick: bool = False) -> NotebookNode:
 
 def card(task: Task) -> str:
     """Return where to write a task, and each hint behind a line to click on."""
-    names = ", ".join(f"`{name}`" for name in (task.function, *task.also))
+    names = ", ".join(f"`{name}`" for name in task.functions)
     lines = [f"{names} in [{task.file}](../{task.file})\n"]
     for number, hint in enumerate(task.hints, 1):
         text = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(hint, quote=False))

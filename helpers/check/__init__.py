@@ -8,31 +8,11 @@
     python -m helpers.check --progress the way through the lessons, and what is done
     python -m helpers.check.student  write a student's copy of the lab
 
-A task is one file, tasks/dp_1.py; or one of TASKS in a table of a whole lab, tasks/pz.py. It holds
-
-    TASK                 the facts: see `Task`
-    observe(module, case)  on each rank: call the work, return what came of it as plain data
-    cases(seed)          a list of inputs, drawn from the seed
-    MUTANTS              {how the solution is changed to make a mistake: the sentence about it}: a
-                         pair ("a piece", "what takes its place"), several pairs, or a whole body
-
-and, only where it needs it,
-
-    explain(case, seen)  a sentence from the facts of a wrong observation, or None. Where many
-                         answers are right it stands without MUTANTS, and None means right
-    name(case)           a few words for a case, which stand before a sentence: "three hosts"
-    stopped(sentence)    another sentence for work that raised an error, or None
-    stuck(waits)         another one for work that hung: (rank, operation, peer) of each that waits
-    MISFITS              {what differs: a sentence}, where operations of ranks don't fit
-    passed(cases, seen)  the `Score` of a pass
-    TOLERANCE            relative; else 1e-5 for float32, and 1e-9 for float64 and Python's floats
-
-An observation is plain data: dicts, lists, numbers, text, tensors. What stands below a key that
-begins with "_" isn't compared; it's there for `explain`. With `ranks`, it's a list of one a rank.
-The solution stands between marks in the script (`marks`). Solution and work run in one launch
-(`ranks`), and only if they differ (`compare`) a second one runs all mutants: the sentence of the
-mutant that leads to the same observation is the verdict. A check trusts who wrote the work: grade
-a class in a container.
+A task is one file, tasks/dp_1.py, or one of TASKS in a table of a whole lab, tasks/pz.py;
+tasks/README.md lists what it may define. Its solution stands between marks in the script (`marks`).
+Solution and work run in one launch (`ranks`), and only if they differ (`compare`) a second one runs
+all mutants: the sentence of the mutant that leads to the same observation is the verdict. A check
+trusts who wrote the work: grade a class in a container.
 """
 
 from helpers.check.compare import same

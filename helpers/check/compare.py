@@ -22,7 +22,7 @@ def same(expected: Any, seen: Any, tolerance: float | None = None) -> bool:
 def where(expected: Any, seen: Any, ranks: int, tolerance: float | None) -> str:
     """The first place where an observation differs, how many there are, and a common factor."""
     if ranks and isinstance(seen, list) and len(expected) == len(seen):
-        expected, seen = map(_by_rank, (expected, seen))
+        expected, seen = _numbered("rank", expected), _numbered("rank", seen)
     found = list(differences(expected, seen, tolerance))
     factor = None if isinstance(expected, int | float) else common_factor(expected, seen)
     times = f"; every number is {factor:.4g} times what it should be" if factor else ""
@@ -35,26 +35,22 @@ def differences(
     """Yield every place where `seen` isn't what was expected."""
     at = f"{', '.join(place)}: " if place else ""
     expected, seen = map(_python, (expected, seen))
+    lists = isinstance(expected, list | tuple), isinstance(seen, list | tuple)
+    if all(lists) and len(expected) == len(seen):
+        expected, seen = _numbered("number", expected), _numbered("number", seen)
     if isinstance(expected, dict) and isinstance(seen, dict):
-        for key, value in expected.items():
-            if str(key).startswith("_"):
-                continue
-            if key not in seen:
+        for key in [key for key in expected if not str(key).startswith("_")]:
+            if key in seen:
+                yield from differences(expected[key], seen[key], tolerance, (*place, str(key)))
+            else:
                 yield f"{', '.join((*place, str(key)))}: is missing"
-                continue
-            yield from differences(value, seen[key], tolerance, (*place, str(key)))
         for key in seen.keys() - expected.keys():
             yield f"{', '.join((*place, str(key)))}: should not be there"
-    elif isinstance(expected, dict):
+    elif isinstance(expected, dict):  # a text is what the observer says of it
         yield at + (seen if isinstance(seen, str) else f"{short(seen)} in place of a dict")
-    elif isinstance(expected, list | tuple):
-        if not isinstance(seen, list | tuple):
-            yield f"{at}{short(seen)} in place of a list of {len(expected)}"
-        elif len(expected) != len(seen):
-            yield f"{at}{len(seen)} entries in place of {len(expected)}"
-        else:
-            for number, (one, other) in enumerate(zip(expected, seen, strict=True)):
-                yield from differences(one, other, tolerance, (*place, f"number {number}"))
+    elif lists[0]:
+        other = f"{short(seen)} in place of a list of"
+        yield f"{at}{f'{len(seen)} entries in place of' if lists[1] else other} {len(expected)}"
     elif _has_shape(expected) and _has_shape(seen):
         if what := _of_tensors(torch.as_tensor(expected), torch.as_tensor(seen), tolerance):
             yield at + what
@@ -64,7 +60,7 @@ def differences(
 
 def common_factor(expected: Any, seen: Any) -> float | None:
     """Return f where every number seen is f times what was expected, with f not 1; else None."""
-    one, other = list(_numbers(expected)), list(_numbers(seen))
+    one, other = _numbers(expected), _numbers(seen)
     if len(one) != len(other) or not one:
         return None
     a, b = (torch.tensor(numbers, dtype=torch.float64) for numbers in (one, other))
@@ -85,8 +81,8 @@ def short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def _by_rank(ranks: list) -> dict:
-    return {f"rank {number}": one for number, one in enumerate(ranks)}
+def _numbered(word: str, many: list) -> dict:
+    return {f"{word} {number}": one for number, one in enumerate(many)}
 
 
 def _python(value: Any) -> Any:
@@ -104,10 +100,9 @@ def _of_tensors(right: torch.Tensor, seen: torch.Tensor, tolerance: float | None
     if right.dtype != seen.dtype:
         names = (str(t.dtype).removeprefix("torch.") for t in (seen, right))
         return "has the dtype {} in place of {}".format(*names)
-    exact = not (right.is_floating_point() or right.is_complex())
-    relative = (
-        0.0 if exact else TOLERANCES.get(right.dtype, 1e-5) if tolerance is None else tolerance
-    )
+    relative = TOLERANCES.get(right.dtype, 1e-5) if tolerance is None else tolerance
+    if not (right.is_floating_point() or right.is_complex()):
+        relative = 0.0
     kind = torch.complex128 if right.is_complex() else torch.float64
     a, b = right.detach().to(kind), seen.detach().to(kind)
     most = a[a.isfinite()].abs().max() if a.isfinite().any() else 0
@@ -135,15 +130,11 @@ def _equal(expected: Any, seen: Any, tolerance: float | None) -> bool:
     return type(expected) is type(seen) and expected == seen
 
 
-def _numbers(value: Any) -> Iterator[float]:
+def _numbers(value: Any) -> list[float]:
     if isinstance(value, dict):
-        for key in sorted(value, key=str):
-            if not str(key).startswith("_"):
-                yield from _numbers(value[key])
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _numbers(one)
-    elif _has_shape(value):
-        yield from torch.as_tensor(value).detach().reshape(-1).tolist()
-    elif isinstance(value, int | float):
-        yield value
+        value = [value[key] for key in sorted(value, key=str) if not str(key).startswith("_")]
+    if isinstance(value, list | tuple):
+        return [number for one in value for number in _numbers(one)]
+    if _has_shape(value):
+        return torch.as_tensor(value).detach().flatten().tolist()
+    return [value] if isinstance(value, int | float) else []

@@ -1,26 +1,28 @@
 """`check`: run a student's work beside the solution, and name the mistake."""
 
 import ast
+import random
+import re
 import secrets
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import torch
 
 from helpers.check.compare import same, where
-from helpers.check.marks import TaskError, body_of, mutated
+from helpers.check.marks import TaskError, body_of, definitions, mutated
 from helpers.check.notebook import explain_undone_tasks, no_longer_undone
 from helpers.check.progress import note_check
 from helpers.check.ranks import WORK, run
-from helpers.check.solving import definitions, holds_solution, load_again
+from helpers.check.solving import holds_solution, load_again
 from helpers.check.task import Task, lab, load_task, solved
 from helpers.check.verdict import Verdict
+from helpers.words import LONGEST, shorten
 
 RIGHT = "the solution"
-MOST = 2000  # characters of a sentence, some of which the work chooses: `raise ValueError(a_list)`
 
 
 def check(
@@ -41,30 +43,25 @@ def check(
     if hint not in range(len(task.hints) + 1):
         raise ValueError(f"hint must be a number from 1 to {len(task.hints)}, not {hint!r}")
     folder = lab() if root is None else root.resolve()
+    drawn_before = random.getstate()
     try:
         with torch.random.fork_rng(devices=()):  # a lesson goes on as if nothing had been drawn
             facts = not_begun(task, folder) or judged(task, folder, seed)
     except Exception as error:
         what = f"the check itself failed, which isn't your mistake: {type(error).__name__}: {error}"
         facts = {"kind": "check", "reason": what, "details": traceback.format_exc()}
-    reason = facts["reason"]
-    facts["reason"] = reason if len(reason) <= MOST else f"{reason[:MOST]} …"
+    random.setstate(drawn_before)
+    facts["reason"] = shorten(facts["reason"], LONGEST)  # the work may `raise ValueError(a_list)`
     verdict = Verdict(task, **facts, seconds=time.monotonic() - begun, hint=hint)
     if root is None:
-        note(folder / task.file, verdict)
-    if not verdict.passed:
-        return verdict
-    return replace(verdict, code=body_of(solution_text(task), task.id))
-
-
-def note(path: Path, verdict: Verdict) -> None:
-    """Remember a try, unless the file holds the lab's own solution, and take in what has passed."""
-    task, text = verdict.task, path.read_text("utf-8", "replace") if path.is_file() else ""
-    if not verdict.passed or not holds_solution(task, text):
-        note_check(task.id, verdict.kind)
-    if verdict.passed:
-        no_longer_undone(task.id)
-        load_again(path)
+        path = folder / task.file
+        text = path.read_text("utf-8", "replace") if path.is_file() else ""
+        if not verdict.passed or not holds_solution(task, text):  # which is nobody's try
+            note_check(task.id, verdict.kind)
+        if verdict.passed:
+            no_longer_undone(task.id)
+            load_again(path)
+    return verdict
 
 
 def not_begun(task: Task, root: Path) -> dict | None:
@@ -80,14 +77,14 @@ def not_begun(task: Task, root: Path) -> dict | None:
         line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
         what = getattr(error, "msg", None) or error
         return {"kind": "crash", "reason": f"{task.file}{line}: {type(error).__name__}: {what}"}
-    for name in (task.function, *task.also):
+    for name in task.functions:
         if name.rpartition(".")[2] not in source.decode(errors="replace"):
             what = f"{task.file} has no function {name}: keep its name, and write inside it"
             return {"kind": "crash", "reason": what}
-    for node in getattr(known.get(task.function), "body", ()):
+    for node in getattr(known.get(task.functions[0]), "body", ()):
         if isinstance(node, ast.Raise) and f"Task {task.id}: " in ast.unparse(node):
             where = f"{task.file}, line {node.lineno}"
-            return {"kind": "to do", "reason": f"Write {task.functions} in {where}."}
+            return {"kind": "to do", "reason": f"Write {task.calls} in {where}."}
     return None
 
 
@@ -103,12 +100,19 @@ def launched(task: Task, works: dict[str, tuple], cases: list) -> tuple[dict[str
     return {name: [list(ranks) for ranks in seen] for name, seen in of_ranks.items()}, report
 
 
+def drawn(task: Task, seed: int) -> list:
+    """Return a task's cases."""
+    random.seed(seed)
+    torch.manual_seed(seed)
+    return list(task.side.cases())
+
+
 def judged(task: Task, root: Path, seed: int | None, launched: Callable = launched) -> dict:
     """Return the facts of a verdict on work that can run."""
     side, text = task.side, solution_text(task)
-    cases = list(side.cases(secrets.randbelow(1 << 31) if seed is None else seed))
+    cases = drawn(task, secrets.randbelow(1 << 31) if seed is None else seed)
     mutants = {says: change for change, says in getattr(side, "MUTANTS", {}).items()}
-    ours = {RIGHT: (str(solved()), text)} if hasattr(side, "MUTANTS") else {}
+    ours = {RIGHT: (str(solved()), text)} if mutants else {}
     seen, report = launched(task, ours | {WORK: (str(root), None)}, cases)
     if report.failure:
         return failed(task, report)
@@ -126,8 +130,8 @@ def judged(task: Task, root: Path, seed: int | None, launched: Callable = launch
     if reason := reason_of(task, cases, seen[WORK], seen.get(RIGHT), of_mutants):
         return {"kind": "mistake", "reason": reason, "printed": printed}
     score = side.passed(cases, seen[WORK]) if hasattr(side, "passed") else None
-    words = score.words if score else ""
-    return {"kind": "pass", "reason": words, "score": score, "printed": printed}
+    facts = {"kind": "pass", "reason": score.words if score else "", "score": score}
+    return facts | {"printed": printed, "code": body_of(text, task.id)}
 
 
 def reason_of(
@@ -149,8 +153,15 @@ def reason_of(
             sentence = f"{mistake} ({place})"
         else:
             sentence = explain(cases[number], work[number]) or place
-    before = side.name(cases[number]) if sentence and hasattr(side, "name") else ""
-    return f"{before}: {sentence}" if before else sentence
+    before = name_of(side, cases[number])
+    return f"{before}: {sentence}" if sentence and before else sentence
+
+
+def name_of(side: ModuleType, case: object) -> str:
+    """Return the few words that stand before a sentence on this case, or nothing."""
+    if isinstance(case, dict):
+        return getattr(side, "NAME", case.get("name", "")).format_map(case)
+    return getattr(side, "NAME", "").format(*case) if isinstance(case, list | tuple) else ""
 
 
 def known_mistake(
@@ -174,11 +185,11 @@ def failed(task: Task, report) -> dict:
         return {"kind": "to do", "reason": f"not done yet: {failure.text}"}
     if failure.rank is None:
         sentence = ". ".join(filter(None, (sentence, failure.cure)))
-    if hasattr(side, "stopped"):
-        sentence = side.stopped(sentence) or sentence
     if failure.waiting and hasattr(side, "stuck"):
         sentence = side.stuck(failure.waiting) or sentence
-    sentence = getattr(side, "MISFITS", {}).get(failure.misfit, sentence)
+    for words, says in getattr(side, "STOPPED", {}).items():
+        if re.search(words, sentence):
+            sentence = f"{says} ({sentence})"
     facts = {"kind": "crash", "reason": sentence, "waits": failure.waits}
     facts["details"] = "\n".join(filter(None, (failure.details, failure.traceback)))
     return facts | {"printed": "".join(report.texts)}

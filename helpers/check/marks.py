@@ -1,5 +1,6 @@
 """Solutions in scripts: `# BEGIN SOLUTION DP-1`, `# END SOLUTION`, each alone on its line."""
 
+import ast
 import re
 import textwrap
 from collections.abc import Callable
@@ -9,6 +10,7 @@ REGION = re.compile(
     r"(?P<body>(?:(?!\s*# BEGIN SOLUTION).*\n)*?)(?P=indent)# END SOLUTION(?:\n|$)",
     re.MULTILINE,
 )
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 MARK = re.compile(r"^[^'\"`\n]*#\W*(?:BEGIN|END)\W*SOLUTION\b.{0,12}$", re.MULTILINE | re.I)
 
 
@@ -38,6 +40,32 @@ def regions(text: str, task: str = "") -> list[re.Match]:
 def body_of(text: str, task: str) -> str:
     """Return the solution of a task, at the left edge."""
     return "\n".join(textwrap.dedent(region["body"]) for region in regions(text, task))
+
+
+def definitions(tree: ast.AST, before: str = "") -> dict[str, ast.stmt]:
+    """Return {"Pipe.forward": its node} of the functions and classes of a module."""
+    found = {}
+    for node in tree.body:
+        if isinstance(node, DEFINITIONS):
+            found[before + node.name] = node
+        if isinstance(node, ast.ClassDef):
+            found |= definitions(node, f"{before}{node.name}.")
+    return found
+
+
+def around(text: str, task: str) -> list[str]:
+    """Return the names of the innermost definitions around the solutions of a task."""
+    names, spans = [], definitions(ast.parse(text))
+    for region in regions(text, task):
+        line = text.count("\n", 0, region.start())
+        names += [n for n, node in spans.items() if node.lineno <= line <= node.end_lineno][-1:]
+    return list(dict.fromkeys(names))
+
+
+def lines_of(node: ast.stmt) -> slice:
+    """Return which lines a definition takes, decorators included."""
+    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    return slice(first - 1, node.end_lineno)
 
 
 def replaced(text: str, new: Callable[[str, str], str]) -> str:

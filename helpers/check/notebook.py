@@ -49,7 +49,7 @@ def show(shell, kind, error, trace, tb_offset=None) -> None:
         return
     shell.lab_stopped_by, task = task_id, load_task(task_id)
     text = (
-        f"This cell needs task {task_id}: {task.title}. Write {task.functions} in {task.file} and "
+        f"This cell needs task {task_id}: {task.title}. Write {task.calls} in {task.file} and "
         f'run the cell again, or go on with the lab\'s own: solve("{task_id}")'
     )
     box = "border: 1px solid #555; border-left: 6px solid #555; padding: 8px 14px"

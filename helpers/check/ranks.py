@@ -13,7 +13,7 @@ from types import ModuleType
 
 import torch
 
-from helpers.check.task import Task, read_task
+from helpers.check.task import Task, side_of
 from helpers.ranks import LaunchReport, keep_warm, launch
 
 WORK = "work"  # the name of what isn't our own
@@ -35,16 +35,16 @@ def run(task: Task, works: dict[str, tuple], cases: list, solved: Path) -> Launc
     keep_warm(ranks, {*OFTEN, *task.libraries})
     with tempfile.TemporaryDirectory(prefix="check-", ignore_cleanup_errors=True) as place:
         return launch(
-            observed, ranks, (task.id, works, cases, str(solved), place), backend="gloo",
+            observed, ranks, (task.id, task.file, works, cases, str(solved), place), backend="gloo",
             timeout=task.seconds if WORK in works else OURS_S, on_error="report", quiet=True,
         )  # fmt: skip
 
 
 def observed(
-    task_id: str, works: dict[str, tuple], cases: list, solved: str, place: str
+    task_id: str, file: str, works: dict[str, tuple], cases: list, solved: str, place: str
 ) -> dict[str, list]:
     """Return {name: what the task's `observe` returns for each case}."""
-    task = read_task(task_id, Path(solved))
+    side = side_of(task_id, Path(solved))
     before, path, seen = set(sys.modules), list(sys.path), {}
     os.chdir(place)
     for name, (folder, source) in works.items():
@@ -52,8 +52,8 @@ def observed(
         torch.manual_seed(0)  # each begins as if it ran alone
         shown = sys.stdout if name == WORK else io.StringIO()
         with contextlib.redirect_stdout(shown):
-            module = load(Path(folder), task.file, source, Path(solved))
-            seen[name] = [task.side.observe(module, copy.deepcopy(case)) for case in cases]
+            module = load(Path(folder), file, source, Path(solved))
+            seen[name] = [side.observe(module, copy.deepcopy(case)) for case in cases]
         forget(before, (folder, solved))
         sys.path[:] = path
     return seen

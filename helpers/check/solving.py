@@ -6,11 +6,9 @@ import types
 from itertools import count
 from pathlib import Path
 
-from helpers.check.marks import regions, replaced
+from helpers.check.marks import around, definitions, lines_of, replaced
 from helpers.check.notebook import no_longer_undone, the_shell
 from helpers.check.task import Task, lab, load_task, solved
-
-DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def solve(task_id: str) -> None:
@@ -26,7 +24,7 @@ def solve(task_id: str) -> None:
     path = lab() / task.file
     mine = path.read_text("utf-8") if path.is_file() else ""
     if holds_solution(task, mine):
-        print(f"{task.file} holds the lab's own {task.functions} already.")
+        print(f"{task.file} holds the lab's own {task.calls} already.")
         return
     numbers = (path.with_suffix(f".mine{number}.py") for number in count(1))
     kept = next(other for other in numbers if not other.exists())
@@ -55,40 +53,13 @@ def with_solution(task: Task, mine: str) -> str:
         theirs = definitions(ast.parse(mine))
     except (SyntaxError, ValueError):
         return text
-    names = changed_by(task, marked)
-    if not names <= theirs.keys():
+    names = around(marked, task.id)
+    if not theirs.keys() >= {*names}:
         return text
     lines, solution = mine.splitlines(keepends=True), text.splitlines(keepends=True)
     for name in sorted(names, key=lambda name: -theirs[name].lineno):
         lines[lines_of(theirs[name])] = solution[lines_of(ours[name])]
     return "".join(lines)
-
-
-def changed_by(task: Task, text: str) -> set[str]:
-    """Return the innermost definitions around the solutions of a task."""
-    names, spans = set(), definitions(ast.parse(text))
-    for region in regions(text, task.id):
-        line = text.count("\n", 0, region.start())
-        around = [n for n, node in spans.items() if node.lineno <= line <= node.end_lineno]
-        names |= set(around[-1:])
-    return names
-
-
-def definitions(tree: ast.AST, before: str = "") -> dict[str, ast.stmt]:
-    """Return {"Pipe.forward": its node} of the functions and classes of a module."""
-    found = {}
-    for node in tree.body:
-        if isinstance(node, DEFINITIONS):
-            found[before + node.name] = node
-        if isinstance(node, ast.ClassDef):
-            found |= definitions(node, f"{before}{node.name}.")
-    return found
-
-
-def lines_of(node: ast.stmt) -> slice:
-    """Return which lines a definition takes, decorators included."""
-    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-    return slice(first - 1, node.end_lineno)
 
 
 def load_again(path: Path) -> None:

@@ -13,11 +13,10 @@ import zipfile
 from pathlib import Path
 
 from helpers.check.marks import regions, replaced
-from helpers.check.task import PACKED, load_task
+from helpers.check.task import LABS, PACKED, load_task
 from helpers.clone import ROOT, need_clone
 from helpers.plain_errors import plain_errors
 
-LABS = "primer DP PP DP_PP TP CP EP forensics gpt2 puzzles jobs".split()
 COPIED = "helpers simplellm notebooks imgs demo.py pyproject.toml constraints.txt LICENSE"
 COPIED += " LICENSE-TEXT .gitignore .devcontainer Dockerfile tools/install.py tools/on_volume.sh"
 COPIED += " docs/glossary.md docs/scripts.md docs/torch.md"

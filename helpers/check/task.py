@@ -14,41 +14,41 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import ModuleType
 
-from helpers.check.marks import TaskError
+from helpers.check.marks import TaskError, around, regions
 from helpers.clone import ROOT, need_clone
 from helpers.syllabus import by_name
 from helpers.words import listed
 
+LABS = "primer DP PP DP_PP TP CP EP forensics gpt2 puzzles jobs".split()
 PACKED = "tasks.zip"  # in a student's copy: tasks, answers, and the scripts with their solutions
 
 
 @dataclass(frozen=True)
 class Task:
-    """One exercise.
+    """One exercise. Its file gives LESSON, MINUTES, HINTS and what of the others isn't the default.
 
-    title: what to do, in a few words: "average the gradients".
-    file, function: where to write it, from the repository's root; a method with its class,
-    "Pipe.forward". also: further functions there.
     lesson: its name. page: where the task stands, if not in that lesson.
     minutes: as a student needs; the points follow from them.
     hints: from a nudge to nearly the answer.
     ranks: on how many the work runs; 0 is one process without torch.distributed.
     seconds: for the work alone. libraries: what it imports, if that takes seconds.
+    functions: what to write, "Pipe.forward" of a method: the definitions around the marks.
+    title: "average the gradients", as the first line of its file says behind the id.
     id: as the name of its file says: that of tasks/dp_1.py is "DP-1".
+    file: the script with the marks, from the repository's root. side: its module in tasks/.
     """
 
-    title: str
-    file: str
-    function: str
     lesson: str
     minutes: int
     hints: tuple[str, ...]
-    seconds: float = 60.0
-    libraries: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
     ranks: int = 0
+    seconds: float = 60.0
     page: str = ""
+    libraries: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    title: str = ""
     id: str = ""
+    file: str = ""
     side: ModuleType | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -62,13 +62,13 @@ class Task:
         return by_name(self.lesson).number
 
     @property
-    def functions(self) -> str:
-        return listed([f"{name}()" for name in (self.function, *self.also)])
+    def calls(self) -> str:
+        return listed([f"{name}()" for name in self.functions])
 
     @property
     def stub(self) -> str:
         """What stands in the place of the solution before it's written."""
-        first, second = f"Task {self.id}: {self.title}. ", f"Write {self.functions} in {self.file}."
+        first, second = f"Task {self.id}: {self.title}. ", f"Write {self.calls} in {self.file}."
         first, second = (json.dumps(text, ensure_ascii=False) for text in (first, second))
         return f"raise NotImplementedError(\n    {first}\n    {second}\n)"
 
@@ -102,11 +102,8 @@ def _unpacked(packed: Path) -> Path:
 
 
 def task_ids() -> list[str]:
-    """Return the ids of all tasks: tasks/dp_1.py holds "DP-1", and tasks/pz.py all of PZ."""
-    ids: list[str] = []
-    for path in (solved() / "tasks").glob("[!_]*.py"):
-        several = [] if "_" in path.stem else part_of_tasks(path.stem).TASKS
-        ids += several or [path.stem.upper().replace("_", "-")]
+    """Return the ids of all tasks, for which scripts have solutions."""
+    ids = solutions(solved())
     return sorted(ids, key=lambda i: [(p.isdigit(), p.zfill(3)) for p in i.split("-")])
 
 
@@ -120,13 +117,32 @@ def load_task(task_id: str) -> Task:
 @functools.cache
 def read_task(task_id: str, folder: Path) -> Task:
     """Return a task of a file in tasks/ below this folder."""
+    side = side_of(task_id, folder)
+    path = solutions(folder)[task_id]
+    facts = {
+        "title": (side.__doc__ or "").split("\n")[0].partition(": ")[2].rstrip("."),
+        "functions": tuple(around(path.read_text("utf-8"), task_id)),
+        "file": path.relative_to(folder).as_posix(),
+    }
+    known = {field.name.upper() for field in fields(Task)} - {"ID", "FILE", "SIDE"}
+    facts |= {name.lower(): fact for name, fact in vars(side).items() if name in known}
+    return Task(**facts, id=task_id, side=side)
+
+
+def side_of(task_id: str, folder: Path) -> ModuleType:
+    """Import the file of a task: tasks/dp_1.py for "DP-1"; of PZ, a row of TASKS in tasks/pz.py."""
     name = task_id.lower().replace("-", "_")
     lab = name.rpartition("_")[0]
     several = (folder / "tasks" / f"{lab}.py").exists()
-    side = _part(lab, folder).TASKS[task_id] if several else _part(name, folder)
-    known = {each.name for each in fields(Task)} - {"id", "side"}
-    facts = {name: value for name, value in vars(side.TASK).items() if name in known}
-    return Task(id=task_id, side=side, **facts)
+    return _part(lab, folder).TASKS[task_id] if several else _part(name, folder)
+
+
+@functools.cache
+def solutions(folder: Path) -> dict[str, Path]:
+    """Return {task: the script with its solution}."""
+    scripts = (path for lab in LABS for path in sorted((folder / lab).rglob("*.py")))
+    texts = ((path, path.read_text("utf-8")) for path in scripts)
+    return {region["task"]: path for path, text in texts for region in regions(text)}
 
 
 def part_of_tasks(name: str) -> ModuleType:

@@ -1,7 +1,6 @@
 """What a lesson asks: the right choice of each prediction, and each number, with their reasons.
 
-They stand in `tasks/answers/NAME.py`, away from the lesson, and in a student's copy in
-the archive of the tasks.
+They stand in `tasks/answers/NAME.py`, and in a student's copy in the archive of the tasks.
 """
 
 import inspect
@@ -23,14 +22,19 @@ class Prediction:
     """The right choice of a prediction, and a reason for each choice.
 
     Args:
-        right: its letter, or a function that returns it from values the lesson has measured.
-        because: why it's right, where it's measured; else its own letter's reason says so. Reasons
-            may hold measured values: "{ratio:.1f} times".
-        reasons: for each other letter, why one might think so and what that misses.
+        text: a paragraph for each choice. The right one begins "B* ", and says why it's right; a
+            wrong one begins "A) ", and says why one might think so and what that misses. Where the
+            right one is measured, a paragraph before them says why. Any may hold measured values:
+            "{ratio:.1f} times".
+        right: the function that returns the right letter from values the lesson has measured.
     """
 
-    def __init__(self, right: str | Callable[..., str], because: str = "", **reasons: str):
-        self.right, self.because, self.wrong = right, because or reasons.pop(right), reasons
+    def __init__(self, text: str, right: Callable[..., str] | None = None):
+        because, *rest = re.split(r"^\s*([A-Z])([)*]) ", text, flags=re.MULTILINE)
+        letters, marks, reasons = rest[::3], rest[1::3], [" ".join(r.split()) for r in rest[2::3]]
+        self.wrong = dict(zip(letters, reasons, strict=True))
+        self.right = right or letters[marks.index("*")]
+        self.because = " ".join(because.split()) if right else self.wrong.pop(self.right)
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,7 @@ class Number:
 
 
 def asked(question: str, kind: type) -> Prediction | Number:
-    """Return what is known about a question such as "micro_batches-1".
-
-    Raises:
-        UnknownQuestion: if there is no such question, or if it's of another kind.
-    """
+    """Return what is known about a question such as "micro_batches-1", or UnknownQuestion."""
     found = ID.fullmatch(question) if isinstance(question, str) else None
     if not found:
         raise UnknownQuestion(f"a question is called like 'micro_batches-1', not {question!r}")
@@ -70,7 +70,7 @@ def asked(question: str, kind: type) -> Prediction | Number:
 
 
 def answers_of(lesson: str) -> ModuleType:
-    """Return the module with the answers of a lesson; UnknownQuestion if it asks nothing."""
+    """Return the answers of a lesson, or raise UnknownQuestion."""
     try:
         return part_of_tasks(f"answers/{lesson}")
     except FileNotFoundError:

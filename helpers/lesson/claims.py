@@ -85,11 +85,7 @@ def _below(sentence: str, smaller: float, larger: float, spread: float = 0.0) ->
 
 
 def _same(sentence: str, found: Any, expected: Any = True) -> None:
-    """Say a fact that either is so or isn't: a name, an order, a count, an answer.
-
-    Raises:
-        AssertionError: it isn't so, and the lesson is being built.
-    """
+    """Say a fact that either is so or isn't; if not, AssertionError while the lesson is built."""
     line = sentence if expected is True else f"{sentence}: {_shown(found)}"
     _say(line, found == expected)
 

@@ -8,8 +8,7 @@ import textwrap
 from html import escape
 from pathlib import Path
 
-from helpers.check.marks import regions, replaced
-from helpers.check.solving import definitions, lines_of
+from helpers.check.marks import definitions, lines_of, regions, replaced
 from helpers.check.task import lab, solved
 from helpers.check.verdict import ONE_WAY
 from helpers.draw.code import code_html, fold_html

@@ -2,11 +2,9 @@
 
 A notebook that has not been run on this machine is not trusted yet, and JupyterLab strips `<svg>`,
 `<style>` and scripts from its outputs. So the HTML uses only `<img>` and `style=`, and looks the
-same before and after the first run. GitHub drops pictures inside of HTML: a built lesson has
-image/png in their place.
+same before and after the first run.
 """
 
-import base64
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,31 +21,20 @@ class Shown:
     """`html` for a notebook; `plain` says the same in words, for a terminal or a screen reader.
 
     kept: by MIME type, what a built lesson keeps beside it.
-    png: of a picture that is nothing but an `<img>`. width: its own, in pixels of the page.
     """
 
     html: str
     plain: str
     kept: dict[str, dict] = field(default_factory=dict)
-    png: bytes = b""
-    width: int = 0
 
-    def _repr_html_(self) -> str | None:
-        return None if self.png and static() else self.html
+    def _repr_html_(self) -> str:
+        return self.html
 
-    def _repr_mimebundle_(self, **_) -> dict | tuple[dict, dict]:
-        if not static():
-            return {}  # HTML and text come beside it
-        return bundle(self.png, self.plain, self.width, self.kept) if self.png else self.kept
+    def _repr_mimebundle_(self, **_) -> dict:
+        return self.kept if static() else {}  # HTML and text come beside it
 
     def __repr__(self) -> str:
         return self.plain
-
-
-def bundle(png: bytes, alt: str, width: int, kept: dict[str, dict]) -> tuple[dict, dict]:
-    """Return the data and the metadata of a picture as a notebook's file holds them."""
-    facts = {"alt": alt, "width": width} if width else {"alt": alt}
-    return {"image/png": base64.b64encode(png).decode()} | kept, {"image/png": facts}
 
 
 def put(thing: object) -> None:

@@ -5,15 +5,13 @@ answers: tensors as a pattern of names ("*" means all of them), and the ranks th
 case has two mistakes that cancel, and one has none.
 """
 
-ALL = (0, 1, 2, 3)
-
 
 class Mistake:
     def __init__(self, name: str, level: int, because: str, *variants: tuple):
         self.name, self.level, self.because, self.variants = name, level, because, variants
 
 
-def planted(old: str, new: str, tensors: str = "*", ranks: tuple[int, ...] = ALL) -> tuple:
+def planted(old: str, new: str, tensors: str = "*", ranks: tuple[int, ...] = (0, 1, 2, 3)) -> tuple:
     """Return a variant; unless told, all tensors are wrong, on all ranks."""
     return old, new, tensors, ranks
 
@@ -45,12 +43,12 @@ _QUERIES = "q = alone.rotate(alone.split_heads(self.q(x)), positions)"
 
 
 def _norms(word):
-    new = _SUM.replace("not in name]", f'not in name and "{word}" not in name]')
-    # Too long for one line, as it would be in anybody's editor.
-    new = new.replace(" for name, p in", "\n            for name, p in").replace(
-        " if ", "\n            if "
-    )
-    new = new.replace("[p.grad", "[\n            p.grad").replace("name]", "name\n        ]")
+    new = f"""        on_both = [
+            p.grad
+            for name, p in self.parameters.items()
+            if "experts" not in name and "{word}" not in name
+        ]
+"""
     return planted(_SUM, new, f"*{word}*")
 
 
@@ -236,47 +234,28 @@ EXAMPLE = Mistake(
 
 # Rewritings that change nothing, so that comparing two cases doesn't show the mistake. Some look
 # suspicious.
-HARMLESS = (
-    (
-        "        dist.all_reduce(count)\n",
-        "        dist.all_reduce(count, group=self.row)\n"
+HARMLESS = tuple(
+    {
+        "        dist.all_reduce(count)\n": "        dist.all_reduce(count, group=self.row)\n"
         "        dist.all_reduce(count, group=self.column)\n",
-    ),
-    (
-        "        norm = (square[True] + square[False]).sqrt()\n",
-        "        norm = sum(square.values()).sqrt()\n",
-    ),
-    (
-        "positions = torch.arange(length) + self.half * length",
-        "positions = torch.arange(2 * length)[-length:] if self.half else torch.arange(length)",
-    ),
-    (
-        "        dist.all_reduce(total)\n",
-        "        dist.all_reduce(total, group=rank.column)\n"
+        "        norm = (square[True] + square[False]).sqrt()\n": "        norm = "
+        "sum(square.values()).sqrt()\n",
+        "positions = torch.arange(length) + self.half * length": "positions = torch.arange(2 * "
+        "length)[-length:] if self.half else torch.arange(length)",
+        "        dist.all_reduce(total)\n": "        dist.all_reduce(total, group=rank.column)\n"
         "        dist.all_reduce(total, group=rank.row)\n",
-    ),
-    (
-        "return x.chunk(2, dim=1)[self.half].contiguous()",
-        "length = x.shape[1] // 2\n"
+        "return x.chunk(2, dim=1)[self.half].contiguous()": "length = x.shape[1] // 2\n"
         "        return x[:, self.half * length : (self.half + 1) * length].contiguous()",
-    ),
-    (
-        'square["experts" in name] += p.grad.float().square().sum()',
-        'square["experts" in name] += p.grad.float().norm() ** 2',
-    ),
-    (
+        'square["experts" in name] += p.grad.float().square().sum()': 'square["experts" in name] '
+        "+= p.grad.float().norm() ** 2",
         "mine = gate * self.experts[str(self.half)](x)\n"
-        "        return reduce_scatter(mine, self.row, dim=1)",
-        "return reduce_scatter(self.experts[str(self.half)](x) * gate, self.row, dim=1)",
-    ),
-    (
-        "self.owner = {name: n % 2 for n, name in enumerate(self.parameters)}",
-        "half = len(self.parameters) // 2\n"
+        "        return reduce_scatter(mine, self.row, dim=1)": "return "
+        "reduce_scatter(self.experts[str(self.half)](x) * gate, self.row, dim=1)",
+        "self.owner = {name: n % 2 for n, name in enumerate(self.parameters)}": "half = "
+        "len(self.parameters) // 2\n"
         "        self.owner = {name: int(n > half) for n, name in enumerate(self.parameters)}",
-    ),
-    ("(losses.sum() / tokens).backward()", "losses.sum().div(tokens).backward()"),
-    (
-        "p.grad *= min(1.0, alone.CLIP / (norm.item() + 1e-6))",
-        "p.grad.mul_(min(alone.CLIP / (norm.item() + 1e-6), 1.0))",
-    ),
+        "(losses.sum() / tokens).backward()": "losses.sum().div(tokens).backward()",
+        "p.grad *= min(1.0, alone.CLIP / (norm.item() + 1e-6))": "p.grad.mul_(min(alone.CLIP / "
+        "(norm.item() + 1e-6), 1.0))",
+    }.items()
 )

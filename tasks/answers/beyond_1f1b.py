@@ -1,5 +1,3 @@
-"""The right choices and numbers for what the lesson asks."""
-
 from helpers.lesson.asked import Number, Prediction
 
 
@@ -26,32 +24,29 @@ def _less_ahead(latency: float) -> float:
 
 
 PREDICTIONS = {
-    "beyond_1f1b-2": Prediction(
-        "B",
-        A="A rank does keep more chunks with each further cut. But each of them is a smaller part "
-        "of a stage, and that wins.",
-        B="rank 0 keeps p + (p - 1) / v stages' worth from v = 2 on: the jump comes with the "
-        "second chunk, and finer chunks make it smaller.",
-        C="It holds as many weights as before. Activations are another matter: they depend on how "
-        "far a rank runs ahead before its first backward.",
-    ),
-    "beyond_1f1b-6": Prediction(
-        "B",
-        A="That's right for a single step with free messages. But a training run has "
-        "thousands of steps, back to back.",
-        B="rank 0 begins first and also ends first, so the next step fits behind this one without "
-        "a gap: 24 s for each further step in place of 27.",
-        C="Both send one activation and one gradient per micro-batch across each border.",
-    ),
-    "beyond_1f1b-7": Prediction(
-        "B",
-        A="The message is small, but it can't leave before the last gradient of the last rank is "
-        "there. The waiting for it is what costs.",
-        B="no rank can begin its second step before the slowest has ended its first, so each step "
-        "takes its full 27 s again.",
-        C="Within a step ZB-H2 still beats 1F1B: 27 s against 33. Only the sliding of one step "
-        "into the next is lost.",
-    ),
+    "beyond_1f1b-2": Prediction("""
+        A) A rank does keep more chunks with each further cut. But each of them is a smaller part of
+        a stage, and that wins.
+        B* rank 0 keeps p + (p - 1) / v stages' worth from v = 2 on: the jump comes with the second
+        chunk, and finer chunks make it smaller.
+        C) It holds as many weights as before. Activations are another matter: they depend on how
+        far a rank runs ahead before its first backward.
+    """),
+    "beyond_1f1b-6": Prediction("""
+        A) That's right for a single step with free messages. But a training run has thousands of
+        steps, back to back.
+        B* rank 0 begins first and also ends first, so the next step fits behind this one without a
+        gap: 24 s for each further step in place of 27.
+        C) Both send one activation and one gradient per micro-batch across each border.
+    """),
+    "beyond_1f1b-7": Prediction("""
+        A) The message is small, but it can't leave before the last gradient of the last rank is
+        there. The waiting for it is what costs.
+        B* no rank can begin its second step before the slowest has ended its first, so each step
+        takes its full 27 s again.
+        C) Within a step ZB-H2 still beats 1F1B: 27 s against 33. Only the sliding of one step into
+        the next is lost.
+    """),
 }
 
 NUMBERS = {

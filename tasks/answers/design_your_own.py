@@ -1,25 +1,23 @@
-"""The right choices and numbers for what the lesson asks."""
-
 from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
-    "design_your_own-3": Prediction(
-        "C",
-        A="That would be right for a fixed number of micro-batches. Here the batch and the devices "
-        "are fixed, so a shorter pipeline also gets fewer of them.",
-        B="Each stage is shorter, but there are more of them to fill: the time to fill the "
-        "pipeline is the same.",
-        C="The bubble is (p - 1) / (m + p - 1). With twice the stages there are half as many "
-        "replicas, so each pipeline gets twice the micro-batches: p and m grow together.",
-    ),
+    "design_your_own-3": Prediction("""
+        A) That would be right for a fixed number of micro-batches. Here the batch and the devices
+        are fixed, so a shorter pipeline also gets fewer of them.
+        B) Each stage is shorter, but there are more of them to fill: the time to fill the pipeline
+        is the same.
+        C* The bubble is (p - 1) / (m + p - 1). With twice the stages there are half as many
+        replicas, so each pipeline gets twice the micro-batches: p and m grow together.
+    """),
     "design_your_own-5": Prediction(
+        """
+        You pay for GPU hours, and eight times the GPUs take about an eighth of the time. The
+        price changes only as far as each GPU is used better or worse, here {ratio:.2f} times.
+        A) Per hour they do, but they're done in about an eighth of the time.
+        B) This time the model says otherwise.
+        C) It does take about eight times as long, but on an eighth of the GPUs.
+        """,
         lambda ratio: "A" if ratio > 2 else "C" if ratio < 0.5 else "B",
-        because="You pay for GPU hours, and eight times the GPUs take about an eighth of the time. "
-        "The price changes only as far as each GPU is used better or worse, here {ratio:.2f} "
-        "times.",
-        A="Per hour they do, but they're done in about an eighth of the time.",
-        B="This time the model says otherwise.",
-        C="It does take about eight times as long, but on an eighth of the GPUs.",
     ),
 }
 NUMBERS = {

@@ -1,5 +1,3 @@
-"""The right choices and numbers for what the lesson asks."""
-
 from helpers.lesson.asked import Number, Prediction
 
 
@@ -16,15 +14,14 @@ def _plan_within_two() -> float:
 
 
 PREDICTIONS = {
-    "micro_batches-3": Prediction(
-        "A",
-        A="a rank that runs each backward as soon as it's ready frees memory before it needs more. "
-        "The order of the work changes, and the chain that decides the time doesn't.",
-        B="That's what happens if the forwards still all come first, in two rounds. But nothing "
-        "forces you to empty the pipeline: mix backwards with forwards.",
-        C="Rank 0 does have to wait for backwards, but for one at a time, and by then the ranks "
-        "behind it have work for it.",
-    ),
+    "micro_batches-3": Prediction("""
+        A* a rank that runs each backward as soon as it's ready frees memory before it needs more.
+        The order of the work changes, and the chain that decides the time doesn't.
+        B) That's what happens if the forwards still all come first, in two rounds. But nothing
+        forces you to empty the pipeline: mix backwards with forwards.
+        C) Rank 0 does have to wait for backwards, but for one at a time, and by then the ranks
+        behind it have work for it.
+    """),
 }
 
 NUMBERS = {

@@ -1,25 +1,21 @@
-"""The right choices and numbers for what the lesson asks."""
-
 from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
-    "naive_pipeline-1": Prediction(
-        "B",
-        A="The last stage can't compute those: it has neither the weights of the stage before nor "
-        "what that stage has saved in its forward.",
-        B="By the chain rule, everything that comes after a stage reaches it through the gradient "
-        "of the loss with respect to its output. It's one tensor, of the shape of the activation.",
-        C="The loss is one number. It says how wrong the model is, but not in which direction each "
-        "number of the activation should have gone.",
-    ),
-    "naive_pipeline-3": Prediction(
-        "C",
-        A="They do share the work, but one after the other: a stage can't begin before the output "
-        "of the stage before it has come.",
-        B="One third is the share in which a rank computes. For the rest it is idle.",
-        C="At any time one of three ranks computes, so each of them is idle {share:.0%} of the "
-        "time: (p - 1) / p.",
-    ),
+    "naive_pipeline-1": Prediction("""
+        A) The last stage can't compute those: it has neither the weights of the stage before nor
+        what that stage has saved in its forward.
+        B* By the chain rule, everything that comes after a stage reaches it through the gradient of
+        the loss with respect to its output. It's one tensor, of the shape of the activation.
+        C) The loss is one number. It says how wrong the model is, but not in which direction each
+        number of the activation should have gone.
+    """),
+    "naive_pipeline-3": Prediction("""
+        A) They do share the work, but one after the other: a stage can't begin before the output of
+        the stage before it has come.
+        B) One third is the share in which a rank computes. For the rest it is idle.
+        C* At any time one of three ranks computes, so each of them is idle {share:.0%} of the time:
+        (p - 1) / p.
+    """),
 }
 
 NUMBERS = {

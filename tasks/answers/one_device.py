@@ -1,25 +1,21 @@
-"""The right choices and numbers for what the lesson asks."""
-
 import math
 
 from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
-    "one_device-2": Prediction(
-        "B",
-        A="Lily is left, and in these stories Lily is always a girl.",
-        B="the name tells it too, and other heads look there. Only with both hidden does the model "
-        "go wrong.",
-        C="That's what it says with girl and Lily hidden. With one of them it still knows.",
-    ),
-    "one_device-6": Prediction(
-        "A",
-        A="Most tokens follow from those before, and only now and then does the grammar make a "
-        "choice. Perplexity 1.3 is a mean over many that are certain and a few that are not.",
-        B="Even where the grammar chooses a name or a color, it has six to choose from at most, "
-        "and such places are rare.",
-        C="With 130 it would hardly know more than which pieces are frequent.",
-    ),
+    "one_device-2": Prediction("""
+        A) Lily is left, and in these stories Lily is always a girl.
+        B* the name tells it too, and other heads look there. Only with both hidden does the model
+        go wrong.
+        C) That's what it says with girl and Lily hidden. With one of them it still knows.
+    """),
+    "one_device-6": Prediction("""
+        A* Most tokens follow from those before, and only now and then does the grammar make a
+        choice. Perplexity 1.3 is a mean over many that are certain and a few that are not.
+        B) Even where the grammar chooses a name or a color, it has six to choose from at most, and
+        such places are rare.
+        C) With 130 it would hardly know more than which pieces are frequent.
+    """),
 }
 
 

@@ -1,26 +1,22 @@
-"""Rooflines: when can sending hide?"""
-
 from helpers.lesson.asked import Number, Prediction
 
 PREDICTIONS = {
-    "rooflines-1": Prediction(
-        "C",
-        A="Backward takes long because there are many parameters, but each of them also has a "
-        "gradient to send. The two grow together, and only the tokens decide.",
-        B="That takes F/B tokens for each replica, 19,780 over a network card. How many does each "
-        "of 16,384 replicas read?",
-        C="16.8 million tokens on 16,384 GPUs are 1,024 for each, and averaging needs 19,780 to "
-        "hide. The number of parameters cancels.",
-    ),
-    "rooflines-2": Prediction(
-        "B",
-        A="The tokens are the same, but the weights aren't gathered once for all of them: each "
-        "micro-batch gathers them again.",
-        B="each micro-batch gathers every layer anew, with a quarter of the computing to hide it "
-        "behind. A micro-batch of 7,417 tokens is below the bound.",
-        C="Memory has room, but the link has not: four micro-batches gather four times as many "
-        "bytes for the same computing.",
-    ),
+    "rooflines-1": Prediction("""
+        A) Backward takes long because there are many parameters, but each of them also has a
+        gradient to send. The two grow together, and only the tokens decide.
+        B) That takes F/B tokens for each replica, 19,780 over a network card. How many does each of
+        16,384 replicas read?
+        C* 16.8 million tokens on 16,384 GPUs are 1,024 for each, and averaging needs 19,780 to
+        hide. The number of parameters cancels.
+    """),
+    "rooflines-2": Prediction("""
+        A) The tokens are the same, but the weights aren't gathered once for all of them: each
+        micro-batch gathers them again.
+        B* each micro-batch gathers every layer anew, with a quarter of the computing to hide it
+        behind. A micro-batch of 7,417 tokens is below the bound.
+        C) Memory has room, but the link has not: four micro-batches gather four times as many bytes
+        for the same computing.
+    """),
 }
 NUMBERS = {
     "rooflines-3": Number(

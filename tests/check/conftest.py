@@ -4,9 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from jupyter_client import AsyncKernelManager
+from nbclient import NotebookClient
 
 from helpers.check.marks import replaced
 from helpers.check.student import write
@@ -44,6 +47,25 @@ class Copy:
             [sys.executable, *words], cwd=self.root, env=self.env, capture_output=True, text=True
         )
         return done.stdout + done.stderr
+
+    def execute(self, notebook, **variables) -> list[str]:
+        """Run a notebook from the top in the copy; of each code cell what it shows, as text."""
+        kernel = AsyncKernelManager(kernel_name="python3")
+        with tempfile.TemporaryDirectory() as folder:  # a short name: a socket's may not be long
+            if os.name != "nt":  # no port that another program could take before it is used
+                kernel.transport, kernel.ip = "ipc", str(Path(folder) / "kernel")
+            client = NotebookClient(notebook, km=kernel, timeout=600, allow_errors=True)
+            client.resources = {"metadata": {"path": str(self.root / "notebooks")}}
+            client.execute(env=self.env | variables)
+        return [shown(cell) for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def shown(cell) -> str:
+    parts = []
+    for output in cell.outputs:
+        data = output.get("data", {})
+        parts.append(output.get("text", "") + data.get("text/plain", "") + output.get("ename", ""))
+    return "\n".join(parts)
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,8 @@ NAN, T = float("nan"), torch.tensor
     ("one", "other"),
     [
         ([1, (2, 3)], (1, [2, 3])), (1, 1.0), (np.int64(3), 3), (0.1 + 0.2, 0.3), (NAN, NAN),
-        (np.float32(2), 2.0), ({"a": [], "b": None}, {"b": None, "a": ()}), ("a", "a"),
-        (T([1.0, NAN]), T([1.0, NAN])), (torch.zeros(0), torch.zeros(0)), (b"a", b"a"),
-        (T([1e3, 1e-4]), T([1e3, 2e-4])), (T([1.0]), T([1.0 + 1e-6])),
+        ({"a": [], "b": None}, {"b": None, "a": ()}), (T([1.0, NAN]), T([1.0, NAN])),
+        (torch.zeros(0), torch.zeros(0)), (T([1e3, 1e-4]), T([1e3, 2e-4])),
         ({"a": 1, "_seen": 2}, {"a": 1, "_seen": [3]}), ({"a": 1, "_seen": 2}, {"a": 1}),
     ],
 )  # fmt: skip
@@ -35,13 +34,11 @@ def test_same(one, other):
         ({"a": 1}, {}, "a: is missing"), ({}, {"a": 1}, "a: should not be there"),
         ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, "a, number 1, b: 3 in place of 2"),
         (T([-math.inf, 1.0]), T([-math.inf, 2.0]), "2 in place of 1 at (1,)"),
-        (T([-math.inf, 1.0]), T([-9e9, 1.0]), "in place of -inf at (0,)"),
         (T([1.0]), T([NAN]), "nan in place of 1 at (0,)"), (T(1.0), T(2.0), "2 in place of 1"),
         (torch.zeros(2, 3), torch.zeros(3, 2), "has the shape (3, 2) in place of (2, 3)"),
         (T([1.0]), T([1.0], dtype=torch.float64), "has the dtype float64 in place of float32"),
-        (T([[1.0, 2.0]]), T([[1.0, 2.1]]), "2.1 in place of 2 at (0, 1)"), (T(1.0), 1.0, "tensor"),
         (T([1, 2]), T([1, 3]), "3 in place of 2 at (1,)"), (1, "x" * 99, "…"),
-        (1, object(), "object"),
+        (T([1e3, 1.0]), T([1e3, 1.1]), "1.1 in place of 1 at (1,)"), (T(1.0), 1.0, "tensor"),
     ],
 )  # fmt: skip
 def test_different(one, other, words):
@@ -49,19 +46,11 @@ def test_different(one, other, words):
     assert len(found) == 1 and words in found[0]
 
 
-def test_tolerance():
+def test_a_tolerance_and_a_common_factor():
     assert same(1.0, 1.05, 0.1) and not same(1.0, 1.05)
-    assert same(T([1.0, 2.0]), T([1.05, 2.05]), 0.1) and same({"a": [1.0]}, {"a": [1.05]}, 0.1)
-    assert same(T([1.0], dtype=torch.bfloat16), T([1.01], dtype=torch.bfloat16))
-
-
-def test_common_factor():
+    assert same({"a": T([1.0, 2.0])}, {"a": T([1.05, 2.05])}, 0.1)
     right = {"a": T([1.0, 2.0]), "b": [3, 0.0], "_seen": 7}
     found = {"a": T([4.0, 8.0]), "b": [12, 0], "_seen": "text"}
     assert common_factor(right, found) == pytest.approx(4)
-    for other in (
-        {"a": T([4.0, 8.0]), "b": [12, 1]}, right, {"a": T([1.0]), "b": [3, 0]}, {"a": 1},
-        {"a": T([4.0, 8.0]), "b": [T([12, 0]), 0]},
-        {"a": T([NAN, NAN]), "b": [NAN, 0]}, {"a": T([0.0, 0.0]), "b": [0, 0]},
-    ):  # fmt: skip
+    for other in (found | {"b": [12, 1]}, right, {"a": T([1.0]), "b": [3, 0]}, found | {"b": []}):
         assert common_factor(right, other) is None

@@ -16,28 +16,21 @@ def path(tmp_path, monkeypatch):
     return path
 
 
-def test_what_has_passed_stays_passed_and_tries_are_counted(path):
+def test_tries_are_counted_what_has_passed_stays_so_and_the_way_shows_it(path):
     for kind in ("to do", "mistake", "pass", "crash", "no file", "check"):
         note_check("DP-1", kind)
+    note_check("TR-1", "mistake")
+    record.note("predictions", "data_parallel_gradients-1", {"chosen": "A", "right": True})
     facts = json.loads(path.read_text())["tasks"]["DP-1"]
     assert facts["tries"] == 3 and len(facts["passed"]) == len("2026-01-31")
-
-
-def test_the_way_shows_what_is_done_and_what_comes_next(path):
-    path.parent.mkdir()
-    tasks = {"DP-1": {"tries": 2, "passed": "2026-01-31"}, "TR-1": {"tries": 1, "passed": None}}
-    asked = {"data_parallel_gradients-1": {"chosen": "A", "right": True}}
-    path.write_text(json.dumps({"tasks": tasks, "predictions": asked}))
-    text = overview()
-    assert "[x] DP-1     10 points  average the gradients (done on 2026-01-31, tries: 2)" in text
+    done, text = f"done on {facts['passed']}, tries: 3", overview()
+    assert f"[x] DP-1     10 points  average the gradients ({done})" in text
     assert "write the training loop (begun, tries: 1)" in text
     assert text.count("predictions: 1 of 1 right") == 2  # of the lesson, and of all
     assert "next: lesson 01, task TR-1 (" in text and f"kept in {path}" in text
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"tasks": 3}', '{"tasks": {"T-1": 3}}', '{"a": [1]}', "\0", "[" * 200_000]
-)
+@pytest.mark.parametrize("text", ["", "[]", '{"tasks": {"T-1": 3}}', "\0", "[" * 200_000])
 def test_a_damaged_record_is_set_aside_and_nothing_is_lost(path, text, capsys):
     path.parent.mkdir()
     for number in (1, 2):
@@ -58,9 +51,7 @@ def test_what_cannot_be_written_breaks_nothing_and_this_process_remembers(path, 
 
 
 def test_the_record_is_the_users_own_and_not_in_this_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("LAB_PROGRESS", "off")
-    assert record.progress_file() is None and record.read_all() == {}
-    monkeypatch.delenv("LAB_PROGRESS")
+    monkeypatch.delenv("LAB_PROGRESS", raising=False)
     for name in ("XDG_DATA_HOME", "HOME", "APPDATA"):
         monkeypatch.setenv(name, str(tmp_path))
     assert tmp_path in record.progress_file().parents

@@ -5,14 +5,13 @@ import html
 import json
 import os
 import re
-import subprocess
 import zipfile
 
 import pytest
 
 from helpers.check import student
 from helpers.check.marks import regions
-from helpers.check.student import PACKED, ROOT, main, write
+from helpers.check.student import LABS, PACKED, ROOT, main, write
 from helpers.check.task import load_task, task_ids
 
 MOST = 4  # lines in a row that two pieces of code may not share
@@ -22,13 +21,13 @@ def letters(text: str) -> str:
     return re.sub(r"\W+", "", text)
 
 
-def pieces(task_id: str, code: str) -> dict[str, str]:
+def pieces(name: str, code: str) -> dict[str, str]:
     """About half of the lines of a solution in a row, without anything but letters and digits."""
     lines = [letters(line) for line in code.splitlines() if not line.strip().startswith("#")]
     lines = [line for line in lines if line]
     length = min(MOST, max(2, (len(lines) + 1) // 2), len(lines))
     rows = ("".join(lines[n : n + length]) for n in range(len(lines) - length + 1))
-    return {row: task_id for row in rows if len(row) >= 16}
+    return {row: name for row in rows if len(row) >= 16}
 
 
 def hidden() -> dict[str, str]:
@@ -36,7 +35,7 @@ def hidden() -> dict[str, str]:
     found = {}
     for name in (name for name in student.files() if name.endswith(".py")):
         text = (ROOT / name).read_text("utf-8")
-        if name.startswith(tuple(f"{lab}/" for lab in student.LABS)):
+        if name.startswith(tuple(f"{lab}/" for lab in LABS)):
             for region in regions(text):
                 found |= pieces(region["task"], region["body"])
         elif name.startswith("tasks/"):
@@ -46,39 +45,32 @@ def hidden() -> dict[str, str]:
     return found
 
 
-def leaks(root, found: dict[str, str]) -> list[str]:
-    leaking = []
-    for path in (path for path in root.rglob("*") if path.is_file() and path.name != PACKED):
-        text = path.read_bytes().decode(errors="replace")
-        written = text.replace("\\n", "\n").replace("\\t", "\t")  # as JSON writes ends of lines
-        forms = {letters(form) for form in (text, written, html.unescape(written))}
-        leaking += [f"{path.relative_to(root)}: {found[p]}" for p in found
-                    if any(p in form for form in forms)]  # fmt: skip
-    return leaking
-
-
 def test_no_line_of_a_solution_stands_anywhere(written):
-    found = hidden()
-    assert len(found) > 500 and leaks(written, found) == []
-    stubs = {task_id: load_task(task_id) for task_id in task_ids()}
-    for task_id, task in stubs.items():
-        assert f"Task {task_id}: " in (written / task.file).read_text("utf-8")
+    found, leaks = hidden(), []
+    for path in (path for path in written.rglob("*") if path.is_file() and path.name != PACKED):
+        text = path.read_bytes().decode(errors="replace")
+        lines = text.replace("\\n", "\n").replace("\\t", "\t")  # as JSON writes ends of lines
+        forms = {letters(form) for form in (text, lines, html.unescape(lines))}
+        leaks += [(path, found[p]) for p in found if any(p in form for form in forms)]
+    assert len(found) > 500 and not leaks
+    tasks = [load_task(task_id) for task_id in task_ids()]
+    for task in tasks:
+        assert f"Task {task.id}: " in (written / task.file).read_text("utf-8")
     with zipfile.ZipFile(written / PACKED) as packed:
-        assert {task.file for task in stubs.values()} <= set(packed.namelist())
+        assert {task.file for task in tasks} <= set(packed.namelist())
 
 
 def test_it_holds_what_a_student_needs_and_nothing_else(written):
     top = {path.name for path in written.iterdir()}
-    assert {"notebooks", "helpers", "simplellm", "README.md", "Makefile", *student.LABS} <= top
+    assert {"notebooks", "helpers", "simplellm", "README.md", "Makefile", *LABS} <= top
     assert not top & {"tests", "bench", "tasks", "TEACHING.md", "README.student.md", "docs.md"}
     assert not list(written.glob("notebooks/source"))
     for path in written.glob("notebooks/*.ipynb"):
         cells = json.loads(path.read_text("utf-8"))["cells"]
         assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
-    names = {path.relative_to(written).as_posix() for path in written.rglob("*.md")}
     links = re.findall(r"\]\(([^)#:]+)", (written / "README.md").read_text("utf-8"))
     assert links and all((written / link).exists() for link in links)
-    assert len([name for name in names if name.count("/") < 2 and "docs" in name]) == 3
+    assert len(list(written.glob("docs/*.md"))) == 3
     assert os.access(written / "DP/gradient_aggr/run.sh", os.X_OK)
 
 
@@ -89,17 +81,10 @@ def test_what_is_there_stays_and_three_lines_say_what_to_do(tmp_path, monkeypatc
     first = capsys.readouterr().out.splitlines()
     assert len(first) == 3 and str(out) in first[0] and "make lab" in first[1]
     (out / "work.py").write_text("mine")
-    with pytest.raises(FileExistsError, match="is there already, and stays as it is"):
-        write(out)
     assert main([str(out)]) == 0 and (out / "work.py").read_text() == "mine"
     assert "is there already, and stays" in capsys.readouterr().out
-
-    def fail(folder):
-        folder.mkdir()
-        raise OSError("no space")
-
-    monkeypatch.setattr(student, "fill", fail)
-    with pytest.raises(OSError, match="no space"):
+    monkeypatch.setattr(student, "fill", lambda folder: [folder.mkdir(), 1 / 0])
+    with pytest.raises(ZeroDivisionError):
         write(tmp_path / "other")
     assert [path.name for path in tmp_path.iterdir()] == ["my-lab"]  # whole, or not at all
 
@@ -110,12 +95,9 @@ def test_without_git_nothing_that_was_made_comes_along(tmp_path, monkeypatch):
         (tmp_path / name).touch()
     monkeypatch.setattr(student, "ROOT", tmp_path)
     assert student.files() == [".gitignore", "DP/a.py"]
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    subprocess.run(["git", "add", "DP/a.py"], cwd=tmp_path, check=True)
-    assert student.files() == ["DP/a.py"]
 
 
-def test_a_copy_makes_no_copy(copy):
+def test_a_copy_makes_no_copy_and_its_commands_work(copy):
     assert "This is a student's copy already" in copy.run("-m", "helpers.check.student")
     text = copy.run("-m", "helpers.check", "DP-1", "--seed", "3")
     assert "DP-1  TO DO" in text and "0 of 1 passed, 0 of 10 points" in text

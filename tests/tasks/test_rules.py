@@ -3,14 +3,14 @@
 import pytest
 import torch
 
-from tasks import _averaging, dp_3, dp_6, rc_1
+from tasks import _averaging, _trained, dp_3, dp_6, rc_1
 
 PAIRS = [[0, 2], [1, 3], [0, 2], [1, 3]]
 
 
 @pytest.mark.parametrize(("kind", "groups"), [("weight", [range(4)] * 4), ("gradient", PAIRS)])
 def test_each_slip_in_an_average_is_told_by_its_own_sentence(kind, groups):
-    case, known = _averaging.drawn(1, 4)[0], {}
+    case, known = _averaging.drawn(4)[0], {}
     for sentence, of, how, divisor in _averaging.slips(kind, groups, "n"):
         if known.setdefault((str(of), how, divisor), sentence) != sentence:
             continue  # a division by 2 twice is one by 4
@@ -26,31 +26,16 @@ def test_each_slip_in_an_average_is_told_by_its_own_sentence(kind, groups):
         assert said.startswith(f"{sentence} (rank 0, {kind}, embedding: "), said
 
 
-@pytest.mark.parametrize(
-    ("length", "world", "parts", "words"),
-    [
-        (5, 2, [[0, 1, 2], [3, 4]], None),
-        (5, 2, [[0, 2, 4], [1, 3]], None),
-        (5, 2, [[0, 1], [2, 3]], "the remainder is dropped: 5 items on 2 ranks leave 1 over"),
-        (5, 2, [[0, 1, 2], [2, 3, 4]], "the parts overlap for length 5 and world_size 2: the in"),
-        (5, 2, [[0, 1, 2], [3, 4, 5]], "an index lies outside of 0 to 4"),
-        (5, 2, [[1, 2], [3, 4]], "nobody reads the index 0 for length 5 and world_size 2"),
-        (5, 2, [[0], [1, 2, 3, 4]], "the sizes of the parts are [1, 4]"),
-        (5, 2, [[0, 0, 1, 2], [3, 4]], "a rank reads the same index more than once"),
-        (5, 2, [[0, 1, 2, 3, 4]] * 2, "every rank reads the whole data set"),
-        (5, 2, [[0, 1, 2, 3, 4], []], "one rank reads everything"),
-        (1, 2, ["partition(1, 0, 2) raises ValueError: no", [0]], "with fewer items than ranks"),
-    ],
-)
-def test_parts(length, world, parts, words):
-    said = dp_3.explain({"length": length, "world": world}, [parts] * 4)
-    assert said == words if words is None else words in said
+def parts(*each, length=5):
+    """What four ranks see of the parts of two ranks."""
+    return dp_3, {"length": length, "world": 2}, [list(each)] * 4
 
 
 def orders(shuffle, share=lambda order, rank: order[rank::4], again=lambda order: order):
-    """What the ranks see of 8 items, in three epochs of two seeds."""
+    """What four ranks see of 8 items, in three epochs of two seeds."""
     own = [[[share(shuffle(s, e, r), r) for e in range(3)] for s in (1, 2)] for r in range(4)]
-    return [[[[one, again(one)] for one in epochs] for epochs in seeds] for seeds in own]
+    seen = [[[[one, again(one)] for one in epochs] for epochs in seeds] for seeds in own]
+    return dp_3, {"length": 8, "seeds": [1, 2], "epochs": 3}, seen
 
 
 def rotated(by):
@@ -61,9 +46,40 @@ def each_its_own(seed, epoch, rank):
     return [rank, 4 + rank][:: (-1) ** (seed + epoch)]
 
 
+def zero_1(calls):
+    """A step on two units: A(verage), S(tep), G(ather)."""
+    names = {"A": "average", "S": "step", "G": "gather"}
+    units = ("optimizer" if c == "S" else calls[:n].count(c) % 2 for n, c in enumerate(calls))
+    return dp_6, 2, [(names[c], unit) for c, unit in zip(calls, units, strict=True)]
+
+
+def ring(world=4, **wrong):
+    """What the ranks of a ring did with one number each: 1, 10, 100, …"""
+    tensors = [torch.full((1,), 10.0**rank).double() for rank in range(world)]
+    seen = {"collectives": [], "messages not waited for": [], "sends something": True}
+    seen |= {"ranks it sends to that are no neighbors": [], "sends more than a ring": False}
+    seen |= {"returns what it sent": True, "_returned": 6, "_sent": 6, "tensor": sum(tensors)}
+    case = {"world": world, "what": rc_1.POWERS, "tensors": tensors}
+    return rc_1, case, [seen | {name.replace("_", " "): it for name, it in wrong.items()}] * world
+
+
+def summed(value):
+    return ring(tensor=torch.tensor([value]).double())
+
+
 @pytest.mark.parametrize(
-    ("seen", "words"),
+    ("judged", "words"),
     [
+        (parts([0, 1, 2], [3, 4]), None),
+        (parts([0, 2, 4], [1, 3]), None),
+        (parts([0, 1], [2, 3]), "the remainder is dropped: 5 items on 2 ranks leave 1 over"),
+        (parts([0, 1, 2], [2, 3, 4]), "the parts overlap for length 5 and world_size 2: the in"),
+        (parts([0, 1, 2], [3, 4, 5]), "an index lies outside of 0 to 4"),
+        (parts([1, 2], [3, 4]), "nobody reads the index 0 for length 5 and world_size 2"),
+        (parts([0], [1, 2, 3, 4]), "the sizes of the parts are [1, 4]"),
+        (parts([0, 0, 1, 2], [3, 4]), "a rank reads the same index more than once"),
+        (parts(*[[0, 1, 2, 3, 4]] * 2), "every rank reads the whole data set"),
+        (parts("no", [0], length=1), "no; with fewer items than ranks some parts are empty"),
         (orders(lambda seed, epoch, rank: rotated(3 * seed + epoch)), None),
         (orders(lambda *_: list(range(8))), "nothing is shuffled"),
         (orders(lambda seed, epoch, rank: rotated(seed)), "two epochs have the same order"),
@@ -71,68 +87,32 @@ def each_its_own(seed, epoch, rank):
         (orders(lambda seed, epoch, rank: rotated(rank)), "do not share one permutation"),
         (orders(lambda *_: rotated(1), again=lambda own: own[::-1]), "two orders for the same arg"),
         (orders(lambda *_: rotated(1), lambda order, rank: order), "every rank reads all 8 items"),
-        (orders(lambda *_: rotated(1), lambda order, rank: order[rank:4:4]), "the ranks read [1, "),
-        (orders(lambda *_: [9] * 8), "an index outside of 0 to 7"),
         (orders(each_its_own, lambda order, rank: order), "each has shuffled its own part"),
-    ],
-)
-def test_orders(seen, words):
-    said = dp_3.explain({"length": 8, "seeds": [1, 2], "epochs": 3}, seen)
-    assert said == words if words is None else words in said
-
-
-A, S, G = "average", "step", "gather"
-
-
-@pytest.mark.parametrize(
-    ("calls", "words"),
-    [
-        ((A, A, S, G, G), None),
-        ((A, A, G, G), "the optimizer must take its step"),
-        ((A, S, G, A, S, G), "is called in a loop over the units"),
-        ((A, A, S, S, S, G, G), "updates 3 times"),
-        ((S, G, G), "no unit averages"),
-        ((A, A, S), "the parts of the others are old"),
-        ((A, S, G, G), "the last unit is left out: it is never asked to average()"),
-        ((A, A, A, S, G, G), "asked twice where once is enough"),
-        ((S, A, A, G, G), "before all gradients are averaged"),
-        ((A, A, G, G, S), "gathered before the optimizer"),
-    ],
-)
-def test_a_step_of_zero_1(calls, words):
-    seen = [(c, "optimizer" if c == S else calls[:n].count(c) % 2) for n, c in enumerate(calls)]
-    said = dp_6.explain(2, seen)
-    assert said == words if words is None else words in said
-
-
-RIGHT = {"collectives": [], "messages not waited for": [], "sends something": True}
-RIGHT |= {"ranks it sends to that are no neighbors": [], "sends more than a ring": False}
-RIGHT |= {"returns what it sent": True, "_returned": 6, "_sent": 6}
-
-
-@pytest.mark.parametrize(
-    ("world", "wrong", "words"),
-    [
-        (4, {}, None),
-        (4, {"collectives": ["all_reduce"]}, "rank 0 calls dist.all_reduce: build the ring"),
-        (4, {"messages not waited for": ["isend"]}, "starts isend and never calls wait()"),
-        (4, {"tensor": torch.tensor([1112.0]).double()}, "that of rank 0 2 times plus that of ra"),
-        (4, {"tensor": torch.tensor([1010.0]).double()}, "and nothing of rank 0, 2"),
-        (4, {"tensor": torch.tensor([2.5]).double()}, "2.5, which is no sum of what the ranks had"),
-        (4, {"ranks it sends to that are no neighbors": [2]}, "rank 2, which is not its neighbor"),
-        (4, {"sends something": False}, "rank 0 sends nothing, and the others need its numbers"),
-        (4, {"sends more than a ring": True, "_sent": 24}, "sends 3.00 times the size"),
+        (zero_1("AASGG"), None),
+        (zero_1("AAGG"), "the optimizer must take its step"),
+        (zero_1("ASGASG"), "is called in a loop over the units"),
+        (zero_1("SGG"), "no unit averages"),
+        (zero_1("AAS"), "the parts of the others are old"),
+        (zero_1("ASGG"), "the last unit is left out: it is never asked to average()"),
+        (zero_1("SAAGG"), "before all gradients are averaged"),
+        (zero_1("AAGGS"), "gathered before the optimizer"),
+        (ring(), None),
+        (ring(collectives=["all_reduce"]), "rank 0 calls dist.all_reduce: build the ring"),
+        (ring(messages_not_waited_for=["isend"]), "starts isend and never calls wait()"),
+        (summed(1112), "that of rank 0 2 times plus that of rank 1 plus that of rank 2 plus"),
+        (summed(1010), "and nothing of rank 0, 2"),
+        (summed(2.5), "2.5, which is no sum of what the ranks had"),
+        (ring(ranks_it_sends_to_that_are_no_neighbors=[2]), "rank 2, which is not its neighbor"),
+        (ring(sends_something=False), "rank 0 sends nothing, and the others need its numbers"),
+        (ring(returns_what_it_sent=False), "has sent 6 bytes, and ring_all_reduce gives 6"),
+        (ring(1, collectives=["all_reduce"]), "something is sent: a rank that is alone"),
         (
-            4,
-            {"returns what it sent": False},
-            "rank 0 has sent 6 bytes, and ring_all_reduce gives 6",
+            (_trained, {"dp": 2, "pp": 2}, [{"too little went to": ["its row", "its column"]}]),
+            "each rank trains the whole model by itself, and nothing leaves it: too little left",
         ),
-        (1, {"collectives": ["all_reduce"]}, "something is sent: a rank that is alone"),
-        (1, {"tensor": torch.zeros(1), "_returned": 0}, "the tensor changes: a rank that is alone"),
     ],
 )
-def test_ring(world, wrong, words):
-    tensors = [torch.full((1,), 10.0**rank).double() for rank in range(world)]
-    case = {"world": world, "what": rc_1.POWERS, "tensors": tensors}
-    said = rc_1.explain(case, [RIGHT | {"tensor": sum(tensors)} | wrong] * world)
+def test_a_broken_rule_is_named_and_right_work_breaks_none(judged, words):
+    task, case, seen = judged
+    said = task.explain(case, seen)
     assert said == words if words is None else words in said

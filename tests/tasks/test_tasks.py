@@ -1,32 +1,28 @@
 """Each task: its reference is right, and mutants and wrong programs are told by their sentence.
 
-A mutant is a change of the solution that the task names; programs/ holds work that is none: what
+A mutant is a change of the solution that the task names; programs.py holds work that is none: what
 the check must name, and what it must pass. LAB_SEED=… draws other cases.
 """
 
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
 from helpers.check.compare import differences, same
-from helpers.check.judge import RIGHT, judged, launched, not_begun, reason_of, solution_text
+from helpers.check.judge import RIGHT, drawn, judged, launched, not_begun, reason_of, solution_text
 from helpers.check.marks import body_of, mutated, replaced
 from helpers.check.ranks import WORK
-from helpers.check.student import LABS
-from helpers.check.task import ROOT, load_module, load_task, task_ids
+from helpers.check.task import LABS, ROOT, load_task, task_ids
 
 from .closed_forms import CLOSED_FORMS, PROVEN
+from .programs import PROGRAMS
 
 pytestmark = pytest.mark.patient
 
 SEED = int(os.environ.get("LAB_SEED", 23))
 LONG = "CK-1 CO-1 DP-2 DP-8 DP-PP EP-1 GP-7 PP-1 PP-2 PP-3 RC-1 RC-2 TP-2 TW-1".split()
 QUICK = {"LA-1", "TP-6"}  # on one device and on ranks; make test-all has all
-PROGRAMS = {}
-for each in sorted((Path(__file__).parent / "programs").glob("*.py")):
-    PROGRAMS |= load_module(each, f"programs_{each.stem}").PROGRAMS
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +98,7 @@ def marked(task_id: str):
 @pytest.mark.parametrize("task_id", [marked(task_id) for task_id in task_ids()])
 def test_the_reference_is_right_and_wrong_work_is_told_by_its_sentence(task_id, root):
     task = load_task(task_id)
-    cases, right, mutants = list(task.side.cases(SEED)), None, {}
+    cases, right, mutants = drawn(task, SEED), None, {}
     if changes := getattr(task.side, "MUTANTS", {}):
         works = {RIGHT: (str(ROOT), solution_text(task))}
         for change, sentence in changes.items():

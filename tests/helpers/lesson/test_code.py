@@ -10,6 +10,13 @@ from helpers.lesson.code import COLORS, code, diff
 TEXT = '''"""A script."""
 
 import torch
+from simplellm.options import (
+    settle,
+)
+
+
+def read_flags(arguments=None):
+    return settle(arguments)
 
 
 class Ring:
@@ -24,21 +31,20 @@ class Ring:
         second = "<b>"  # as in HTML
         return first
 '''
-SOLUTION = ("# BEGIN SOLUTION T-1", "y = self.next(x) + 1", "return y", "# END SOLUTION")
-STUB = ("raise NotImplementedError(", '    "Task T-1: pass. "', '    "Write it."', ")")
-
-
-def with_body(lines: tuple[str, ...]) -> str:
-    return TEXT.replace("BODY", "\n        ".join(lines))
+SOLUTION = "# BEGIN SOLUTION T-1\n        y = self.next(x) + 1\n        # END SOLUTION"
+STUB = """raise NotImplementedError(
+            "Task T-1: pass. "
+            "Write it."
+        )"""
 
 
 @pytest.fixture
 def script(tmp_path, monkeypatch):
     (tmp_path / "tasks").mkdir()
-    (tmp_path / "helpers" / "grade").mkdir(parents=True)
+    (tmp_path / "helpers" / "check").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "ring.py"
-    path.write_text(with_body(SOLUTION))
+    path.write_text(TEXT.replace("BODY", SOLUTION))
     return path
 
 
@@ -51,24 +57,17 @@ def test_a_function_is_shown_as_it_stands_there_now(script):
     lines = 'def size(self):\n    first = 1\n    second = "<b>"  # as in HTML\n    return first'
     assert repr(shown) == f"ring.py\n{lines}" and words(shown.html) == f"ring.py, Ring.size{lines}"
     assert "<b>" not in shown.html and "details" not in shown.html
-    assert repr(code("ring.py", "Ring.size", "first", "second")).splitlines()[1:] == [
-        "first = 1",
-        'second = "<b>"  # as in HTML',
-    ]
-    script.write_text(TEXT.replace("first = 1", "first = 2"))
-    assert "first = 2" in repr(code("ring.py", "Ring.size"))
+    some = repr(code("ring.py", "Ring.size", "first", "second"))
+    assert some == 'ring.py\nfirst = 1\nsecond = "<b>"  # as in HTML'
 
 
-def test_a_solution_stands_under_a_fold(script):
+def test_a_solution_stands_under_a_fold_and_a_stub_is_a_comment(script):
     for name in ("", "Ring", "Ring.pass_on"):
         seen, _, fold = code("ring.py", name).html.partition("<details")
         assert "...  # task T-1: yours" in words(seen) and "next(x)" not in words(seen)
         assert "y = self.next(x) + 1" in words(fold) and "SOLUTION" not in seen + fold
         assert "next(x)" not in repr(code("ring.py", name))
-
-
-def test_a_stub_is_a_comment_and_nothing_is_under_a_fold(script):
-    script.write_text(with_body(STUB))
+    script.write_text(TEXT.replace("BODY", STUB))
     shown = code("ring.py", "Ring.pass_on").html
     assert words(shown).endswith("def pass_on(self, x):\n    ...  # task T-1: yours")
 
@@ -76,7 +75,7 @@ def test_a_stub_is_a_comment_and_nothing_is_under_a_fold(script):
 @pytest.mark.parametrize(
     "given, said",
     [
-        (("Rng",), "ring.py has no 'Rng': it has Ring, Ring.pass_on, Ring.size"),
+        (("Rng",), "ring.py has no 'Rng': it has read_flags, Ring, Ring.pass_on, Ring.size"),
         (("Ring", "third"), "no line of ring.py begins with 'third'"),
         (("Ring.size", "second", "first"), "no line of ring.py begins with 'first'"),
     ],
@@ -84,47 +83,21 @@ def test_a_stub_is_a_comment_and_nothing_is_under_a_fold(script):
 def test_what_is_not_there_is_named(script, given, said):
     with pytest.raises(ValueError, match=said):
         code("ring.py", *given)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="There is no file 'no.py', neither in this folder"):
         code("no.py")
 
 
-BEFORE = """"What it did."
-import torch
-from simplellm.options import (
-    settle,
-)
-
-
-def read_flags(arguments=None):
-    return settle(arguments)
-
-
-a = 1
-loss = f(a)
-print(loss)
-"""
-
-
-@pytest.fixture
-def scripts(script, tmp_path):
-    (tmp_path / "before.py").write_text(BEFORE)
-    (tmp_path / "after.py").write_text(BEFORE.replace("it did", "it does")[:-13] + " < 2\n")
-    return "before.py", "after.py"
-
-
-def test_a_diff_has_every_line_with_its_mark_and_colors_new_and_gone_ones(scripts, tmp_path):
-    title = (
-        "From before.py to after.py: 1 lines new (+), 2 lines gone (-); "
-        "docstrings, imports and flags are left out"
-    )
-    body = ["@@", " a = 1", "-loss = f(a)", "-print(loss)", "+loss = f(a) < 2"]
-    assert repr(diff(*scripts)).splitlines() == [title, *body]
-    page = diff(*scripts).html
+def test_a_diff_has_every_line_with_its_mark_and_colors_new_and_gone_ones(script):
+    new = script.read_text().replace("first = 1", "first < 2").replace("Ranks", "Rank")
+    script.with_name("new.py").write_text(new.replace("        return first\n", ""))
+    title = "From ring.py to new.py: 1 lines new (+), 2 lines gone (-); "
+    title += "docstrings, imports and flags are left out"
+    body = ["@@", "         ...  # task T-1: yours", " ", "     def size(self):"]
+    body += ["-        first = 1", "+        first < 2", '         second = "<b>"  # as in HTML']
+    body += ["-        return first"]
+    assert repr(diff("ring.py", "new.py")).splitlines() == [title, *body]
+    page = diff("ring.py", "new.py").html
     assert words(page) == title + "\n".join(body)
-    assert f'{COLORS["+"]}">+loss = f(a) &lt; 2<' in page and f'{COLORS["-"]}">-print' in page
-    assert " a = 1" not in repr(diff(*scripts, context=0))
-    assert repr(diff(scripts[0], scripts[0])) == "before.py and before.py are the same."
-    lines = ["def f(a):", "    # BEGIN SOLUTION DP-1", "    return secret", "    # END SOLUTION"]
-    (tmp_path / "after.py").write_text("\n".join(lines))
-    assert "+    ...  # task DP-1: yours" in repr(diff(*scripts)).splitlines()
-    assert "secret" not in repr(diff(*scripts)) + diff(*scripts).html
+    assert f'{COLORS["+"]}">+        first &lt; 2<' in page and f'{COLORS["-"]}">-   ' in page
+    assert "size" not in repr(diff("ring.py", "new.py", context=0))
+    assert repr(diff("ring.py", "ring.py")) == "ring.py and ring.py are the same."

@@ -1,0 +1,329 @@
+"""Work in place of solutions: what the check must name, and what it must pass."""
+
+BLOCK = "range(length * rank // world_size, length * (rank + 1) // world_size)"
+GATHER = "dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data, group=self.group)"
+SEED = 'f"seed {seed}, epoch {epoch}"'
+TO_HALF = "if dtype in HALF:\n    model.to(dtype)\n"
+EVEN = "rank % 2 == 0"
+RECEIVE_AND_WAIT = "dist.recv(theirs, left)\nmessage.wait()"
+ALL_LOGITS = """
+out = [None] * dist.get_world_size()
+dist.all_gather_object(out, logits.detach())
+out[dist.get_rank()] = logits
+return torch.nn.functional.cross_entropy(torch.cat(out, 1), targets)
+"""
+BACK = "for k in range(micro_batches):\n    backward(k)"
+WAIT_FORWARD, WAIT_BACK = "free(rank + 1, k)", "free(rank - 1, k - 1)"
+NO_WAIT = {WAIT_FORWARD: "pass", WAIT_BACK: "pass"}
+UPDATE = "    weights[layer], opt_states[layer] = model.update("
+SUM_UP = "await model.reduce_scatter(grad_weights[layer], layer)"
+LOSS = "grad_activations[last] = model.loss"
+
+PROGRAMS = {
+    "DP-1": {
+        "the weights in place of the gradients":
+            ("""
+        for p in model.parameters():
+            dist.all_reduce(p.data)
+            p.data /= world_size
+        """, "the weights have changed"),
+        "a new tensor as the gradient": """
+        for p in model.parameters():
+            if p.grad is not None:
+                everybody = [torch.empty_like(p.grad) for _ in range(world_size)]
+                dist.all_gather(everybody, p.grad)
+                p.grad = torch.stack(everybody).mean(0)
+        """,
+        "zeros where there is no gradient": """
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        dist.all_reduce(flat)
+        for p in model.parameters():
+            p.grad, flat = flat[: p.numel()].view_as(p) / world_size, flat[p.numel() :]
+        """},
+    "DP-2": {
+        "other memory, the same parameter, and the frozen one left alone": """
+        for p in model.parameters():
+            if p.requires_grad:
+                everybody = [torch.empty_like(p.data) for _ in range(world_size)]
+                dist.all_gather(everybody, p.data)
+                p.data = torch.stack(everybody).mean(0)
+        """},
+    "DP-3": {
+        "every world_size-th, of a tensor":
+            {BLOCK: "range(rank, length, world_size)",
+             f"random.Random({SEED}).shuffle(order)":
+                 "import torch\n"
+                 "draw = torch.Generator().manual_seed(seed + epoch)\n"
+                 "order = torch.randperm(length, generator=draw)"}},
+    "DP-4": {
+        "leaves too early":
+            ({"while": "if", " and self.buckets[self.next].left == 0": ""},
+             "before the gradient of")},
+    "DP-5": {
+        "one message in place of a list":
+            {"parts = list(flat.chunk(self.size))\n": "",
+             "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)":
+                 "dist.reduce_scatter_tensor(part, flat, group=self.group)",
+             "self.mine.grad = part if": "part /= self.size\nself.mine.grad = part if",
+             GATHER: "dist.all_gather_into_tensor(self.whole, self.mine.data, group=self.group)"},
+        "every rank keeps the whole gradient":
+            ({"dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)":
+                  "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\n    part = flat"},
+             "mine.grad is the whole gradient: this rank keeps its part only")},
+    "DP-6": {
+        "backwards": {"in self.units": "in reversed(self.units)"}},
+    "DP-8": {
+        "gradients every step": ("""
+        while True:
+            group.compute()
+            group.all_reduce(group.gradients())
+            group.update()
+        """, "it runs, but its loss"),
+        "copies one replica's mean to all":
+            {"zip(group.weights(), short, strict=True)":
+                 "((w, short[0]) for w in group.weights())"}},
+    "DP-PP-1": {
+        "gathered, and a new tensor as the gradient": """
+        for p in stage.parameters():
+            everybody = [torch.empty_like(p.grad) for _ in range(dist.get_world_size(group))]
+            dist.all_gather(everybody, p.grad, group=group)
+            p.grad = torch.stack(everybody).mean(0)
+        """},
+    "DP-PP-2": {
+        "averages along the row":
+            ({"(stage, groups.dp)": "(stage, groups.pp)"},
+             "the ranks of one row average with each other, and they hold different layers"),
+        "gathers the gradients over a column as objects":
+            {"average_gradients(stage, groups.dp)": """for p in stage.parameters():
+                found = [None] * grid.dp
+                dist.all_gather_object(found, p.grad, group=groups.dp)
+                p.grad = sum(found) / grid.dp"""}},
+    "PF-3": {
+        "the other way round": """
+me = os.getpid()
+if me == self.owner:
+    return self.file
+self.owner = me
+self.file = self.open_file()
+return self.file
+"""},
+    "PF-4": {
+        "weights in half":
+            ({'with record_function("forward")': f'{TO_HALF}with record_function("forward")'},
+             "they must stay torch.float32")},
+    "PF-5": {
+        "padded, and a mask of true and false": """
+places = target.shape[1]
+read = nn.functional.pad(target, (0, 0, 1, 0))[:, :-1]
+later = torch.ones(places, places, dtype=torch.bool).triu(1)
+return self.transformer(source, read, tgt_mask=later)
+"""},
+    "CK-1": {
+        "named before all are complete":
+            ({"dist.barrier()  # now all parts are complete\n": ""},
+             "the folder has its final name while rank"),
+        "what a killed run left is in the way":
+            ({"shutil.rmtree(draft, ignore_errors=True)": "pass"}, "is in the way: remove it"),
+        "every rank renames":
+            ({"complete\nif rank == 0:": "complete\nif True:"}, "only one may rename it"),
+        "fsync of the file, which has a number; by keywords":
+            {"os.fsync(file.fileno())": "os.fsync(file)",
+             "save(state, file)": "save(f=file, obj=state)"},
+        "rank 1 does it, with replace": {"rank == 0": "rank == 1", "os.rename": "os.replace"}},
+    "CO-1": {
+        "by the library": """
+        from helpers.cost import parameters
+
+        return parameters(model).total, flops(model).layer / 1e12, forward_peak(model).total / 1e9
+        """},
+    "CO-3": {
+        "memory forgotten": ({"done.fits and ": ""}, "does not fit:"),
+        "by the library": """
+        from helpers.cluster import search
+
+        return search(model, machine, gpus, batch)[0].layout
+        """},
+    "TR-1": {
+        "losses are added up in float32":
+            {"of_batch = 0.0": "of_batch = torch.zeros(())",
+             "+= loss.item()": "+= loss.detach()",
+             "append(of_batch)": "append(of_batch.item())"}},
+    "RC-1": {
+        "rounded on the way":
+            ({"add_(arrived)": "add_(arrived.float().to(arrived.dtype))"}, "float32's accuracy"),
+        "the other way round":
+            {"right, left =": "left, right =",
+             "rank - step - 1": "rank + step + 1",
+             "rank - step)": "rank + step)",
+             "rank + 1 - step": "rank - 1 + step"}},
+    "RC-2": {
+        "the last rank turns the order": {"rank % 2 == 0": "rank < world_size - 1"},
+        "nobody waits for the send":
+            ({RECEIVE_AND_WAIT: "dist.recv(theirs, left)"},
+             "starts isend and never calls wait() on its result"),
+        "the deadlock stays":
+            ({EVEN: "True"}, "deadlock: a ring of sends. Ranks 0, 1, 2 and 3 all send first"),
+        "only rank 0 receives first; irecv, then send":
+            {EVEN: "rank",
+             "dist.isend(mine, right)\n": "dist.irecv(theirs, left)\n",
+             RECEIVE_AND_WAIT: "dist.send(mine, right)\nmessage.wait()"}},
+    "LA-1": {
+        "a message without the name":
+            ({'f"{rank_name}={rank} does not fit {size_name}={world_size}"': '"no"'},
+             "cannot be: name the variable with the rank in the message, not only 'no'")},
+    "TP-2": {
+        "no return": ({"return mp_idx, dp_idx": "_ = mp_idx, dp_idx"}, "six things")},
+    "TP-3": {
+        "transposed":
+            {"np.empty((mp_size, *x.shape)": "np.empty((mp_size * x.shape[-1], len(x))",
+             "(x), gathered": "(x.T), gathered",
+             "np.concatenate(list(gathered), axis=-1)": "gathered.T"},
+        "rank 0 alone":
+            ({"mp_comm.Allgather": "mp_comm.Get_rank() == 0 and mp_comm.Allgather"},
+             "a rank waits in a collective that another one never calls")},
+    "TP-6": {
+        "matmul": {"F.linear(Copy.apply(x), self.weight)": "Copy.apply(x) @ self.weight.mT"},
+        "no parameter":
+            ({"nn.Parameter(": "("}, "must be an nn.Parameter, or no optimizer finds it")},
+    "TP-7": {
+        "all logits, as objects": (ALL_LOGITS, "has sent as much as all its logits"),
+        "two sums in one message":
+            {"total = Sum.apply(shifted.exp().sum(-1))": "total = shifted.exp().sum(-1)",
+             "target = Sum.apply(torch.where(mine, own, torch.zeros_like(own)))":
+                 "own = torch.where(mine, own, torch.zeros_like(own))\n"
+                 "total, target = Sum.apply(torch.stack([total, own]))"}},
+    "CP-1": {
+        "no Partial": ("return one.o + other.o", "must return a Partial")},
+    "CP-2": {
+        "a message more, for which nobody waits":
+            ({"if step < ring.size - 1:\n        arrived": "if True:\n        arrived"},
+             "messages started: 4 in place of 3")},
+    "CP-3": {
+        "off by one":
+            ({"2 * ranks - 1 - rank": "2 * ranks - rank"},
+             "count from 0, so the last chunk is 2 * ranks - 1"),
+        "chunks of other sizes":
+            ({"equal_chunks(length, 2 * ranks)": "torch.arange(length).tensor_split(2 * ranks)"},
+             "let equal_chunks cut 2 * ranks of them")},
+    "EP-1": {
+        "over all ranks, by c10d's own function":
+            ({"dist.all_to_all_single(theirs, counts, group=self.group)":
+                  "dist.distributed_c10d.all_to_all_single(theirs, counts)"},
+             "an all-to-all goes to the default group"),
+        "the counts as lists":
+            {"dist.all_to_all_single(theirs, counts, group=self.group)":
+                 "dist.all_to_all(list(theirs.chunk(self.ranks)), list(counts.chunk(self.ranks)), "
+                 "group=self.group)"}},
+    "FB-1": {
+        "the largest by max and min":
+            {"parts.abs().amax((1, 3), keepdim=True)":
+                 "torch.maximum(parts.amax((1, 3), True), -parts.amin((1, 3), True))"}},
+    "FB-4": {
+        "one rank after the other":
+            {"restore(parts).sum(0, keepdim=True)": "sum(restore(parts))[None]"}},
+    "PP-1": {
+        "ones in place of the gradient":
+            ({"y.backward(gradient)": "y.backward(torch.ones_like(y))"},
+             "rank 2 goes backward through the batch with ones"),
+        "another batch":
+            ({"x = ids\n": "x = ids.flip(0)\n"}, "gets something else than the ids of the batch"),
+        "what was received is not used":
+            ({"x.requires_grad_()": "x = torch.zeros_like(x).requires_grad_()"},
+             "give it the tensor that recv has filled"),
+        "no backward but on the last rank":
+            ({"y.backward(gradient)": "pass", "send(x.grad,": "send(torch.zeros_like(x),"},
+             "rank 2 never goes backward through the batch"),
+        "no loss given": ({"return loss": "pass"}, "is there a return?"),
+        "forgot requires_grad_":
+            ({"x.requires_grad_()": "pass"},
+             "exists only where x.requires_grad_() was called before stage(x)"),
+        "forgot to send back":
+            ({"dist.send(x.grad, rank - 1)": "pass"},
+             "every rank but the first x.grad to rank - 1"),
+        "both in one batch":
+            {"dist.send(y.detach(), rank + 1)":
+                 "out = dist.P2POp(dist.isend, y.detach(), rank + 1)",
+             "dist.recv(gradient, rank + 1)":
+                 "back = dist.P2POp(dist.irecv, gradient, rank + 1)\n"
+                 "    [m.wait() for m in dist.batch_isend_irecv([out, back])]"}},
+    "PP-2": {
+        "the same micro-batch each time":
+            ({"x = parts[k]": "x = parts[0]"}, "micro-batch 0 goes through rank 0 more than once"),
+        "backward in another order on the last rank":
+            ({BACK: BACK.replace("micro_batches)", "micro_batches)[:: -1 if rank == last else 1]")},
+             "rank 2 goes backward through micro-batch 0 with the gradient of micro-batch 5"),
+        "the last one comes back first":
+            {BACK: BACK.replace("micro_batches)", "micro_batches)[::-1]")}},
+    "PP-3": {
+        "nobody waits for what goes back":
+            ({"send(x.grad, rank - 1, k)":
+                  "dist.batch_isend_irecv([dist.P2POp(dist.isend, x.grad, rank - 1)])",
+              WAIT_BACK: "pass"},
+             "nobody waits for the isend of rank 1 to rank 0"),
+        "each waits for the one before it":
+            NO_WAIT | {"sends[peer, k] = dist":
+                           "[free(*one) for one in list(sends) if one[0] == peer]\n"
+                           "    sends[peer, k] = dist"}},
+    "PP-5": {
+        "room counted until I":
+            ({"f[s] - w[s] < room": "f[s] - i[s] < room"}, "each stays until its W has ended"),
+        "the library's search": """
+        from helpers.search import search
+        from helpers.simulate import Costs
+        found = search(ranks, micro_batches, Costs(activation_bytes=1, memory_limit=room), walks=80)
+        return [[str(a) for a in row] for row in found.schedule.ranks]
+        """},
+    "GP-3": {
+        "by where parts begin": """
+layers = list(modules)
+where = [_retrieve_device(layer) for layer in layers]
+begins = [0] + [n for n in range(1, len(where)) if where[n] != where[n - 1]]
+parts = [layers[a:b] for a, b in zip(begins, [*begins[1:], None])]
+return nn.ModuleList(map(_assemble_partition, parts)), [where[n] for n in begins]
+""",
+        "from the last layer":
+            ({"in modules:": "in list(modules)[::-1]:"},
+             "the layers come in the order [2, 1, 0]: a batch must go through them as they stand")},
+    "GP-4": {
+        "by micro-batch": """
+for k in range(num_batches + num_partitions - 1):
+    first, last = max(0, k - num_partitions + 1), min(k, num_batches - 1)
+    yield [(i, k - i) for i in range(first, last + 1)]
+"""},
+    "GP-5": {
+        "another error":
+            ({"raise answer[1].with_traceback(answer[2])": 'raise RuntimeError("no answer")'},
+             "out of compute comes RuntimeError: no answer: raise the worker's error"),
+        "one after the other, and errors are lost": ("""
+for i, j in schedule:
+    job = Task(partial(self.one, j, i, batches[i]))
+    self.in_queues[j].put(job)
+    batches[i] = self.out_queues[j].get()[1][1]
+""", "the parts work one after the other")},
+    "GP-7": {
+        "append": """
+sequence = nn.Sequential()
+for n in range(len(self.h)):
+    sequence.append(WithDevice(BlockWithMask(self.h[n]), self.devices[n]))
+self._hold(Pipe(sequence, split_size, recorders=recorders))
+"""},
+    "PZ-5": {
+        "gathers three times":
+            ({LOSS: f'weights["whole"] = await model.all_gather(weights[last], last)\n{LOSS}'},
+             "it takes 20.7 steps, and 20.4 are enough: a layer is gathered twice")},
+    "PZ-P1": {
+        "whole gradients":
+            ({"        grad = await model.reduce_scatter(grad, layer)\n": "",
+              UPDATE: f"    grad_weights[layer] = {SUM_UP}\n{UPDATE}"},
+             "are enough: keep one whole weight and one whole gradient at a time")},
+    "PZ-P4": {
+        # met: submissions to that lab, one of them with 139,268 % MFU
+        "gradients that claim all samples":
+            ({"grad_weights.pop(layer)":
+                  '__import__("lib").WeightGrad(layer, last + 1, range(samples), samples)'},
+             "was built by hand, and nobody has computed it")},
+    "TW-1": {
+        "a pipeline over all ranks":
+            ({', group=mesh["pp"].get_group()': ""}, "the pipeline goes over all ranks")},
+}  # fmt: skip
