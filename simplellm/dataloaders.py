@@ -1,10 +1,9 @@
-"""Endless batches of token ids: from stories, from Python's own reference, from your own text.
+"""Endless batches of token ids: from stories, or from your own text.
 
 | class | text | needs |
 |---|---|---|
 | `TinyStories` | stories written by `simplellm.stories` | nothing |
 | `TinyStories(source="hub")` | the real TinyStories (arXiv 2305.07759) | a network |
-| `PythonReference` | the language reference that every Python carries, 465 k characters | nothing |
 | `TextFile` | a text file; blank lines separate its documents | the file |
 
 All cut their windows the same way: documents are encoded, each is followed by one end-of-text
@@ -14,7 +13,6 @@ token, and the stream of tokens is cut into windows of `seq_l` tokens, back to b
 
 import importlib
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -189,32 +187,7 @@ class TinyStories(_Batches):
             ) from error
 
 
-class _Finite(_Batches):
-    """A source whose documents are counted: every tenth is held out for validation."""
-
-    def read(self) -> Iterator[str]:
-        for number, text in enumerate(self.all(), 1):
-            if (number % HELD_OUT == 0) == (self.split == "validation"):
-                yield text
-
-
-class PythonReference(_Finite):
-    """The language reference of the Python that runs this: real English, without a network.
-
-    Its topics, about 80 (`help("topics")` lists them), are the documents; Python versions differ a
-    little. Every tenth is held out for validation, and what has been read is read again. The
-    arguments are those of `TinyStories`, without seed, source and world.
-    """
-
-    text = f"the language reference of Python {sys.version_info.major}.{sys.version_info.minor}"
-
-    def all(self) -> list[str]:
-        from pydoc_data.topics import topics
-
-        return sorted(set(topics.values()))
-
-
-class TextFile(_Finite):
+class TextFile(_Batches):
     """A text file of your own, in UTF-8; blank lines separate its documents.
 
     The file is read once to check it, and then document by document: no more than one is held in
@@ -252,7 +225,12 @@ class TextFile(_Finite):
             self.text += f"; the tokenizer knows few of its words: {characters / tokens:.1f} "
             self.text += "characters a token"
 
-    def all(self) -> Iterator[str]:
+    def read(self) -> Iterator[str]:
+        for number, text in enumerate(self.documents_of_file(), 1):
+            if (number % HELD_OUT == 0) == (self.split == "validation"):
+                yield text
+
+    def documents_of_file(self) -> Iterator[str]:
         if not self.path.is_file():
             raise FileNotFoundError(f'There is no file "{self.path}": check the path.')
         lines: list[str] = []

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn, optim
 
 from simplellm.checkpoint import load_model
-from simplellm.dataloaders import PythonReference, TextFile, TinyStories
+from simplellm.dataloaders import TextFile, TinyStories
 from simplellm.llama import LLama
 from simplellm.models import of_sizes, weights_file
 from simplellm.slicing import layer_counts, slice_stage
@@ -115,7 +115,7 @@ class TrainingFlags(argparse.ArgumentParser):
         add("--from", dest="start", metavar="MODEL", help=text)
         add("--world", choices=WORLDS, help="of the stories: large, or small with fewer words")
         text = "where the text comes from (stories)"
-        add("--source", choices=("stories", "python", "hub"), default="stories", help=text)
+        add("--source", choices=("stories", "hub"), default="stories", help=text)
         add("--text", metavar="FILE", help="train on a text file of your own instead")
         if micro_batches:
             text = f"of a batch ({micro_batches})"
@@ -205,8 +205,6 @@ def make_stories(
     common["batch_size"] = batch_size or options.batch_size
     if options.text:
         return TextFile(options.text, tokenizer, **common)
-    if options.source == "python":
-        return PythonReference(tokenizer, **common)
     return TinyStories(
         tokenizer, source=options.source, seed=options.seed, world=options.world, **common
     )
