@@ -115,17 +115,14 @@ class TinyStories(_Batches):
 
     Args:
         tokenizer: An `SPTokenizer`, or anything with `encode(text)` and `eos_id`.
-        streaming: Accepted for older scripts; documents are streamed in either case.
         batch_size: Windows in a batch.
         seq_l: Tokens in a window.
         split: "train" or "validation"; they share no story.
-        num_workers: Accepted for older scripts; a batch takes about a millisecond for 500 tokens,
-            so worker processes would not help, and the batches are the same.
-        skip: Leaves out the first `skip` documents of this rank's part. With the default
-            world_size=1 the part is the whole stream: `skip=rank * 3000` starts each rank 3,000
-            stories after the one before, and once it has read 3,000 it reads the next rank's
-            stories again. `rank` and `world_size` have no such overlap.
-        rank, world_size: Rank r reads stories r, r + world_size, r + 2 * world_size, …
+        streaming, num_workers: Accepted for older scripts: documents are always streamed, and a
+            batch takes about a millisecond for 500 tokens, so worker processes wouldn't help.
+        skip: Leaves out the first `skip` documents of this rank's part.
+        rank, world_size: Rank r reads stories r, r + world_size, r + 2 * world_size, … With
+            `skip=rank * 3000` instead, it would read the next rank's stories after 3,000.
         quiet: Do not print the source; SIMPLELLM_QUIET=1 does the same everywhere.
         seed: Another seed is another series of stories. The hub has one order only.
         source: "stories" writes the stories here; "hub" streams the real TinyStories with the
@@ -226,11 +223,11 @@ class TextFile(_Batches):
             self.text += "characters a token"
 
     def read(self) -> Iterator[str]:
-        for number, text in enumerate(self.documents_of_file(), 1):
+        for number, text in enumerate(self._all(), 1):
             if (number % HELD_OUT == 0) == (self.split == "validation"):
                 yield text
 
-    def documents_of_file(self) -> Iterator[str]:
+    def _all(self) -> Iterator[str]:
         if not self.path.is_file():
             raise FileNotFoundError(f'There is no file "{self.path}": check the path.')
         lines: list[str] = []

@@ -1,7 +1,6 @@
 """Train the SentencePiece models that ship with the package.
 
     python -m simplellm.train_tokenizer                # all, into simplellm/assets
-    python -m simplellm.train_tokenizer --pieces 512 --folder .
 
 The models are made from the stories that `simplellm.stories` writes; the same command gives the
 same files. Every text can be encoded and comes back unchanged: nothing is normalized, and what no
@@ -17,7 +16,7 @@ import sentencepiece
 from simplellm.options import positive
 from simplellm.stories import stories
 
-# By the end of its name: pieces, and the world of its stories. Of the small world, 1,200 are nearly
+# By the end of its name: pieces, and the world of its stories, of whose small one 1,200 are nearly
 # all words.
 SHIPPED = {"1024": (1024, "large"), "4096": (4096, "large"), "small": (1200, "small")}
 CHARACTERS = 4_000_000  # of the stories that are read

@@ -103,7 +103,7 @@ def test_any_text_comes_back(name, tmp_path, monkeypatch, capsys):
         main(["--pieces", "320", "--folder", "new"])
         assert f"{name}: 320 pieces" in capsys.readouterr().out
     tokenizer = SPTokenizer(name)
-    assert tokenizer.vocab_size == len(tokenizer) == int(re.search(r"\d+", name)[0])
+    assert tokenizer.vocab_size == int(re.search(r"\d+", name)[0])
     ids = tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id, tokenizer.pad_id
     assert ids == (0, 1, 2, 3)
     for text in HARD:

@@ -8,6 +8,7 @@ from torch import nn
 from helpers.pipeline import Pace, Pipeline, count_targets
 from helpers.ranks import RankFailed, launch
 from helpers.schedules import Schedule, gpipe, naive, one_f_one_b, parse
+from helpers.trace import Recorder
 
 from .models import (
     VOCAB,
@@ -32,6 +33,19 @@ def test_one_rank_alone_needs_no_connection(text):
     Pipeline(schedule, stages_of(schedule, 0, model), loss=loss).step(*make_batch())
     assert_one_device(gradients_of(model))
     assert count_targets(torch.zeros(3, 2)) == 6
+
+
+def test_the_memory_that_is_recorded_is_what_the_graphs_save():
+    layers = nn.Linear(10, 10), nn.GELU(), nn.Softmax(-1), nn.Linear(10, 10)
+    stages, recorder = {0: nn.Sequential(*layers), 1: nn.Identity()}, Recorder(0)
+    plan, parts = (
+        parse("0: 0F0 0F1 1F0 1B0 0I0 1F1 1B1 0W0 0B1"),
+        [torch.ones(4, 10), torch.ones(2, 10)],
+    )
+    Pipeline(plan, stages, loss=nn.functional.mse_loss, recorder=recorder).step(parts, parts)
+    # Of four rows, stage 0 keeps 480 bytes, and 320 after I; stage 1 keeps 320 for the loss.
+    memory = [c.value for c in recorder.trace().counters if c.name == "memory"]
+    assert memory == [480, 720, 1040, 720, 560, 720, 560, 240, 0]
 
 
 # --- wrong input: one sentence each --------------------------------------------------------------
