@@ -16,59 +16,47 @@ from math import log
 from pathlib import Path
 
 import torch
+from intro import train
 
 from helpers.plain_errors import plain_errors
 from simplellm import models
 from simplellm.checkpoint import load_model, save_model, write_whole
 from simplellm.dataloaders import TinyStories
 from simplellm.generation import write_story
-from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import TrainingFlags, make_model, make_optimizer, make_stories, prepare
+from simplellm.losses import causalLLMLoss
+from simplellm.options import OneDeviceFlags, make_model, prepare
 from simplellm.stories import right_sentences
 
 EARLY, MIDDLE = 0.012, 0.12  # of the steps
 
 
-def read_flags(arguments=None):
-    how = {"steps": 6000, "seq_l": 256, "lr": 3e-3, "lr_schedule": "decay"}
-    flags = TrainingFlags(__doc__, batch_size=4, **how)
+def main():
+    flags = OneDeviceFlags(__doc__, batch_size=4)
+    flags.set_defaults(steps=6000, seq_l=256, lr=3e-3, lr_schedule="decay", device="cpu")
     flags.add_argument("--out", type=Path, default=models.FOLDER, help="where to write")
-    return flags.parse_args(arguments)
-
-
-def train(options, say=print):
-    """Train, save the models on the way, and return the facts of each by its name."""
-    torch.set_num_threads(1)
+    options = flags.parse_args()
     tokenizer, net = prepare(options, "cpu")
-    optimizer = make_optimizer(options, net)
-    stories = iter(make_stories(options, tokenizer))
     early, middle = max(1, round(EARLY * options.steps)), max(2, round(MIDDLE * options.steps))
     ends = {early: "early", middle: "middle", options.steps: "best"}
     sizes = "tokenizer dmodel heads layers seq_l world seed".split()
     table = {"model": {name: getattr(options, name) for name in sizes}}
-    seconds = -time.perf_counter()
+    begun = time.perf_counter()
 
-    for step in range(1, options.steps + 1):
-        optimizer.zero_grad()
-        ids = next(stories)
-        loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
-        loss.backward()
-        optimizer.step()
-        if step % 100 == 0:
-            say(f"step {step}  loss {check_finite(loss, step):.3f}", flush=True)
-        if step in ends:
-            seconds += time.perf_counter()
-            name = ends[step]
-            file = options.out / f"{name}.safetensors"
+    def say(step, loss):
+        done, minutes = step + 1, (time.perf_counter() - begun) / 60
+        if done % 100 == 0:
+            print(f"step {done}  loss {loss:.3f}", flush=True)
+        if done in ends:
+            file = options.out / f"{ends[done]}.safetensors"
             save_model(copy.deepcopy(net).half(), file)
             saved = load_model(make_model(options, tokenizer), file)
-            tokens = step * options.batch_size * options.seq_l
-            table[name] = {"steps": step, "tokens": tokens, "minutes": round(seconds / 60, 1)}
-            table[name] |= measure(saved, tokenizer, options)
-            say(name, table[name], flush=True)
+            tokens = done * options.batch_size * options.seq_l
+            about = {"steps": done, "tokens": tokens, "minutes": round(minutes, 1)}
+            table[ends[done]] = about | measure(saved, tokenizer, options)
+            print(ends[done], table[ends[done]], flush=True)
             write_whole(options.out / "models.json", json.dumps(table, indent=2).encode() + b"\n")
-            seconds -= time.perf_counter()
-    return table
+
+    train(options, say, net)
 
 
 @torch.no_grad()
@@ -88,4 +76,4 @@ def measure(net, tokenizer, options, sequences=64):
 
 if __name__ == "__main__":
     with plain_errors():
-        train(read_flags())
+        main()

@@ -96,7 +96,7 @@ def signature(order: str, *needed: str, **defaults: object) -> Signature:
 
 
 def arguments(takes: Signature, sizes: tuple, named: dict) -> dict:
-    """Return every argument of a call, by its name. Raises TypeError as Python does."""
+    """Return every argument of a call, by its name; raise TypeError as Python does."""
     given = takes.bind(*sizes, **named)
     given.apply_defaults()
     return given.arguments

@@ -1,10 +1,9 @@
-"""Endless batches of token ids: from stories, from Python's own reference, from your own text.
+"""Endless batches of token ids: from stories, or from your own text.
 
 | class | text | needs |
 |---|---|---|
 | `TinyStories` | stories written by `simplellm.stories` | nothing |
 | `TinyStories(source="hub")` | the real TinyStories (arXiv 2305.07759) | a network |
-| `PythonReference` | the language reference that every Python carries, 465 k characters | nothing |
 | `TextFile` | a text file; blank lines separate its documents | the file |
 
 All cut their windows the same way: documents are encoded, each is followed by one end-of-text
@@ -14,7 +13,6 @@ token, and the stream of tokens is cut into windows of `seq_l` tokens, back to b
 
 import importlib
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -117,17 +115,14 @@ class TinyStories(_Batches):
 
     Args:
         tokenizer: An `SPTokenizer`, or anything with `encode(text)` and `eos_id`.
-        streaming: Accepted for older scripts; documents are streamed in either case.
         batch_size: Windows in a batch.
         seq_l: Tokens in a window.
         split: "train" or "validation"; they share no story.
-        num_workers: Accepted for older scripts; a batch takes about a millisecond for 500 tokens,
-            so worker processes would not help, and the batches are the same.
-        skip: Leaves out the first `skip` documents of this rank's part. With the default
-            world_size=1 the part is the whole stream: `skip=rank * 3000` starts each rank 3,000
-            stories after the one before, and once it has read 3,000 it reads the next rank's
-            stories again. `rank` and `world_size` have no such overlap.
-        rank, world_size: Rank r reads stories r, r + world_size, r + 2 * world_size, …
+        streaming, num_workers: Accepted for older scripts: documents are always streamed, and a
+            batch takes about a millisecond for 500 tokens, so worker processes wouldn't help.
+        skip: Leaves out the first `skip` documents of this rank's part.
+        rank, world_size: Rank r reads stories r, r + world_size, r + 2 * world_size, … With
+            `skip=rank * 3000` instead, it would read the next rank's stories after 3,000.
         quiet: Do not print the source; SIMPLELLM_QUIET=1 does the same everywhere.
         seed: Another seed is another series of stories. The hub has one order only.
         source: "stories" writes the stories here; "hub" streams the real TinyStories with the
@@ -189,32 +184,7 @@ class TinyStories(_Batches):
             ) from error
 
 
-class _Finite(_Batches):
-    """A source whose documents are counted: every tenth is held out for validation."""
-
-    def read(self) -> Iterator[str]:
-        for number, text in enumerate(self.all(), 1):
-            if (number % HELD_OUT == 0) == (self.split == "validation"):
-                yield text
-
-
-class PythonReference(_Finite):
-    """The language reference of the Python that runs this: real English, without a network.
-
-    Its topics, about 80 (`help("topics")` lists them), are the documents; Python versions differ a
-    little. Every tenth is held out for validation, and what has been read is read again. The
-    arguments are those of `TinyStories`, without seed, source and world.
-    """
-
-    text = f"the language reference of Python {sys.version_info.major}.{sys.version_info.minor}"
-
-    def all(self) -> list[str]:
-        from pydoc_data.topics import topics
-
-        return sorted(set(topics.values()))
-
-
-class TextFile(_Finite):
+class TextFile(_Batches):
     """A text file of your own, in UTF-8; blank lines separate its documents.
 
     The file is read once to check it, and then document by document: no more than one is held in
@@ -252,7 +222,12 @@ class TextFile(_Finite):
             self.text += f"; the tokenizer knows few of its words: {characters / tokens:.1f} "
             self.text += "characters a token"
 
-    def all(self) -> Iterator[str]:
+    def read(self) -> Iterator[str]:
+        for number, text in enumerate(self._all(), 1):
+            if (number % HELD_OUT == 0) == (self.split == "validation"):
+                yield text
+
+    def _all(self) -> Iterator[str]:
         if not self.path.is_file():
             raise FileNotFoundError(f'There is no file "{self.path}": check the path.')
         lines: list[str] = []

@@ -68,11 +68,7 @@ def perplexityLoss(
 
 
 def check_finite(loss: torch.Tensor | float, step: int) -> float:
-    """Return the loss as a Python number, if it is one.
-
-    Raises:
-        FloatingPointError: it is nan or infinite, with the step and what to do.
-    """
+    """Return the loss as a Python number; raise FloatingPointError if it is nan or infinite."""
     value = loss.item() if isinstance(loss, torch.Tensor) else loss
     if not math.isfinite(value):
         raise FloatingPointError(

@@ -191,10 +191,7 @@ class MoE(nn.Module):
 
 
 def give_experts(net: nn.Module, experts: Experts) -> nn.Module:
-    """Replace the feed-forward network of each block by experts, in place; return the model.
-
-    The weights are drawn anew, the same on every rank that has drawn the same before.
-    """
+    """Replace the feed-forward network of each block by experts, drawn anew; return the model."""
     for block in net.model.layers:
         like = block.mlp.gate_proj.weight
         with torch.device("meta"):

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn, optim
 
 from simplellm.checkpoint import load_model
-from simplellm.dataloaders import PythonReference, TextFile, TinyStories
+from simplellm.dataloaders import TextFile, TinyStories
 from simplellm.llama import LLama
 from simplellm.models import of_sizes, weights_file
 from simplellm.slicing import layer_counts, slice_stage
@@ -115,7 +115,7 @@ class TrainingFlags(argparse.ArgumentParser):
         add("--from", dest="start", metavar="MODEL", help=text)
         add("--world", choices=WORLDS, help="of the stories: large, or small with fewer words")
         text = "where the text comes from (stories)"
-        add("--source", choices=("stories", "python", "hub"), default="stories", help=text)
+        add("--source", choices=("stories", "hub"), default="stories", help=text)
         add("--text", metavar="FILE", help="train on a text file of your own instead")
         if micro_batches:
             text = f"of a batch ({micro_batches})"
@@ -147,12 +147,8 @@ class OneDeviceFlags(TrainingFlags):
         super().__init__(description, batch_size)
         add = self.add_argument
         add("--device", default="auto", help="auto, cpu, cuda or mps (auto)")
-        add(
-            "--threads",
-            type=number(int, 1, 1024),
-            default=1,
-            help="cores that this device may use (1)",
-        )
+        text = "cores that this device may use (1)"
+        add("--threads", type=number(int, 1, 1024), default=1, help=text)
         text = "read what N ranks would read, side by side in one batch"
         add("--like-ranks", type=positive, default=1, metavar="N", help=text)
         add("--trace", metavar="FILE", help="leave a trace that Perfetto opens")
@@ -174,15 +170,13 @@ def prepare(
 
 
 def make_tokenizer(options: argparse.Namespace) -> SPTokenizer:
-    """Return the tokenizer that the flags ask for."""
     return SPTokenizer(options.tokenizer)
 
 
 def make_model(options: argparse.Namespace, tokenizer: SPTokenizer, device: str = "cpu") -> LLama:
     """Return the whole LLaMA that the flags ask for, its weights drawn, or read with --from.
 
-    Raises ValueError for sizes that can't fit into this machine's memory, and for the weights of
-    a model of another size.
+    Raises ValueError for sizes beyond this machine's memory, and for another model's weights.
     """
     check_memory(options, tokenizer.vocab_size)
     net = of_sizes(vars(options), tokenizer, device)
@@ -205,8 +199,6 @@ def make_stories(
     common["batch_size"] = batch_size or options.batch_size
     if options.text:
         return TextFile(options.text, tokenizer, **common)
-    if options.source == "python":
-        return PythonReference(tokenizer, **common)
     return TinyStories(
         tokenizer, source=options.source, seed=options.seed, world=options.world, **common
     )
@@ -233,12 +225,10 @@ def stories_of_ranks(
 def make_optimizer(
     options: argparse.Namespace, model: nn.Module | Iterable[nn.Module | Tensor]
 ) -> optim.Optimizer:
-    """Return the optimizer that the flags ask for, over the parameters of `model`.
+    """Return the optimizer that the flags ask for, over a module, or modules and parameters.
 
     With --lr-schedule decay it sets its own learning rate before each step. How many steps it has
     made is saved with its state, so a run that is continued goes on where it was.
-
-    model: a module, or a list of modules and parameters.
     """
     parts = [model] if isinstance(model, nn.Module) else model
     parts = [part.parameters() if isinstance(part, nn.Module) else [part] for part in parts]

@@ -31,15 +31,10 @@ def layer_counts(n_layers: int, n_stages: int | Sequence[int]) -> list[int]:
     return [share + (stage < left_over) for stage in range(n_stages)]
 
 
-def slice_stages(
-    model: nn.Module, n_stages: int | Sequence[int], device: str | torch.device | None = None
-) -> list[nn.Module]:
-    """Cut one whole `LLama` into stages, first to last, that compute exactly what it computes.
-
-    See `slice_stage`, which makes the stage of one rank alone.
-    """
+def slice_stages(model: nn.Module, n_stages: int | Sequence[int]) -> list[nn.Module]:
+    """Cut one whole `LLama` into all stages, first to last: see `slice_stage`."""
     count = len(layer_counts(model.config.n_layers, n_stages))
-    return [slice_stage(model, stage, n_stages, device) for stage in range(count)]
+    return [slice_stage(model, stage, n_stages) for stage in range(count)]
 
 
 def slice_stage(

@@ -48,9 +48,6 @@ class SPTokenizer:
     def __repr__(self) -> str:
         return f'SPTokenizer("{self.name}"), {self.vocab_size} pieces'
 
-    def __len__(self) -> int:
-        return self.vocab_size
-
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, without BOS or EOS; [] for the empty text.
 

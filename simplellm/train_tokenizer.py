@@ -1,7 +1,6 @@
 """Train the SentencePiece models that ship with the package.
 
     python -m simplellm.train_tokenizer                # all, into simplellm/assets
-    python -m simplellm.train_tokenizer --pieces 512 --folder .
 
 The models are made from the stories that `simplellm.stories` writes; the same command gives the
 same files. Every text can be encoded and comes back unchanged: nothing is normalized, and what no
@@ -17,20 +16,21 @@ import sentencepiece
 from simplellm.options import positive
 from simplellm.stories import stories
 
-SIZES = (1024, 4096)
-SMALL = 1200  # pieces for the small world: nearly all of its words are one piece
+# By the end of its name: pieces, and the world of its stories, of whose small one 1,200 are nearly
+# all words.
+SHIPPED = {"1024": (1024, "large"), "4096": (4096, "large"), "small": (1200, "small")}
+CHARACTERS = 4_000_000  # of the stories that are read
 
 
-def train(pieces: int, characters: int = 4_000_000, world: str = "large") -> bytes:
+def train(pieces: int, world: str = "large") -> bytes:
     """Return a SentencePiece model with exactly `pieces` pieces, as the bytes of its file.
 
-    It is trained on the first stories of a world, about `characters` in all. Ids 0 to 3 are <unk>,
-    <s>, </s> and <pad>, 4 is the new line, and the 256 bytes follow. Too few or too many pieces
-    raise `ValueError`.
+    It is trained on the first stories of a world. Ids 0 to 3 are <unk>, <s>, </s> and <pad>, 4 is
+    the new line, and the 256 bytes follow. Too few or too many pieces raise `ValueError`.
     """
     model = io.BytesIO()
 
-    def texts(left=characters):
+    def texts(left=CHARACTERS):
         series = stories(world=world)
         while left > 0:
             yield (text := next(series))
@@ -62,19 +62,16 @@ def train(pieces: int, characters: int = 4_000_000, world: str = "large") -> byt
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Train SentencePiece models on the stories.")
-    text = "sizes to train, for the large world (all that ship)"
-    parser.add_argument("--pieces", type=positive, nargs="+", help=text)
-    text = "how much text to read (4000000)"
-    parser.add_argument("--characters", type=positive, default=4_000_000, help=text)
+    text = "of one for the large world (all that ship)"
+    parser.add_argument("--pieces", type=positive, help=text)
     parser.add_argument("--folder", type=Path, default=Path(__file__).parent / "assets")
     options = parser.parse_args(arguments)
     try:
         options.folder.mkdir(parents=True, exist_ok=True)
-        wanted = [(pieces, "large", str(pieces)) for pieces in options.pieces or SIZES]
-        wanted += [] if options.pieces else [(SMALL, "small", "small")]
-        for pieces, world, name in wanted:
+        wanted = {str(options.pieces): (options.pieces, "large")} if options.pieces else SHIPPED
+        for name, (pieces, world) in wanted.items():
             path = options.folder / f"stories-{name}.model"
-            path.write_bytes(train(pieces, options.characters, world))
+            path.write_bytes(train(pieces, world))
             print(f"{path}: {pieces} pieces")
     except (ValueError, OSError) as error:
         parser.error(str(error))

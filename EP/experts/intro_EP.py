@@ -11,7 +11,6 @@ prints its own loss of each step.
 import torch.distributed as dist
 from balance import adjust_bias, balance_loss
 from dispatch import require_divisible, require_own_tokens, spread
-from torch import nn
 
 from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
@@ -73,21 +72,6 @@ def average_gradients(net, replicas):
     for name, p in net.named_parameters():
         dist.all_reduce(p.grad, group=replicas if is_expert(name) else None)
         p.grad /= dist.get_world_size()
-
-
-def zero_1(net, replicas, trainer, make, recorder):
-    """Return two ZeRO-1 trainers, to be called in turn: one for the experts, one for the rest.
-
-    trainer: `Zero1` of DP/zero. The state of what is on every rank is cut among all ranks, and that
-    of an expert among its replicas. make: returns the optimizer of a list of parameters.
-    """
-    layers = moe_layers(net)
-    own = {p for layer in layers for p in layer.experts.parameters()}
-    for p in own:  # the mean over the replicas, of a sum over the ranks that share the experts
-        p.register_hook(lambda g: g * dist.get_world_size(replicas) / dist.get_world_size())
-    rest = nn.ParameterList(p for p in net.parameters() if p not in own)
-    everywhere = trainer([[rest]], make, recorder)
-    return everywhere, trainer([[layer.experts] for layer in layers], make, recorder, replicas)
 
 
 def balance_after(net, rate=1e-3):

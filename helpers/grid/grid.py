@@ -57,12 +57,11 @@ class Grid:
     def require(self, ranks: int) -> "Grid":
         """Return the grid itself if it has exactly this many ranks; raise ValueError if not."""
         if self.size != ranks:
-            words, names = f"{self.dp} x {self.pp} x {self.tp}", "dp x pp x tp"
-            if self.cp > 1:
-                words, names = f"{words} x {self.cp}", f"{names} x cp"
+            names = [name for name in DIMENSIONS if name != "cp" or self.cp > 1]
+            words, mine = " x ".join(str(getattr(self, n)) for n in names), many(self.size, "rank")
             raise ValueError(
-                f"{words} is {many(self.size, 'rank')}, and there {'is' if ranks == 1 else 'are'} "
-                f"{ranks}: start {many(self.size, 'rank')}, or choose {names} = {ranks}"
+                f"{words} is {mine}, and there {'is' if ranks == 1 else 'are'} {ranks}: start "
+                f"{mine}, or choose {' x '.join(names)} = {ranks}"
             )
         return self
 

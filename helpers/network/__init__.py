@@ -13,5 +13,3 @@ them, and `measured` returns them in later lessons.
 from helpers.network.hosts import NoHosts, TwoHosts, why_not
 from helpers.network.link import Link, fit, measured, remember
 from helpers.network.throttle import slow_link
-
-__all__ = ["Link", "NoHosts", "TwoHosts", "fit", "measured", "remember", "slow_link", "why_not"]

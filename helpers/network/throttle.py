@@ -16,13 +16,6 @@ from typing import Any
 
 from helpers.network.link import Link
 
-Cost = Callable[[Link, dict, int, int], float]  # of a call's arguments, by this rank of so many
-
-
-def _of(position: int, cost: Callable[[Link, float, int], float]) -> Cost:
-    """Return the cost of the bytes of one argument: what every rank has in the end, or had."""
-    return lambda link, given, rank, ranks: cost(link, _bytes([*given.values()][position]), ranks)
-
 
 def _parts(link: Link, size: float, ranks: int) -> float:
     """Return the seconds of all parts but the rank's own, in turn: half of a ring all-reduce."""
@@ -33,6 +26,34 @@ def _message(link: Link, size: float, ranks: int) -> float:
     return link.seconds(size)
 
 
+# For each operation: the argument that all ranks have in the end, or had, and the seconds that a
+# rank takes to send and receive its bytes. Counted in gloo, the bytes are these but for
+# reduce-scatter, where gloo sends twice as many: those of an all-reduce.
+COSTS: dict[str, tuple[int, Callable[[Link, float, int], float]]] = {
+    "all_reduce": (0, Link.all_reduce_seconds),
+    "all_gather": (0, _parts),
+    "all_gather_into_tensor": (0, _parts),
+    "all_gather_single": (0, _parts),  # since torch 2.13, as fully_shard calls it
+    "reduce_scatter": (1, _parts),
+    "reduce_scatter_tensor": (1, _parts),
+    "reduce_scatter_single": (1, _parts),
+    "all_to_all_single": (0, _parts),  # of equal parts; otherwise see `_exchange`
+    "broadcast": (0, _message),  # along a chain that passes the tensor on in pieces
+    "reduce": (0, _message),  # the same chain the other way
+    **dict.fromkeys(("send", "isend", "recv", "irecv"), (0, _message)),
+}
+
+
+def _seconds(name: str, link: Link, given: dict, rank: int, ranks: int) -> float:
+    """Return what a call takes on a link. given: its arguments, in the order of the signature."""
+    if given.get("input_split_sizes") or given.get("output_split_sizes"):
+        return _exchange(link, given, rank, ranks)
+    position, cost = COSTS[name]
+    tensors = [*given.values()][position]
+    tensors = tensors if isinstance(tensors, (list, tuple)) else [tensors]
+    return cost(link, sum(tensor.nbytes for tensor in tensors), ranks)
+
+
 def _exchange(link: Link, given: dict, rank: int, ranks: int) -> float:
     """Return the seconds of an all-to-all: a message to each other rank, and one from each.
 
@@ -40,54 +61,11 @@ def _exchange(link: Link, given: dict, rank: int, ranks: int) -> float:
     """
 
     def to_others(way: str) -> float:
-        if (parts := given.get(f"{way}_tensor_list")) is not None:
-            return _bytes(parts) - parts[rank].nbytes
         size, splits = given[way].nbytes, given.get(f"{way}_split_sizes")
         own = splits[rank] / max(sum(splits), 1) if splits else 1 / ranks
         return size - own * size
 
     return link.seconds(max(to_others("input"), to_others("output")), ranks - 1)
-
-
-def _hub(parts: str) -> Cost:
-    """Return the cost where one rank, which gives the list `parts`, talks with each other in turn.
-
-    The others have one message each.
-    """
-
-    def cost(link: Link, given: dict, rank: int, ranks: int) -> float:
-        messages = ranks - 1 if given.get(parts) else min(1, ranks - 1)
-        return link.seconds(messages * given["tensor"].nbytes, messages)
-
-    return cost
-
-
-def _bytes(tensors: Any) -> float:
-    """Return the bytes of a tensor, or of a list of tensors."""
-    return sum(t.nbytes for t in tensors) if isinstance(tensors, (list, tuple)) else tensors.nbytes
-
-
-# For each operation: the seconds of what a rank sends and receives. Counted in gloo, the bytes are
-# these but for reduce-scatter, where gloo sends twice as many: those of an all-reduce.
-COSTS: dict[str, Cost] = {
-    "all_reduce": _of(0, Link.all_reduce_seconds),
-    "all_gather": _of(0, _parts),
-    "all_gather_into_tensor": _of(0, _parts),
-    "all_gather_single": _of(0, _parts),  # since torch 2.13, as fully_shard calls it
-    "reduce_scatter": _of(1, _parts),
-    "reduce_scatter_tensor": _of(1, _parts),
-    "reduce_scatter_single": _of(1, _parts),
-    "all_to_all": _exchange,
-    "all_to_all_single": _exchange,
-    "gather": _hub("gather_list"),
-    "scatter": _hub("scatter_list"),
-    "broadcast": _of(0, _message),  # along a chain that passes the tensor on in pieces
-    "reduce": _of(0, _message),  # the same chain the other way
-    "send": _of(0, _message),
-    "isend": _of(0, _message),
-    "recv": _of(0, _message),
-    "irecv": _of(0, _message),
-}
 
 
 @contextmanager
@@ -96,9 +74,9 @@ def slow_link(
 ) -> Iterator[None]:
     """Make this rank's messages inside the block take at least as long as on `link`.
 
-    This works on every system, for calls such as `dist.all_reduce(…)`, and for those of
-    `fully_shard`. DistributedDataParallel's own C++ is not slowed, unless it has a communication
-    hook that calls these functions.
+    This works on every system, for calls of the functions in `COSTS`, such as `dist.all_reduce(…)`,
+    and for those of `fully_shard`. DistributedDataParallel's own C++ is not slowed, unless it has a
+    communication hook that calls these functions.
 
     Collectives take what a ring would send. For all of them but one that is also what gloo sends;
     its reduce-scatter, counted, puts the bytes of a whole all-reduce on the wire, twice a ring's.
@@ -185,13 +163,14 @@ class _LateWork:
 def _late(name: str, function: Callable, way: _Way) -> Callable:
     import torch.distributed as dist
 
-    cost, signature = COSTS[name], inspect.signature(function)
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
     def late(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments  # in the order of the signature
+        given = signature.bind(*args, **kwargs).arguments
         group = given.get("group")
-        seconds = cost(way.link, given, dist.get_rank(group), dist.get_world_size(group))
+        place = dist.get_rank(group), dist.get_world_size(group)
+        seconds = _seconds(name, way.link, given, *place)
         found = function(*args, **kwargs)
         if hasattr(found, "wait"):
             return _LateWork(found, way, seconds)

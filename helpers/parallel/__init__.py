@@ -16,25 +16,6 @@ cuts sequences; `overlap` is an all-reduce that runs while a rank computes, for 
 Every function takes the process group as an argument; None means all ranks.
 """
 
-from helpers.parallel.layers import (
-    ColumnParallelLinear,
-    RowParallelLinear,
-    VocabularyParallelEmbedding,
-    add_up_shared,
-    parallel_cross_entropy,
-    sequence_parallel,
-)
-from helpers.parallel.operators import (
-    all_gather,
-    copy_to_group,
-    gather_from_group,
-    reduce_from_group,
-    reduce_scatter,
-    split_to_group,
-)
+from helpers.parallel.layers import add_up_shared, parallel_cross_entropy, sequence_parallel
+from helpers.parallel.operators import all_gather, copy_to_group, reduce_from_group
 from helpers.parallel.plan import LLAMA, PlanError, cut, join, require_heads
-
-__all__ = ["LLAMA", "ColumnParallelLinear", "PlanError", "RowParallelLinear"]
-__all__ += ["VocabularyParallelEmbedding", "add_up_shared", "all_gather", "copy_to_group", "cut"]
-__all__ += ["gather_from_group", "join", "parallel_cross_entropy", "reduce_from_group"]
-__all__ += ["reduce_scatter", "require_heads", "sequence_parallel", "split_to_group"]

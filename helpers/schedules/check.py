@@ -9,7 +9,7 @@ from helpers.schedules.walk import Times, walk
 from helpers.waits import Deadlock, Wait, find_deadlock, sentence
 
 CURE = "each stage does F and B, or F, I and W, once for each micro-batch"
-OTHER_WAY = {"B": "IW", "I": "B", "W": "B"}  # a backward is done whole or in halves, not both ways
+TWINS = {"F": "F", "B": "BIW", "I": "IB", "W": "WB"}  # of these a stage does one: B, or I and W
 
 
 class BadSchedule(ValueError):
@@ -99,48 +99,32 @@ def _stages(schedule: Schedule) -> BadSchedule | None:
 def _actions(schedule: Schedule) -> BadSchedule | None:
     """Return the first action that no order could make right: misplaced, or there a second time."""
     m, stages, rank_of = schedule.micro_batches, schedule.stages, schedule.rank_of
-    done: set[tuple[str, int, int]] = set()
+    done: dict[tuple, int] = {}  # with its position
     for rank, actions in enumerate(schedule.ranks):
         for position, action in enumerate(actions):
             kind, s, i = action
-            if kind not in KINDS or not 0 <= s < stages or rank_of[s] != rank or not 0 <= i < m:
-                return _misplaced(schedule, rank, position)
-            if action in done:
-                return _twice(schedule, rank, position)
-            for other in OTHER_WAY.get(kind, ""):
-                if (other, s, i) in done:
-                    return _both_ways(schedule, rank, position, Action(other, s, i))
-            done.add(action)
+            if kind not in KINDS:
+                words = f"has the kind {kind!r}: choose one of {', '.join(KINDS)}"
+            elif not 0 <= s < stages:
+                words = f"is of stage {s}, and there are stages 0 to {stages - 1}"
+            elif rank_of[s] != rank:
+                words = f"is of stage {s}, which is on rank {rank_of[s]}: a stage is on one rank "
+                words += "only, with all of its actions"
+            elif not 0 <= i < m:
+                words = f"is of micro-batch {i}, and there are {m}, numbered 0 to {m - 1}"
+            else:
+                for other in TWINS[kind]:
+                    if (twin := (other, s, i)) in done:
+                        break
+                else:
+                    done[action] = position
+                    continue
+                words = f"is there a second time, after position {done[twin]}: keep one of them"
+                if other != kind:
+                    words = f"does again what {Action(*twin)} did at position {done[twin]}: do B, "
+                    words += "or I and W, and not both"
+            return bad_at(rank, position, action, f"{action} {words}")
     return None
-
-
-def _misplaced(schedule: Schedule, rank: int, position: int) -> BadSchedule:
-    action = schedule.ranks[rank][position]
-    kind, s, i = action
-    if kind not in KINDS:
-        words = f"{action} has the kind {kind!r}: choose one of {', '.join(KINDS)}"
-    elif not 0 <= s < schedule.stages:
-        words = f"{action} is of stage {s}, and there are stages 0 to {schedule.stages - 1}"
-    elif schedule.rank_of[s] != rank:
-        words = f"{action} is of stage {s}, which is on rank {schedule.rank_of[s]}: "
-        words += "a stage is on one rank only, with all of its actions"
-    else:
-        words = f"{action} is of micro-batch {i}, and there are {schedule.micro_batches}, "
-        words += f"numbered 0 to {schedule.micro_batches - 1}"
-    return bad_at(rank, position, action, words)
-
-
-def _twice(schedule: Schedule, rank: int, position: int) -> BadSchedule:
-    action = schedule.ranks[rank][position]
-    first = schedule.ranks[rank].index(action)
-    words = f"{action} is there a second time, after position {first}: keep one of them"
-    return bad_at(rank, position, action, words)
-
-
-def _both_ways(schedule: Schedule, rank: int, position: int, twin: Action) -> BadSchedule:
-    action, first = schedule.ranks[rank][position], schedule.ranks[rank].index(twin)
-    words = f"{action} does again what {twin} did at position {first}: "
-    return bad_at(rank, position, action, words + "do B, or I and W, and not both")
 
 
 def _no_pair(schedule: Schedule) -> BadSchedule | None:
@@ -204,12 +188,8 @@ def _missing(schedule: Schedule) -> BadSchedule | None:
 
 
 def stuck_blocking(schedule: Schedule) -> list[Wait]:
-    """Return what each rank waits for where a send returns only when its receive has begun.
-
-    Large messages behave so.
-
-    Each rank does its receive, its action, its send, one after the other.
-    """
+    """Return what each rank waits for where a send returns only when its receive has begun, as that
+    of a large message does. Each rank does its receive, its action, its send, in turn."""
     rows = messages(schedule)
     at = [0] * schedule.size
     awake = list(range(schedule.size))

@@ -1,9 +1,7 @@
 """The registry of schedules that have a name: whatever offers, tries or draws all of them reads it.
 
 @named("1F1B", paper="2007.01045", torch="Schedule1F1B")
-def one_f_one_b(stages, micro_batches): ...
-
-SCHEDULES["1F1B"].made(4, 8)        the schedule of 4 ranks and 8 micro-batches
+def one_f_one_b(stages, micro_batches): ...     SCHEDULES["1F1B"].made(4, 8) calls it
 """
 
 from collections.abc import Callable

@@ -371,7 +371,7 @@ for terms in (128, 512, 4096):
 # DeepSeek found that Hopper's tensor cores add FP8 products in about 14 bits, and moved each
 # partial sum of 128 terms into float32 (section 3.3.2).
 #
-# `product()` and `Linear8` in `primer/few_bits/linear.py` make a layer of these blocks.
+# `Product` in `primer/few_bits/recipes.py` makes a layer of such blocks.
 #
 # ## Does training notice?
 #

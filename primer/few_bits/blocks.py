@@ -25,14 +25,6 @@ class Blocks:
     scales: torch.Tensor
     block: tuple[int, int]
 
-    def spread(self) -> torch.Tensor:
-        """Return the scales with a row for each row of the matrix, (R, blocks in a row)."""
-        return self.scales.repeat_interleave(self.block[0], 0)[: len(self.codes)]
-
-    @property
-    def nbytes(self) -> int:
-        return self.codes.nbytes + self.scales.nbytes
-
 
 def tiles(x: torch.Tensor, block: tuple[int, int]) -> torch.Tensor:
     """Return x (R, C) as (R/r, r, C/c, c) for blocks of r x c, with zeros where the last ones hang

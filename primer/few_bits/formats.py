@@ -33,11 +33,6 @@ class Format:
         return 2.0 ** (2 - 2 ** (self.exponent - 1))
 
     @property
-    def smallest(self) -> float:
-        """The smallest number above 0, a subnormal."""
-        return self.smallest_normal * 2.0**-self.mantissa
-
-    @property
     def rounding(self) -> float:
         """The root mean square of what rounding changes, as a share of the number.
 

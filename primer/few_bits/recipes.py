@@ -96,7 +96,11 @@ RECIPES = {
 
 
 class Product(torch.autograd.Function):
-    """y = x W^T, and its two gradients, each the product of two matrices that were rounded."""
+    """y = x W^T, and its two gradients, each the product of two matrices that were rounded.
+
+    Each cast gets its matrix with the dimension that the product sums up as the last one, so blocks
+    lie along the sum, and a GPU could multiply codes and apply a block's scale to their result.
+    """
 
     @staticmethod
     def forward(ctx, x, weight, by):

@@ -105,8 +105,7 @@ def floor(tokenizer, sample: int = 500, world: str = "large") -> Floor:
     a story, where the model must guess what it could have read. A loss that stays *below* it means
     that something is wrong: the model sees its own target, or the same stories again and again.
 
-    sample: of how many stories the tokens are counted; none that a model trains on (they are from
-        the validation split).
+    sample: of how many stories of the validation split the tokens are counted.
     """
     texts = islice(stories(split="validation", world=world), sample)
     tokens = sum(len(tokenizer.encode(text)) + 1 for text in texts)

@@ -9,11 +9,10 @@ import torch.distributed as dist
 from balance import balance_loss
 from dispatch import Dispatch, require_own_tokens
 from ring_attention import Ring, ring_attention
-from zero1 import Zero1
 
 from helpers.grid import Grid, make_groups
 from helpers.parallel.context import equal_chunks, following, token_loss
-from helpers.ranks import RankFailed, find_place, launch
+from helpers.ranks import RankFailed, launch
 from helpers.trace import Recorder
 from simplellm.llama import CausalLLama, LLama
 from simplellm.losses import causalLLMLoss
@@ -101,34 +100,26 @@ def on_ranks_that_share_sequences(case):
     return gradients(net)
 
 
-def test_context_and_experts_together_are_one_device():
-    case = {"ep": 2, "way": "as drawn", "seed": 5, "rows": 2, "sizes": Experts(4, 2, shared=1)}
-    net = make(case)
-    sum(loss_of(net, case, replica) for replica in range(2)).div(2).backward()
-    right, seen = gradients(net), set()
-    for found in launch(on_ranks_that_share_sequences, 4, (case,), quiet=True, timeout=400):
-        seen |= set(found)
-        assert all(same(right[name], gradient) for name, gradient in found.items())
-    assert seen == set(right)
+BESIDE = {"ep": 2, "way": "as drawn", "seed": 5, "rows": 2, "sizes": Experts(4, 2, shared=1)}
 
 
 def same(right, found):
     return (right - found).abs().max() <= TOLERANCE * max(1e-3, right.abs().max())
 
 
-def test_ranks_are_one_device():
-    ranks = 4
-    drawn = list(cases(ranks))
-    found = launch(on_ranks, ranks, (drawn,), quiet=True, timeout=400)
+def test_ranks_are_one_device_and_so_are_experts_beside_a_ring():
+    ranks, drawn = 4, list(cases(4))
+    both = launch(
+        lambda: (on_ranks(drawn), on_ranks_that_share_sequences(BESIDE)), ranks, quiet=True
+    )
     dropped = 0
     for number, case in enumerate(drawn):
         net = make(case)
         losses = [loss_of(net, case, rank) for rank in range(ranks)]
         sum(losses).div(ranks).backward()
-        right = gradients(net)
-        seen = set()
-        for rank in range(ranks):
-            loss, mine, counts = found[rank][number]
+        right, seen = gradients(net), set()
+        for rank, (found, _) in enumerate(both):
+            loss, mine, counts = found[number]
             assert loss == pytest.approx(losses[rank].item(), rel=1e-12), case
             seen |= set(mine)
             for name, gradient in mine.items():
@@ -139,42 +130,12 @@ def test_ranks_are_one_device():
                 assert counts.sum() == 2 * wanted
         assert seen == set(right), case
     assert dropped > 0
-
-
-def zero_1(steps=3):
-    """On a rank: the weights after steps of ZeRO-1, and the largest state that was kept."""
-    case = next(case for case in cases(4) if case["ep"] == 2)
-    net = make(case)
-    shared, replicas = intro_EP.make_groups(case["ep"])
-    intro_EP.spread(net, shared)
-    trainers = intro_EP.zero_1(net, replicas, Zero1, sgd, Recorder(0))
-    for _ in range(steps):
-        for trainer in trainers:
-            trainer.zero_grad()
-        loss_of(net, case, find_place().rank).backward()
-        for trainer in trainers:
-            trainer.step()
-    return {name: p.detach().clone() for name, p in net.named_parameters()}
-
-
-def sgd(parameters):
-    return torch.optim.SGD(parameters, lr=0.3, momentum=0.9)
-
-
-def test_zero_1_is_one_device():
-    case = next(case for case in cases(4) if case["ep"] == 2)
-    found = launch(zero_1, 4, quiet=True, timeout=400)
-    net = make(case)
-    optimizer = sgd(net.parameters())
-    for _ in range(3):
-        optimizer.zero_grad()
-        sum(loss_of(net, case, rank) for rank in range(4)).div(4).backward()
-        optimizer.step()
-    right = dict(net.named_parameters())
-    assert set().union(*found) == set(right)
-    for rank in found:
-        for name, weight in rank.items():
-            assert same(right[name], weight), name
+    net = make(BESIDE)
+    sum(loss_of(net, BESIDE, replica) for replica in range(2)).div(2).backward()
+    right = gradients(net)
+    assert set().union(*(found for _, found in both)) == set(right)
+    for _, found in both:
+        assert all(same(right[name], gradient) for name, gradient in found.items())
 
 
 def biases_of_two_forwards():
@@ -190,25 +151,21 @@ def biases_of_two_forwards():
     return found, sum(wanted), wanted[-1], [layer.wanted for layer in moe_layers(net)]
 
 
-def test_the_bias_follows_all_forwards_of_a_step():
-    def moves(sums):
-        return torch.sign(sums.double().mean(1, keepdim=True) - sums)
-
-    for found, of_both, of_last, left in launch(biases_of_two_forwards, 2, quiet=True, timeout=400):
-        assert torch.equal(found, moves(of_both)) and not torch.equal(found, moves(of_last))
-        assert left == [0, 0]
-
-
-def train_and_refuse_the_same_tokens(runs):
-    losses = [
-        intro_EP.train(intro_EP.read_flags(flags), find_place(), "cpu", lambda *_: None)[0]
-        for flags in runs
-    ]
+def refuse_the_same_tokens():
     ids = torch.arange(6).view(1, 6)
     with pytest.raises(ValueError, match="ranks 0 and 1 read the same tokens"):
         require_own_tokens(ids)
     require_own_tokens(ids + dist.get_rank())
-    return losses
+    return biases_of_two_forwards()
+
+
+def test_the_bias_follows_all_forwards_of_a_step_and_the_same_tokens_are_refused():
+    def moves(sums):
+        return torch.sign(sums.double().mean(1, keepdim=True) - sums)
+
+    for found, of_both, of_last, left in launch(refuse_the_same_tokens, 2, quiet=True):
+        assert torch.equal(found, moves(of_both)) and not torch.equal(found, moves(of_last))
+        assert left == [0, 0]
 
 
 def send_what_does_not_fit():
@@ -216,13 +173,7 @@ def send_what_does_not_fit():
     Dispatch().send(torch.ones(2, 3), [1, 1], take)
 
 
-@pytest.mark.slow
-def test_the_script_learns_and_refuses_what_cannot_be():
-    flags = "--dmodel 16 --heads 2 --seq-l 32 --steps 10 --ep 1 --lr 2e-2 --balance".split()
-    runs = [[*flags, "loss", "--capacity", "1.25"], [*flags, "bias"]]
-    ranks = launch(train_and_refuse_the_same_tokens, 2, (runs,), quiet=True, timeout=400)
-    for losses in zip(*ranks, strict=True):
-        assert sum(rank[-1] for rank in losses) < sum(rank[0] for rank in losses) - 0.2
+def test_what_cannot_be_is_refused():
     with pytest.raises(RankFailed, match="the parts of a collective have different sizes"):
         launch(send_what_does_not_fit, 2, quiet=True)
     for flags, said in {

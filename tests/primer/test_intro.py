@@ -1,21 +1,30 @@
-"""The script of one device: it learns, and it leaves a trace."""
+"""The scripts of one device, as a student runs them: losses, a trace, and models that are saved."""
 
+import json
 import runpy
 import sys
-from pathlib import Path
 
-PRIMER = Path(__file__).resolve().parents[2] / "primer"
-SMALL = ["--dmodel", "12", "--heads", "2", "--layers", "1", "--seq-l", "16"]
+import pytest
+
+from helpers.check.task import ROOT
+
+SMALL = ["--dmodel", "12", "--heads", "2", "--layers", "1", "--seq-l", "16", "--steps", "3"]
 
 
 def test_it_prints_the_step_and_the_loss_and_leaves_a_trace(tmp_path, monkeypatch, capsys):
-    """As a student runs it from its folder, without another process."""
-    monkeypatch.chdir(PRIMER)
-    flags = [*SMALL, "--steps", "3", "--trace", str(tmp_path / "trace.json")]
-    monkeypatch.setattr(sys, "argv", ["intro.py", *flags])
-    runpy.run_path("intro.py", run_name="__main__")
+    monkeypatch.setattr(sys, "argv", ["intro.py", *SMALL, "--trace", str(tmp_path / "trace.json")])
+    runpy.run_path(str(ROOT / "primer/intro.py"), run_name="__main__")
     said = capsys.readouterr().out.splitlines()
     lines = [line.split() for line in said if not line.startswith("[")]
     assert [line[0] for line in lines] == ["0", "1", "2"]
     assert 6.8 < float(lines[0][1]) < 7.4  # near ln 1200 = 7.09
     assert (tmp_path / "trace.json").exists()
+
+
+def test_the_models_that_ship_are_trained_by_a_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["train_models.py", *SMALL, "--out", str(tmp_path)])
+    runpy.run_path(str(ROOT / "primer/train_models.py"), run_name="__main__")
+    table = json.loads((tmp_path / "models.json").read_text())
+    assert [table[name]["steps"] for name in ("early", "middle", "best")] == [1, 2, 3]
+    assert table["early"]["loss"] == pytest.approx(7.09, abs=0.1)
+    assert table["best"]["tokens"] == 3 * 4 * 16 and (tmp_path / "best.safetensors").exists()

@@ -19,7 +19,6 @@ def test_greedy_takes_the_likeliest_token_and_slides_past_the_context(cache):
         for _ in range(12):
             text.append(net.eval()(torch.tensor([text[-8:]]))[0, -1].argmax().item())
         net.train()
-        assert net.generate(prompt, 12, cache=cache) == text
         assert net.generate(torch.tensor(prompt), 12, cache=cache) == text and net.training
         end = text[len(prompt) + 2]
         stops = text.index(end, len(prompt)) + 1
@@ -29,7 +28,6 @@ def test_greedy_takes_the_likeliest_token_and_slides_past_the_context(cache):
 def test_a_seed_gives_one_text_and_the_global_numbers_are_left_alone():
     net = model()
     state = torch.random.get_rng_state()
-    assert net.generate([1], 8, temperature=1e-300) == net.generate([1], 8)
     first = net.generate([1], 8, temperature=1.0, seed=5)
     assert first == net.generate([1], 8, temperature=1.0, seed=5, cache=True)
     assert first != net.generate([1], 8, temperature=1.0, seed=6)
@@ -43,15 +41,13 @@ def test_a_seed_gives_one_text_and_the_global_numbers_are_left_alone():
     [
         (1.0, None, [0.5, 0.3, 0.15, 0.05]),
         (0.0, None, [1, 0, 0, 0]),
+        (1e-300, None, [1, 0, 0, 0]),
         (0.5, None, [0.685, 0.247, 0.0616, 0.0068]),
-        (1e9, None, [0.25, 0.25, 0.25, 0.25]),
         (1.0, 0.01, [1, 0, 0, 0]),
         (1.0, 0.6, [0.625, 0.375, 0, 0]),
     ],
 )
-def test_tokens_are_drawn_with_the_probabilities_that_the_settings_give(
-    temperature, top_p, expected
-):
+def test_tokens_are_drawn_with_the_chances_that_the_settings_give(temperature, top_p, expected):
     scores = torch.tensor([0.5, 0.3, 0.15, 0.05]).double().log()
     generator = torch.Generator().manual_seed(0)
     drawn = [choose(scores, temperature, top_p, generator) for _ in range(3000)]
@@ -60,21 +56,17 @@ def test_tokens_are_drawn_with_the_probabilities_that_the_settings_give(
     assert not any(share for share, chance in zip(shares, expected, strict=True) if not chance)
 
 
-@pytest.mark.parametrize(
-    ("how", "sentence"),
-    [
+def test_wrong_settings():
+    net = model()
+    for how, sentence in (
         ({"temperature": float("nan")}, "temperature must be .* not nan"),
         ({"top_p": 1.5}, r"top_p must be in \(0, 1\], not 1.5"),
         ({"prompt_ids": []}, "the prompt is empty: give at least one token"),
         ({"prompt_ids": [1, 50]}, "token 50 at row 0, column 1 is outside the vocabulary of 50"),
-    ],
-    ids=str,
-)
-def test_wrong_settings(how, sentence):
-    net = model()
-    with pytest.raises(ValueError, match=sentence):
-        net.generate(**{"prompt_ids": [1]} | how)
-    assert net.training
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            net.generate(**{"prompt_ids": [1]} | how)
+        assert net.training
     net.lm_head.weight.data[0, 0] = float("nan")
     with pytest.raises(ValueError, match="scores are not numbers"):
         net.generate([1])

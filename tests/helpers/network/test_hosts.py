@@ -24,8 +24,6 @@ def test_two_hosts_reach_each_other_over_a_slow_cable_and_nothing_is_left():
         call = f"import socket; socket.create_connection(('{two.addresses[1]}', 5000)).send(b'x')"
         two.run(0, [sys.executable, "-c", call])
         assert server.communicate(timeout=10)[0] == f"node1 {two.addresses[0]} 1\n"
-        interfaces = two.run(0, ["ip", "-brief", "link"]).splitlines()  # and none of this machine
-        assert sorted(line.split("@")[0].split()[0] for line in interfaces) == ["eth0", "lo"]
         assert two.slow(Link(50, 2)) in (Link(50, 2), Link(50))  # no delay without netem
         for host in (0, 1):
             assert "rate 50Mbit" in two.run(host, ["tc", "qdisc", "show", "dev", "eth0"])

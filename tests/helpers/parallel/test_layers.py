@@ -1,7 +1,5 @@
 """Layers in parts give what torch's whole layers give: outputs, gradients, losses."""
 
-import functools
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -57,37 +55,25 @@ def run_all():
     return run(tied=False), run(tied=True), said
 
 
-@functools.cache
-def launched(ranks):
-    return launch(run_all, ranks, quiet=True)
-
-
 @pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("tied", [False, True])
-def test_a_model_with_every_layer_cut_is_the_whole_model(ranks, tied):
-    found = [answers[tied] for answers in launched(ranks)]
-    model = Small(tied).double()
-    right = F.cross_entropy(model(IDS).flatten(0, 1), TARGETS.flatten(), ignore_index=-100)
-    right.backward()
-    assert all(torch.allclose(loss, right, rtol=1e-12, atol=1e-12) for loss, *_ in found)
-    for kind, expected in ((1, model.state_dict()), (2, gradients(model))):
-        joined = join([answer[kind] for answer in found], PLAN)
-        assert set(joined) == set(expected)
-        for name, tensor in joined.items():
-            torch.testing.assert_close(tensor, expected[name], rtol=1e-12, atol=1e-12, msg=name)
-    assert torch.equal(found[0][2]["down.bias"], found[1][2]["down.bias"])
-
-
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_what_the_ranks_do_not_divide_is_refused_with_its_name(ranks):
-    sentences = (
-        f"5 heads cannot be divided among {ranks} ranks: each has whole heads",
-        f"up (7x6) cannot be cut among {ranks} ranks: dimension 0 of a tensor",
-        f"down (6x7) cannot be cut among {ranks} ranks: dimension 1",
-        f"rows (11x6) cannot be cut among {ranks} ranks: dimension 0",
-    )
-    for *_, said in launched(ranks):
-        assert all(words in text for words, text in zip(sentences, said, strict=True))
+def test_a_model_with_every_layer_cut_is_the_whole_model_and_what_cannot_be_cut_is_named(ranks):
+    *both, said = zip(*launch(run_all, ranks, quiet=True), strict=True)
+    for tied, found in enumerate(both):
+        model = Small(bool(tied)).double()
+        right = F.cross_entropy(model(IDS).flatten(0, 1), TARGETS.flatten(), ignore_index=-100)
+        right.backward()
+        assert all(torch.allclose(loss, right, rtol=1e-12, atol=1e-12) for loss, *_ in found)
+        for kind, expected in ((1, model.state_dict()), (2, gradients(model))):
+            joined = join([answer[kind] for answer in found], PLAN)
+            torch.testing.assert_close(joined, dict(expected), rtol=1e-12, atol=1e-12)
+        assert torch.equal(found[0][2]["down.bias"], found[1][2]["down.bias"])
+    for sentences in said:
+        assert [sentence.partition(": ")[0] for sentence in sentences] == [
+            f"5 heads cannot be divided among {ranks} ranks",
+            f"up (7x6) cannot be cut among {ranks} ranks",
+            f"down (6x7) cannot be cut among {ranks} ranks",
+            f"rows (11x6) cannot be cut among {ranks} ranks",
+        ]
 
 
 def test_what_the_loss_makes_of_nothing_of_large_logits_and_of_wrong_targets():
@@ -108,14 +94,11 @@ def test_what_the_loss_makes_of_nothing_of_large_logits_and_of_wrong_targets():
             parallel_cross_entropy(torch.zeros(2, 4), torch.tensor(targets))
 
 
-@pytest.mark.parametrize(
-    ("plan", "words"),
-    [
+def test_a_plan_that_does_not_fit_is_one_sentence():
+    for plan, words in (
         ({"rows": "column"}, "cuts 'rows' by 'column', which is for Linear, not for Embedding"),
         ({"up": "diagonal"}, "cuts 'up' by 'diagonal': choose one of column, row, vocabulary"),
         ({"mlp.*": "row"}, r"the plan names mlp.\*, and no module of this model fits"),
-    ],
-)
-def test_a_plan_that_does_not_fit_is_one_sentence(plan, words):
-    with pytest.raises(PlanError, match=words):
-        cut(Small(), plan)
+    ):
+        with pytest.raises(PlanError, match=words):
+            cut(Small(), plan)

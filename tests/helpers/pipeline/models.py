@@ -26,33 +26,30 @@ class Block(nn.Module):
         return x + self.down(functional.silu(self.up(self.norm(x) * self.scale)))
 
 
-class Head(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.out = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCAB, bias=False)
-
-    def forward(self, x):
-        return self.out(self.norm(x))
+def make_head():
+    return nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCAB, bias=False))
 
 
-def make_model(dtype=torch.float64):
+def make_model():
     """The whole model, always the same: embedding, blocks, head; parts named "0" to "13"."""
     torch.manual_seed(0)
     blocks = [Block() for _ in range(BLOCKS)]
-    return nn.Sequential(nn.Embedding(VOCAB, WIDTH), *blocks, Head()).to(dtype)
+    return nn.Sequential(nn.Embedding(VOCAB, WIDTH), *blocks, make_head()).double()
 
 
-def cut_model(model, count):
-    """`count` stages, the first ones one block longer; names stay those of the whole model."""
+def stages_of(schedule, rank, model):
+    """The rank's stages, the first ones one block longer; names stay those of the whole model."""
+    count, parts = schedule.stages, list(model.named_children())
     edges = [0, *(1 + BLOCKS - BLOCKS * (count - k) // count for k in range(1, count)), len(model)]
-    parts = list(model.named_children())
-    return [nn.Sequential(OrderedDict(parts[a:b])) for a, b in zip(edges, edges[1:], strict=False)]
+    return {
+        s: nn.Sequential(OrderedDict(parts[edges[s] : edges[s + 1]]))
+        for s in schedule.stages_of(rank)
+    }
 
 
-def make_batch(rows=ROWS, seed=1):
+def make_batch(rows=ROWS):
     """Ids, and the next ids as targets; some rows end early."""
-    draw = torch.Generator().manual_seed(seed)
-    ids = torch.randint(0, VOCAB, (rows, LENGTH), generator=draw)
+    ids = torch.randint(0, VOCAB, (rows, LENGTH), generator=torch.Generator().manual_seed(1))
     targets = ids.roll(-1, dims=1)
     targets[:, -1] = -100
     targets[rows // 3, 3:] = targets[rows // 2, 2:] = -100
@@ -65,12 +62,14 @@ def loss(logits, targets):
 
 
 def gradients_of(model):
-    return {name: p.grad.clone() for name, p in model.named_parameters()}
+    return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
 
 
-def right_gradients(dtype=torch.float64, batch=None):
-    """One device, the whole batch at once."""
-    model = make_model(dtype)
-    ids, targets = batch or make_batch()
+def assert_one_device(found):
+    """Whether gradients are those of one device, with the whole batch at once."""
+    model, (ids, targets) = make_model(), make_batch()
     loss(model(ids), targets).backward()
-    return gradients_of(model)
+    right = gradients_of(model)
+    assert found.keys() == right.keys()
+    for name, tensor in right.items():
+        torch.testing.assert_close(found[name], tensor, rtol=1e-10, atol=1e-12, msg=name)

@@ -1,4 +1,4 @@
-"""A slow link inside a rank: by a clock of our own, so that no test depends on how fast we are."""
+"""A link: fitted and remembered; and a slow one inside a rank, by a clock of our own."""
 
 import threading
 import time
@@ -9,10 +9,42 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from helpers.network import Link, slow_link
+from helpers.network import Link, fit, measured, remember, slow_link
 from helpers.ranks import launch
 
 pytestmark = pytest.mark.ranks
+
+
+def test_the_link_that_made_the_times_is_found_and_remembered(tmp_path):
+    link = Link.of(alpha=50e-6, beta=1 / 2e9)
+    found = fit({size: link.seconds(size) for size in (1, 1000, 10**6, 10**8)})
+    assert found.alpha == pytest.approx(link.alpha) and found.beta == pytest.approx(link.beta)
+    # A second more for the longest: the latency is that of the short ones still.
+    assert fit({1: 1e-4, 1000: 1e-4, 10**9: 1.5}).alpha == pytest.approx(1e-4, rel=0.01)
+    for times in ({}, {8: 1e-3}, {1: 1.0, 100: 0.1}):
+        with pytest.raises(ValueError, match="measure two sizes"):
+            fit(times)
+    path = tmp_path / "build" / "network.json"
+    assert measured(path)[1].startswith("Recorded on another machine")
+    again, whose = measured(remember(Link.of(3e-6, 1e-9), path))
+    assert again.alpha == pytest.approx(3e-6) and again.beta == pytest.approx(1e-9)
+    assert whose == "Fitted on this machine in lesson 03: alpha = 3 µs a message, 1/beta = 1 GB/s."
+    path.write_text("{}")
+    assert measured(path)[1].startswith("Recorded on another machine")
+
+
+def test_what_messages_take_on_a_link():
+    assert Link(8, 1).seconds(1e6, 3) == pytest.approx(1.003)
+    link = Link.of(alpha=1.0, beta=1.0)
+    times = {way: link.all_reduce_seconds(8, 8, way) for way in ("ring", "star", "tree")}
+    assert times == pytest.approx({"ring": 14 * 2, "star": 14 * 9, "tree": 6 * 9})
+    assert link.all_reduce_seconds(8, 5, "tree") == pytest.approx(6 * 9)  # as many steps as for 8
+    for wrong in ((0,), (float("nan"),), (1, -1)):
+        with pytest.raises(ValueError, match="give a bandwidth above 0, .* a delay of 0 or more"):
+            Link(*wrong)
+
+
+# --- inside a rank -------------------------------------------------------------------------------
 
 LINK = Link(megabits=8, milliseconds=1)  # a million bytes a second
 
@@ -40,8 +72,7 @@ def in_ranks():
     x, whole, part = torch.full((300_000,), 1.0 + rank), torch.empty(300_000), torch.empty(100_000)
     before, mesh = (dist.all_reduce, dist.P2POp), init_device_mesh("cpu", (3,))
     pair, ends = dist.new_group([0, 1]), ((rank + 1) % 3, (rank + 2) % 3)
-    thirds, rows = list(whole.chunk(3)), [torch.empty(300_000) for _ in range(3)]
-    hub = rows if rank == 1 else None
+    thirds = list(whole.chunk(3))
 
     def uneven():
         # Rank r sends 100,000 numbers to rank 0, 0 to rank 1, and 50,000 to rank 2.
@@ -62,17 +93,14 @@ def in_ranks():
         "all_gather": lambda: dist.all_gather(thirds, part),
         "all_gather_into_tensor": lambda: dist.all_gather_into_tensor(whole, part),
         "all_to_all_single": lambda: dist.all_to_all_single(whole, torch.ones(300_000)),
-        "all_to_all": lambda: dist.all_to_all(thirds, list(torch.ones(300_000).chunk(3))),
         "uneven": uneven,
-        "gather": lambda: dist.gather(whole, hub, 1),
-        "scatter": lambda: dist.scatter(whole, hub, 1),
         "message": lambda: [lambda: dist.send(x, 1), lambda: dist.recv(x, 0), int][rank](),
         "both ways": lambda: [dist.isend(x, ends[0]), dist.irecv(whole, ends[1])],
         "in a batch": lambda: dist.batch_isend_irecv(
             [dist.P2POp(dist.isend, x, ends[0]), dist.P2POp(dist.irecv, whole, ends[1])]
         ),
         "two at once": lambda: [dist.all_reduce(t, async_op=True) for t in whole.chunk(2)],
-        "of two": lambda: rank < 2 and dist.all_reduce(rows[0], group=pair),
+        "of two": lambda: rank < 2 and dist.all_reduce(x.clone(), group=pair),
         "fully_shard": fully_shard_step,
     }
     with slow_link(LINK, clock.sleep):
@@ -93,19 +121,18 @@ def test_operations_are_as_late_as_the_link_says():
         "broadcast": whole,
         "reduce": whole,
         **dict.fromkeys(("reduce_scatter", "reduce_scatter_tensor", "all_gather"), half),
-        **dict.fromkeys(("all_gather_into_tensor", "all_to_all_single", "all_to_all"), half),
+        **dict.fromkeys(("all_gather_into_tensor", "all_to_all_single"), half),
         "both ways": (1.201, 1.201),  # out and in at one time
         "in a batch": (1.201, 1.201),
         "two at once": (1.608, 0),  # one way: the second goes when the first has gone
         "fully_shard": (1.604, 0),  # an all-gather and a reduce-scatter
     }
-    hub, late = (2.402, 0), {}
-    late[0] = {"gather": whole, "message": whole, "of two": (1.202, 0), "uneven": half}
-    late[1] = {"gather": hub, "message": (0, 1.201), "of two": (1.202, 0), "uneven": (0.602, 0)}
+    late = {0: {"message": whole, "of two": (1.202, 0), "uneven": half}}
+    late[1] = {"message": (0, 1.201), "of two": (1.202, 0), "uneven": (0.602, 0)}
     # Out 0.2, 0.6 and 0.4 MB; in 0.8, 0 and 0.4 MB: the fuller way counts, in two messages.
-    late[2] = {"gather": whole, "message": (0, 0), "of two": (0, 0), "uneven": (0.402, 0)}
+    late[2] = {"message": (0, 0), "of two": (0, 0), "uneven": (0.402, 0)}
     for rank, (found, value) in enumerate(launch(in_ranks, ranks=3, quiet=True)):
-        for name, seconds in (expected | late[rank] | {"scatter": late[rank]["gather"]}).items():
+        for name, seconds in (expected | late[rank]).items():
             assert found[name] == pytest.approx(seconds, abs=1e-9), (rank, name)
         assert value == 6.0  # 1 + 2 + 3: what all have in the end
 
