@@ -9,12 +9,13 @@ It learns to predict vectors; a model that always says 0 has a loss of 1. --inpu
 data comes from; a file is made when it is not there yet.
 """
 
-from dataclasses import dataclass
+import os
+import shutil
+import sys
 
 import torch
 import torch.distributed as dist
-from devices import choose_device, compiled
-from loading import make_data, make_loader
+from inputs import make_data, make_loader
 from precision import train_step
 from profile_flags import LR_RULES, read_flags
 from profiler import make_profiler
@@ -28,17 +29,26 @@ from helpers.ranks.connect import choose_backend
 from helpers.ranks.script import place_from
 from simplellm.losses import check_finite
 
+COMPILERS = {"darwin": "clang++", "win32": "cl"}  # as torch looks for them; elsewhere g++
 
-@dataclass
-class Training:
-    """All that training takes. net: the weights; model: what is called, net itself or DDP."""
 
-    loader: object
-    profiler: object
-    net: torch.nn.Module
-    model: torch.nn.Module
-    optimizer: torch.optim.Optimizer
-    scaler: torch.amp.GradScaler
+def choose_device(local_rank, gpus, backend):
+    """Return the device of a rank: "cpu" without a GPU, else "cuda:" and the GPU's number.
+
+    local_rank: the number of this rank among those of its machine. None: no launcher said so; it
+        is alone, and takes GPU 0.
+    gpus: how many this machine has. backend: "nccl" needs a GPU for each rank; with "gloo" ranks
+        take turns, rank 2 of two GPUs has GPU 0 again.
+
+    Raises ValueError if NCCL was asked for and there is no GPU for this rank.
+    """
+    number = 0 if local_rank is None else int(local_rank)
+    if backend == "nccl" and number >= gpus:
+        raise ValueError(
+            f"LOCAL_RANK is {number}, and this machine has {gpus} GPU(s): NCCL needs one for "
+            "each rank; start fewer ranks here, or take --backend gloo"
+        )
+    return f"cuda:{number % gpus}" if gpus else "cpu"
 
 
 def join(options, place):
@@ -46,51 +56,70 @@ def join(options, place):
     gpus = torch.cuda.device_count()
     backend = choose_backend(options.backend, place, gpus, dist.is_nccl_available()).backend
     device = torch.device(choose_device(place.local_rank, gpus, backend))
-    alone = place.launcher == "by hand" and place.world_size == 1
-    if not alone and not dist.is_initialized():
+    if place.launcher != "by hand" or place.world_size > 1:
         connect(place, options.backend, options.timeout)
     if device.type == "cuda":
         torch.cuda.set_device(device)
     return device
 
 
-def prepare(options, place, device):
-    """Make everything that training takes. Raises ValueError or OSError with one sentence."""
+def compiled(model, device, say=print):
+    """Return torch.compile(model); or the model as it is, and say why in one line.
+
+    On a processor torch writes C++, so a compiler must be there; on a GPU it writes Triton. What
+    `record_function` marks inside of the model is lost: marks belong around it.
+    """
+    compiler = os.environ.get("CXX") or COMPILERS.get(sys.platform, "g++")
+    if device.type == "cpu" and not shutil.which(compiler):
+        say(
+            f"[compile] there is no C++ compiler {compiler!r} here, so the model runs as it is: "
+            "install one, or name yours in the variable CXX"
+        )
+        return model
+    return torch.compile(model)
+
+
+def prepare(options, place, device, say=print):
+    """Return the batches and the profiler, which may refuse; the model as DDP calls it; and Adam.
+
+    Raises ValueError or OSError with one sentence.
+    """
     loader = make_loader(options, place, make_data(options, place), device)
     profiler = make_profiler(options, place, device, options.epochs * len(loader))
     torch.manual_seed(options.seed)
-    net = Forecaster(SIZES[options.size], options.shapes.src[2]).to(device)
+    model = Forecaster(SIZES[options.size], options.shapes.src[2]).to(device)
     if options.dtype == "float64":
-        net.double()
+        model.double()
     torch.manual_seed(options.seed + 1 + place.rank)  # dropout: each rank drops others
-    model = net
+    count = sum(p.numel() for p in model.parameters())
+    size = sum(p.nbytes for p in model.parameters()) / 1e6
+    say(f"{count:,} parameters, {size:.1f} MB of gradients; always 0 would have a loss of 1")
     if dist.is_initialized():  # DDP starts with rank 0's weights
-        model = DistributedDataParallel(net, bucket_cap_mb=options.bucket_mb)
+        model = DistributedDataParallel(model, bucket_cap_mb=options.bucket_mb)
     if options.compile:
-        model = compiled(model, device, lambda line: place.rank or print(line))
+        model = compiled(model, device, say)
     lr = options.lr * place.world_size ** LR_RULES[options.lr_rule]
-    optimizer = torch.optim.Adam(model.parameters(), lr)
-    scaler = torch.amp.GradScaler(device.type, enabled=options.dtype == "float16")
-    return Training(loader, profiler, net, model, optimizer, scaler)
+    return loader, profiler, model, torch.optim.Adam(model.parameters(), lr)
 
 
-def train(options, t, device, say=print):
+def train(options, loader, profiler, model, optimizer, device, say=print):
     """Return the mean loss of each epoch, on this rank's part of the data.
 
     say(epoch, loss): called after each epoch.
     """
-    means, dtype = [], options.shapes.torch_dtype
-    with t.profiler as running:  # `with` starts it and stops it, whatever happens
+    means, dtype = [], getattr(torch, options.dtype)
+    scaler = torch.amp.GradScaler(device.type, enabled=options.dtype == "float16")
+    with profiler as running:  # `with` starts it and stops it, whatever happens
         for epoch in range(options.epochs):
-            t.loader.sampler.set_epoch(epoch)
-            batches, total = iter(t.loader), 0.0
-            for _ in range(len(t.loader)):
+            loader.sampler.set_epoch(epoch)
+            batches, total = iter(loader), 0.0
+            for _ in range(len(loader)):
                 with record_function("input"):
                     source, target = (x.to(device, non_blocking=True) for x in next(batches))
-                total += train_step(t.model, t.optimizer, t.scaler, source, target, dtype)
+                total += train_step(model, optimizer, scaler, source, target, dtype)
                 if running:
                     running.step()
-            means.append(check_finite(total / len(t.loader), epoch))
+            means.append(check_finite(total / len(loader), epoch))
             say(epoch, means[-1])
     return means
 
@@ -104,11 +133,8 @@ def main():
             print(*words, flush=True)
 
     device = join(options, place)
-    training = prepare(options, place, device)
-    count = sum(p.numel() for p in training.net.parameters())
-    size = sum(p.nbytes for p in training.net.parameters()) / 1e6
-    say(f"{count:,} parameters, {size:.1f} MB of gradients; always 0 would have a loss of 1")
-    train(options, training, device, lambda epoch, loss: say(f"epoch {epoch}: loss {loss:.4f}"))
+    parts = prepare(options, place, device, say)
+    train(options, *parts, device, lambda epoch, loss: say(f"epoch {epoch}: loss {loss:.4f}"))
     if options.profile:
         say(f"traces and tables: {options.trace_dir}")
     disconnect()

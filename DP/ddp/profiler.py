@@ -36,9 +36,10 @@ def make_profiler(options, place, device, steps):
     """
     if not options.profile:
         return nullcontext()
-    asked = f"--wait {options.wait} --warmup {options.warmup} --active {options.active}"
-    needed = options.wait + options.warmup + options.active
-    if min(options.wait, options.warmup) < 0 or options.active < 1 or steps < needed:
+    steps_of = {name: getattr(options, name) for name in ("wait", "warmup", "active")}
+    needed = sum(steps_of.values())
+    if min(options.wait, options.warmup, options.active - 1) < 0 or steps < needed:
+        asked = " ".join(f"--{name} {number}" for name, number in steps_of.items())
         raise ValueError(
             f"{asked} takes {needed} steps, and the run has {steps}: the profiler keeps 1 step or "
             "more, and skips 0 or more; raise --epochs, or lower --batch-size"
@@ -52,9 +53,7 @@ def make_profiler(options, place, device, steps):
     told = {name: getattr(options, name) for name in OPTIONS} | {"record_shapes": shapes}
     return profile(
         activities=[ProfilerActivity.CPU, *gpu],
-        schedule=schedule(
-            wait=options.wait, warmup=options.warmup, active=options.active, repeat=1
-        ),
+        schedule=schedule(**steps_of, repeat=1),
         on_trace_ready=lambda found: write(stem, device.type, found),
         **told,
     )

@@ -11,7 +11,7 @@ from collections import deque
 
 import numpy as np
 from rules import mean_over_present
-from wire import Refused, Server, receive, send
+from wire import Refused, Server
 
 KEPT = 256  # means of past steps, for replicas that were away
 
@@ -39,21 +39,21 @@ class Lighthouse:
         self.tickets, self.ended = 0, False
         self.changed = threading.Condition()
         verbs = {"alive": self.alive, "source": self.source, "mean": self.mean}
-        self.server = Server(lambda told, file: verbs[told.pop("verb")](file=file, **told))
+        self.server = Server(lambda caller, verb, **told: verbs[verb](caller, **told))
         self.address = self.server.address
 
     # Who is there
 
-    def alive(self, file, replica, address):
+    def alive(self, caller, replica, address):
         """Keep a replica among those present for as long as its heartbeats come."""
         with self.changed:
             self.tickets += 1
             me = {"ticket": self.tickets, "address": address, "heard": time.monotonic(), "at": None}
             self.present[replica] = me
         try:
-            send(file, ticket=me["ticket"])
+            caller.send(me["ticket"])
             while not self.ended:
-                me["doing"] = receive(file)["doing"]
+                me["doing"] = caller.recv()
                 me["heard"] = time.monotonic()
         finally:
             with self.changed:
@@ -72,18 +72,18 @@ class Lighthouse:
         """Return the replicas that take part in the open step and aren't silent."""
         return [r for r, me in self.present.items() if me["at"] == self.closed and self.heard(me)]
 
-    def source(self, file, replica):
+    def source(self, caller, replica):
         """Say where the replicas are that hold the latest weights; None before step 1."""
         with self.changed:
             if not self.closed:
-                return {"addresses": None}
+                return None
             holders = {r: me for r, me in self.present.items() if me["at"] is not None}
             holders.pop(replica, None)
             ready = [r for r, m in holders.items() if self.heard(m) and m["at"] >= self.closed - 1]
             if ready:
-                return {"addresses": [holders[r]["address"] for r in sorted(ready)]}
+                return [holders[r]["address"] for r in sorted(ready)]
             if holders:
-                return {"wait": True}  # they are frozen, or behind: one may come back
+                return "wait"  # they are frozen, or behind: one may come back
         raise Refused(
             f"no replica is left that holds the weights of step {self.closed}: the last one has "
             "ended. Start again from the last checkpoint"
@@ -91,7 +91,7 @@ class Lighthouse:
 
     # The mean over those present
 
-    def mean(self, file, replica, ticket, step, place=0, tokens=0, loss=0.0, gradient=None):
+    def mean(self, caller, replica, ticket, step, place=0, tokens=0, loss=0.0, gradient=None):
         """Return the mean of a step: of a closed one at once, of the open one when it closes."""
         with self.changed:
             me = self.present.get(replica, {})
@@ -136,4 +136,4 @@ class Lighthouse:
         with self.changed:
             self.ended = True
             self.changed.notify_all()
-        self.server.close()
+        self.server.listener.close()
