@@ -35,12 +35,8 @@ COMPILERS = {"darwin": "clang++", "win32": "cl"}  # as torch looks for them; els
 def choose_device(local_rank, gpus, backend):
     """Return the device of a rank: "cpu" without a GPU, else "cuda:" and the GPU's number.
 
-    local_rank: the number of this rank among those of its machine. None: no launcher said so; it
-        is alone, and takes GPU 0.
-    gpus: how many this machine has. backend: "nccl" needs a GPU for each rank; with "gloo" ranks
-        take turns, rank 2 of two GPUs has GPU 0 again.
-
-    Raises ValueError if NCCL was asked for and there is no GPU for this rank.
+    local_rank: this rank's number on its machine. None: no launcher said so; it's alone. With gloo,
+    ranks take turns: rank 2 of two GPUs has GPU 0 again. With NCCL that's a ValueError.
     """
     number = 0 if local_rank is None else int(local_rank)
     if backend == "nccl" and number >= gpus:
@@ -66,8 +62,7 @@ def join(options, place):
 def compiled(model, device, say=print):
     """Return torch.compile(model); or the model as it is, and say why in one line.
 
-    On a processor torch writes C++, so a compiler must be there; on a GPU it writes Triton. What
-    `record_function` marks inside of the model is lost: marks belong around it.
+    On a processor torch writes C++, so a compiler must be there; on a GPU it writes Triton.
     """
     compiler = os.environ.get("CXX") or COMPILERS.get(sys.platform, "g++")
     if device.type == "cpu" and not shutil.which(compiler):

@@ -31,8 +31,7 @@ def make_profiler(options, place, device, steps):
     """Return the profiler of this rank, for a `with`; without one, what does nothing.
 
     steps: that the run will take; the profiler's step() is called after each. Raises ValueError if
-    they are too few for the schedule, and OSError if nothing can be written: now, and not after
-    the training.
+    they are too few, and OSError if nothing can be written: now, and not after the training.
     """
     if not options.profile:
         return nullcontext()
@@ -46,7 +45,7 @@ def make_profiler(options, place, device, steps):
         )
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch prints when it starts and stops
     name = f"{device.type}-{options.input}-{place.rank}-of-{place.world_size}"
-    stem = Path(options.trace_dir) / name
+    stem = f"{options.trace_dir}/{name}"
     write_whole(f"{stem}.txt", "the run has not come so far\n")
     gpu = [ProfilerActivity.CUDA] * (device.type == "cuda")
     shapes = options.record_shapes or options.with_flops

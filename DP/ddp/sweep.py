@@ -25,9 +25,9 @@ COUNTS = (1, 2, 4, 8, 16, 32, 64)  # buckets: from all gradients in one to each 
 
 @dataclass(frozen=True)
 class Plan:
-    """Equal layers: forward takes a third of `seconds` and backward two. latency: of a message.
+    """Equal layers: forward takes a third of `seconds` and backward two thirds.
 
-    sending: the seconds of all bytes of an all-reduce on `ranks` ranks.
+    sending: the seconds of an all-reduce's bytes. latency: of a message. numbers: of all gradients.
     """
 
     seconds: float = 0.6
@@ -45,9 +45,8 @@ class Plan:
     @property
     def gradients(self):
         """(seconds from the start of the step, bytes) of each gradient, as it is complete."""
-        forward, each = self.seconds / 3, 2 / 3 * self.seconds / self.layers
-        size = 4 * self.numbers // self.layers
-        return [(forward + (n + 1) * each, size) for n in range(self.layers)]
+        each, size = 2 / 3 * self.seconds / self.layers, 4 * self.numbers // self.layers
+        return [(self.seconds / 3 + (n + 1) * each, size) for n in range(self.layers)]
 
     def megabytes(self, count):
         """The size of a bucket if there are `count` of them."""

@@ -5,6 +5,7 @@ connection closes, the replica is dead; if it falls silent, the replica is froze
 both cases the step goes on without it. The lighthouse itself keeps no weights.
 """
 
+import itertools
 import threading
 import time
 from collections import deque
@@ -26,17 +27,17 @@ class Lighthouse:
         counted: for each closed step {replica: place}, the batches whose gradients are in its mean.
     """
 
-    def __init__(self, replicas, quorum=1, silence=5.0):
-        """Listen. replicas: how many step 0 waits for. quorum: how many every step waits for.
+    def __init__(self, replicas, silence=5.0):
+        """Listen. replicas: how many step 0 waits for.
 
         silence: seconds after which a replica that says nothing is taken for frozen.
         """
-        self.replicas, self.quorum, self.silence = replicas, quorum, silence
+        self.replicas, self.silence = replicas, silence
         self.closed, self.last, self.counted, self.losses = 0, None, [], []
         self.past = deque(maxlen=KEPT)  # (mean, {replica: place}) of the last closed steps
         self.open = {}  # replica: its message for the step that is open
         self.present = {}  # replica: ticket, address, and whether it takes part in the open step
-        self.tickets, self.ended = 0, False
+        self.tickets, self.ended = itertools.count(), False
         self.changed = threading.Condition()
         verbs = {"alive": self.alive, "source": self.source, "mean": self.mean}
         self.server = Server(lambda caller, verb, **told: verbs[verb](caller, **told))
@@ -46,14 +47,14 @@ class Lighthouse:
 
     def alive(self, caller, replica, address):
         """Keep a replica among those present for as long as its heartbeats come."""
+        me = {"ticket": next(self.tickets), "address": address, "at": None}
         with self.changed:
-            self.tickets += 1
-            me = {"ticket": self.tickets, "address": address, "heard": time.monotonic(), "at": None}
-            self.present[replica] = me
+            self.present[replica] = me | {"heard": time.monotonic(), "done": False}
+            me = self.present[replica]
         try:
             caller.send(me["ticket"])
             while not self.ended:
-                me["doing"] = caller.recv()
+                me["done"] = caller.recv()
                 me["heard"] = time.monotonic()
         finally:
             with self.changed:
@@ -61,9 +62,9 @@ class Lighthouse:
                     del self.present[replica]
                 self.changed.notify_all()
 
-    def doing(self, replica):
-        """Return what a replica says it's doing."""
-        return self.present.get(replica, {}).get("doing")
+    def done(self, replica):
+        """Return whether a replica says that it has all steps."""
+        return self.present.get(replica, {}).get("done", False)
 
     def heard(self, me):
         return time.monotonic() - me["heard"] < self.silence
@@ -117,7 +118,7 @@ class Lighthouse:
         return {"now": self.closed, "last": self.last, "mean": mean, "counted": counted}
 
     def all_have_sent(self):
-        needed = self.quorum if self.closed else self.replicas
+        needed = 1 if self.closed else self.replicas
         return len(self.open) >= needed and set(self.up_to_date()) <= set(self.open)
 
     def close(self):

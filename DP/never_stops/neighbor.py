@@ -1,17 +1,17 @@
 """A neighbor's memory as the checkpoint: ranks that share one copy of the model, and no disk.
 
-    python neighbor.py                  four ranks, 20 steps, rank 2 is killed in step 12
-    python neighbor.py --kill 2 3       two neighbors at once: that's one too many
+    python neighbor.py           four ranks, 20 steps, rank 2 is killed in step 12
+    python neighbor.py 2 3       two neighbors at once: that's one too many
 
 Each rank holds a part of the weights and of Adam's means that nobody else holds (lesson 13). Every
 few steps it keeps a copy of its part, and sends one to the next rank. When a rank dies, a new one
 gets its part from there, and all go back to the step of the copy.
 """
 
-import argparse
 import datetime
 import functools
 import itertools
+import sys
 import time
 
 import numpy as np
@@ -63,7 +63,7 @@ class Rank:
     def copy(self):
         """Keep a copy of the own part, send one to the next rank, and keep that of the one before.
 
-        It counts once all have it: that's what `total` waits for.
+        It counts once all have it.
         """
         before, after = (self.number - 1) % self.ranks, (self.number + 1) % self.ranks
         own = np.stack([self.state.weights, self.state.first, self.state.second])
@@ -71,7 +71,7 @@ class Rank:
         sending = dist.isend(torch.from_numpy(own), after)
         dist.recv(torch.from_numpy(received), before)
         sending.wait()
-        self.total(np.zeros(1))
+        dist.barrier()
         latest = max(self.memory, default=None)
         self.memory = {step: pair for step, pair in self.memory.items() if step == latest}
         self.memory[self.state.step] = own, received
@@ -183,9 +183,7 @@ def distance(ends, steps):
 
 
 if __name__ == "__main__":
-    flags = argparse.ArgumentParser(description="Four ranks, 20 steps, kills in step 12.")
-    flags.add_argument("--kill", type=int, nargs="+", default=[2], help="ranks, in step 12 (2)")
-    ends, step = survive(killed=flags.parse_args().kill)
+    ends, step = survive(killed=[int(rank) for rank in sys.argv[1:]] or [2])
     if step is None:
         print(ends)
     else:

@@ -38,9 +38,7 @@ def survive(replicas, steps, faults=(), silence=5.0, pace=0.0):
 
     Args:
         faults: (step, action, replica) in order, each from this step on: "kill", "start", "freeze"
-            or "thaw" a replica, or wait until it's "back" (its gradient counts again), or until it
-            says that it's doing something, such as "healing". A fourth word after "start": where
-            the replica stays for good.
+            or "thaw" a replica, or wait until it's "back" (its gradient counts again).
         silence: seconds after which a frozen replica is no longer waited for.
         pace: seconds that a gradient takes at least.
     """
@@ -49,16 +47,12 @@ def survive(replicas, steps, faults=(), silence=5.0, pace=0.0):
         wait_for = functools.partial(crew.wait_for, check=lighthouse.server.check)
         for replica in range(replicas):
             crew.start(replica)
-        for step, action, replica, *hold in faults:
+        for step, action, replica in faults:
             wait_for(lambda step=step: lighthouse.closed >= step, f"step {step}")
-            if action == "start":
-                crew.start(replica, hold="".join(hold))
-            elif action in ("kill", "freeze", "thaw"):
-                getattr(crew, action)(replica)
-            elif action == "back":
+            if action == "back":
                 wait_for(lambda r=replica: r in lighthouse.counted[-1], "its return")
             else:
-                wait_for(lambda a=action, r=replica: lighthouse.doing(r) == a, action)
+                getattr(crew, action)(replica)
         lighthouse.last = max(steps, lighthouse.closed + 2)
         wait_for(lambda: finished(lighthouse, crew), "the end")
         lighthouse.stop()
@@ -71,9 +65,7 @@ def survive(replicas, steps, faults=(), silence=5.0, pace=0.0):
 def finished(lighthouse, crew):
     """Return whether every process that is left has all steps or has been refused."""
     alive = crew.alive()
-    return all(lighthouse.doing(r) == "done" for r in alive) and (
-        lighthouse.closed >= lighthouse.last or not alive
-    )
+    return all(map(lighthouse.done, alive)) and (lighthouse.closed >= lighthouse.last or not alive)
 
 
 def distance(outcome, replicas):

@@ -22,12 +22,11 @@ class Replica:
     """One process of the training.
 
     pace: seconds that a gradient takes at least, as if the model were larger.
-    hold: what it does when it stops for good ("healing", "serving"), so that it's killed just there
     """
 
-    def __init__(self, number, lighthouse, work, pace=0.0, hold=""):
-        self.number, self.lighthouse, self.work = number, lighthouse, work
-        self.pace, self.hold, self.doing, self.held = pace, hold, "starting", ""
+    def __init__(self, number, lighthouse, work, pace=0.0):
+        self.number, self.lighthouse, self.work, self.pace = number, lighthouse, work, pace
+        self.done = False
         self.state, self.lock = None, threading.Lock()
         self.serving, self.heart = Server(self.give_state), Client(lighthouse)
         self.heart.send({"verb": "alive", "replica": number, "address": self.serving.address})
@@ -39,15 +38,10 @@ class Replica:
         """Say that this replica is alive, until the lighthouse has ended."""
         try:
             while True:
-                self.heart.send(self.held or self.doing)
+                self.heart.send(self.done)
                 time.sleep(BEAT)
         except OSError:
             self.heart.close()
-
-    def stay_if_held(self, where):
-        if where == self.hold:
-            self.held = where
-            time.sleep(3600)
 
     # Healing
 
@@ -57,14 +51,10 @@ class Replica:
         Only the references are taken under the lock: `apply` makes new arrays.
         """
         with self.lock:
-            state = vars(self.state) | {"places": dict(self.state.places)}
-        self.stay_if_held("serving")
-        return state
+            return vars(self.state) | {"places": dict(self.state.places)}
 
     def heal(self):
         """Return the state that the others have; before the first step, that of the start."""
-        self.doing = "healing"
-        self.stay_if_held("healing")
         if self.peers() is None:  # nobody has taken a step yet: all begin alike
             return State.new(self.work.start())
         while True:
@@ -97,7 +87,6 @@ class Replica:
         self.state = self.heal()
         now, last = 0, None  # where the others are, and where they end, as far as it knows
         while self.state.step != last:
-            self.doing = "computing" if self.state.step >= now else "catching up"
             batch = {}
             if self.state.step >= now:
                 due = time.monotonic() + self.pace
@@ -106,7 +95,6 @@ class Replica:
                 loss, tokens, gradient = self.work.gradient(self.state.weights, ids)
                 batch = {"place": place, "tokens": tokens, "loss": loss, "gradient": gradient}
                 time.sleep(max(0.0, due - time.monotonic()))
-            self.doing = "syncing"
             answer = self.ask_for_mean(self.state.step, **batch)
             now, last = answer["now"], answer["last"]
             if "mean" in answer:
@@ -117,16 +105,16 @@ class Replica:
         return self.state.weights
 
 
-def run(number, lighthouse, work, pace=0.0, hold=""):
+def run(number, lighthouse, work, pace=0.0):
     """Be a replica in a process of its own, until the lighthouse ends.
 
     work: makes what computes gradients. Returns the weights; or why it was refused; or None, if the
     lighthouse has ended before.
     """
     try:
-        replica = Replica(number, lighthouse, work(), pace, hold)
+        replica = Replica(number, lighthouse, work(), pace)
         weights = replica.train()
-        replica.doing = "done"  # and still there, for those that are behind
+        replica.done = True  # and still there, for those that are behind
         replica.beating.join()
         return weights
     except Refused as error:

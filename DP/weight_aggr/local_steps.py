@@ -70,8 +70,13 @@ def warmed_up(seed, steps=96):
     for _ in range(steps):
         backward(net, next(stories), tokenizer)
         optimizer.step()
-    sizes = {"batch_size": 32, "seq_l": 64, "world": options.world}
-    return net, tokenizer, next(iter(TinyStories(tokenizer, "validation", quiet=True, **sizes)))
+    return net, tokenizer, stories_to_judge(options, tokenizer)
+
+
+def stories_to_judge(options, tokenizer):
+    """Return sequences that no training reads."""
+    sizes = {"batch_size": 32, "seq_l": options.seq_l, "world": options.world}
+    return next(iter(TinyStories(tokenizer, "validation", quiet=True, **sizes)))
 
 
 def backward(net, ids, tokenizer):
@@ -149,10 +154,8 @@ def one_run(name, rate, seed):
 
 def recorded():
     """Return what `main` measured: by method and learning rate, the losses of the seeds."""
-    found = json.loads(RECORDED.read_text())
-    return {
-        name: {float(rate): losses for rate, losses in row.items()} for name, row in found.items()
-    }
+    rows = json.loads(RECORDED.read_text()).items()
+    return {name: {float(rate): losses for rate, losses in row.items()} for name, row in rows}
 
 
 def best(row):
