@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 import helpers
-from helpers.syllabus import LESSONS
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -63,13 +62,6 @@ def test_every_target_of_the_makefile_is_explained_and_what_it_and_workflows_run
         run |= {(path.name, script) for script in re.findall(r"(?:tools|\.ci)/[\w.]+", text)}
     for name, script in run:
         assert (ROOT / script).exists(), f"{name} runs {script}, which is not there"
-
-
-def test_every_notebook_has_its_row_in_the_syllabus():
-    sources = sorted((ROOT / "notebooks" / "source").glob("*.py"))
-    titles = [re.search(r"^# # (.+)$", path.read_text("utf-8"), re.M)[1] for path in sources]
-    assert [path.stem for path in sources] == [lesson.stem for lesson in LESSONS]
-    assert titles == [lesson.title for lesson in LESSONS]
 
 
 # --- packages ------------------------------------------------------------------------------------
