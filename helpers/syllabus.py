@@ -1,7 +1,6 @@
 """The lessons in their order: the one table, `lessons.csv`, that all other lists of them follow.
 
-A lesson's number is its place there. `python tools/renumber.py` brings files, links and "lesson NN"
-in the text into line with it, so a new lesson is a row and a file.
+A lesson's number is its place there. Links with another number than that of their file fail a test.
 """
 
 import csv
