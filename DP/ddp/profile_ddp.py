@@ -9,12 +9,12 @@ It learns to predict vectors; a model that always says 0 has a loss of 1. --inpu
 data comes from; a file is made when it is not there yet.
 """
 
+import functools
 import os
 import shutil
 import sys
 
 import torch
-import torch.distributed as dist
 from inputs import make_data, make_loader
 from precision import train_step
 from profile_flags import LR_RULES, read_flags
@@ -25,38 +25,10 @@ from transformer import SIZES, Forecaster
 
 from helpers.plain_errors import plain_errors
 from helpers.ranks import connect, disconnect
-from helpers.ranks.connect import choose_backend
 from helpers.ranks.script import place_from
 from simplellm.losses import check_finite
 
 COMPILERS = {"darwin": "clang++", "win32": "cl"}  # as torch looks for them; elsewhere g++
-
-
-def choose_device(local_rank, gpus, backend):
-    """Return the device of a rank: "cpu" without a GPU, else "cuda:" and the GPU's number.
-
-    local_rank: this rank's number on its machine. None: no launcher said so; it's alone. With gloo,
-    ranks take turns: rank 2 of two GPUs has GPU 0 again. With NCCL that's a ValueError.
-    """
-    number = 0 if local_rank is None else int(local_rank)
-    if backend == "nccl" and number >= gpus:
-        raise ValueError(
-            f"LOCAL_RANK is {number}, and this machine has {gpus} GPU(s): NCCL needs one for "
-            "each rank; start fewer ranks here, or take --backend gloo"
-        )
-    return f"cuda:{number % gpus}" if gpus else "cpu"
-
-
-def join(options, place):
-    """Return this rank's device, after joining DDP's process group if this rank isn't alone."""
-    gpus = torch.cuda.device_count()
-    backend = choose_backend(options.backend, place, gpus, dist.is_nccl_available()).backend
-    device = torch.device(choose_device(place.local_rank, gpus, backend))
-    if place.launcher != "by hand" or place.world_size > 1:
-        connect(place, options.backend, options.timeout)
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
-    return device
 
 
 def compiled(model, device, say=print):
@@ -89,7 +61,7 @@ def prepare(options, place, device, say=print):
     count = sum(p.numel() for p in model.parameters())
     size = sum(p.nbytes for p in model.parameters()) / 1e6
     say(f"{count:,} parameters, {size:.1f} MB of gradients; always 0 would have a loss of 1")
-    if dist.is_initialized():  # DDP starts with rank 0's weights
+    if place.world_size > 1:  # DDP starts with rank 0's weights
         model = DistributedDataParallel(model, bucket_cap_mb=options.bucket_mb)
     if options.compile:
         model = compiled(model, device, say)
@@ -97,13 +69,12 @@ def prepare(options, place, device, say=print):
     return loader, profiler, model, torch.optim.Adam(model.parameters(), lr)
 
 
-def train(options, loader, profiler, model, optimizer, device, say=print):
-    """Return the mean loss of each epoch, on this rank's part of the data.
-
-    say(epoch, loss): called after each epoch.
-    """
-    means, dtype = [], getattr(torch, options.dtype)
+def train(options, place, device):
+    """Return the mean loss of each epoch, on this rank's part of the data, and the model."""
+    say = functools.partial(print, flush=True) if place.rank == 0 else lambda line: None
+    loader, profiler, model, optimizer = prepare(options, place, device, say)
     scaler = torch.amp.GradScaler(device.type, enabled=options.dtype == "float16")
+    means, dtype = [], getattr(torch, options.dtype)
     with profiler as running:  # `with` starts it and stops it, whatever happens
         for epoch in range(options.epochs):
             loader.sampler.set_epoch(epoch)
@@ -115,26 +86,18 @@ def train(options, loader, profiler, model, optimizer, device, say=print):
                 if running:
                     running.step()
             means.append(check_finite(total / len(loader), epoch))
-            say(epoch, means[-1])
-    return means
-
-
-def main():
-    options = read_flags(__doc__)
-    place = place_from(options)
-
-    def say(*words):
-        if place.rank == 0:
-            print(*words, flush=True)
-
-    device = join(options, place)
-    parts = prepare(options, place, device, say)
-    train(options, *parts, device, lambda epoch, loss: say(f"epoch {epoch}: loss {loss:.4f}"))
+            say(f"epoch {epoch}: loss {means[-1]:.4f}")
     if options.profile:
         say(f"traces and tables: {options.trace_dir}")
-    disconnect()
+    return means, model
 
 
 if __name__ == "__main__":
     with plain_errors():
-        main()
+        options = read_flags(__doc__)
+        place = place_from(options)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if place.launcher != "by hand" or place.world_size > 1:
+            device = connect(place, options.backend, options.timeout)
+        train(options, place, device)
+        disconnect()

@@ -17,9 +17,8 @@ import copy
 from dataclasses import dataclass
 
 import torch
-from local_steps import RANKS, TINY, stories_to_judge
+from local_steps import RANKS, TINY, backward, loss_of, stories_to_judge
 
-from simplellm.losses import causalLLMLoss
 from simplellm.options import TrainingFlags, prepare, stories_of_ranks
 
 BUDGET = 300.0  # seconds
@@ -58,8 +57,7 @@ class Group:
         """Forward and backward of every replica, each on a sequence of its own."""
         self._spend(COMPUTE)
         for net, ids in zip(self.nets, next(self.stories).split(1), strict=True):
-            net.zero_grad()
-            self._loss(net, ids).backward()
+            backward(net, ids, self.tokenizer)
         self.computed += 1
 
     def update(self):
@@ -86,10 +84,8 @@ class Group:
     @torch.no_grad()
     def loss(self):
         """The mean of the replicas' losses on stories that nobody has read."""
-        return sum(self._loss(net, self.held_out).item() for net in self.nets) / RANKS
-
-    def _loss(self, net, ids):
-        return causalLLMLoss(net(ids), ids, self.tokenizer.vocab_size)
+        found = (loss_of(net, self.held_out, self.tokenizer).item() for net in self.nets)
+        return sum(found) / RANKS
 
     def _spend(self, seconds):
         if self.seconds + seconds > self.budget:
