@@ -25,7 +25,7 @@ import intro  # noqa: E402  primer/intro.py
 import intro_DP_GA  # noqa: E402  DP/gradient_aggr/intro_DP_GA.py
 import intro_PP_schedule  # noqa: E402  PP/schedules/intro_PP_schedule.py
 
-from helpers.demo import Bar, as_page, offer_to_open, step_of  # noqa: E402
+from helpers.demo import Bar, as_page  # noqa: E402
 from helpers.files import write_whole  # noqa: E402
 from helpers.plain_errors import plain_errors  # noqa: E402
 from helpers.ranks import RankFailed, find_place, launch  # noqa: E402
@@ -33,6 +33,7 @@ from helpers.ranks.connect import rank_device  # noqa: E402
 from helpers.ranks.script import say_as_rank  # noqa: E402
 from helpers.simulate import measured, simulate  # noqa: E402
 from helpers.timeline import timeline  # noqa: E402
+from helpers.trace import last_steps  # noqa: E402
 from simplellm.generation import write_story  # noqa: E402
 from simplellm.options import positive, prepare  # noqa: E402
 from simplellm.stories import floor, right_sentences  # noqa: E402
@@ -74,7 +75,7 @@ def main():
     two, _ = train_on_ranks(2, few)
     three, after_one = train_on_ranks(RANKS, ranks)
     plan, trace = run_pipeline(shared)
-    step = step_of(trace)
+    step = last_steps(trace).from_zero()
     predicted = simulate(plan, measured(trace))
 
     same = compare_one_step(alone, after_one)
@@ -104,7 +105,6 @@ def main():
     file = write_whole(flags.out / "index.html", page)
     say("\nThe curves, a real step beside its simulation, and its stories on the way:")
     print(file)
-    offer_to_open(file)
 
 
 def train_alone(options, tokenizer, net):

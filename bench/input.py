@@ -36,12 +36,11 @@ def races() -> list[Race]:
 @cache
 def made(kind: str):
     """The data set, and its file, once for all races."""
-    from inputs import FromMemory, open_input, write_vectors
-    from vectors import Shapes, make_vectors
+    from inputs import Shapes, in_memory, open_input, write_vectors
 
     shapes = Shapes((SHAPE[0], 1, SHAPE[2]), SHAPE)
     if kind == "memory":
-        return FromMemory(make_vectors(shapes))
+        return in_memory(shapes)
     folder = tempfile.TemporaryDirectory()
     path = Path(folder.name) / kind
     write_vectors(path, kind, shapes)

@@ -1,39 +1,27 @@
 """What `demo.py` shows: a progress bar that only appends, and the page that the demo leaves."""
 
-import os
 import re
 import sys
 import time
-import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 
 from helpers.draw import curves
 from helpers.draw.style import painted
-from helpers.trace import Event, Trace
 
 WIDTH = 10  # of a bar: with its name and its loss it fits into 40 columns
 STEP = re.compile(r"rank \d+  step (\d+)  loss ")  # `say_as_rank` of helpers.ranks.script
 ABOUT = "[ranks] "  # what connects them: the same in every phase
 
 STYLE = painted("""
-.demo { max-width: 900px; margin: 0 auto; color: var(--palette-light-text);
-  font: 16px/1.55 "Helvetica Neue", "Segoe UI", Arial, "Liberation Sans", "DejaVu Sans",
-  sans-serif; }
-.demo h1 { font-size: 26px; line-height: 1.25; } .demo h2 { margin: 36px 0 8px; font-size: 19px; }
+.demo { max-width: 900px; margin: 0 auto; font: 16px/1.55 "Helvetica Neue", "Segoe UI", Arial,
+  "Liberation Sans", "DejaVu Sans", sans-serif; }
 .demo img { max-width: 100%; }
-.demo pre { overflow-x: auto; padding: 10px 14px; background: var(--palette-light-band);
-  border-radius: 8px; font: 13px/1.5 ui-monospace, Consolas, "DejaVu Sans Mono", monospace; }
+.demo pre { overflow-x: auto; padding: 10px 14px; border-radius: 8px; font-size: 13px;
+  background: light-dark(var(--palette-light-band), var(--palette-dark-band)); }
 .demo blockquote { margin: 4px 0 20px; padding-left: 14px;
   border-left: 3px solid var(--palette-blue); }
-.demo small { color: var(--palette-light-muted); font-size: 13px; }
-@media (prefers-color-scheme: dark) {
-  .demo { color: var(--palette-dark-text); } .demo pre { background: var(--palette-dark-band); }
-  .demo small { color: var(--palette-dark-muted); }
-  .demo blockquote { border-color: var(--palette-sky); }
-}
 """)
 
 
@@ -85,27 +73,7 @@ class Bar:
         return Phase(self.name, losses, len(losses) * tokens / seconds)
 
     def _print(self, text: str) -> None:
-        if text:
-            self._out.write(text)
-            self._out.flush()
-
-
-def step_of(trace: Trace) -> Trace:
-    """Return one step of a trace of several: of the later half, the one of median duration.
-
-    A step of a rank ends with its update.
-    """
-    steps: list[list[Event]] = []
-    for row in trace.by_rank().values():
-        number = 0
-        for event in row:
-            if number == len(steps):
-                steps.append([])
-            steps[number].append(event)
-            number += event.kind == "update"
-    traces = [Trace(events, dict(trace.meta)) for events in steps]
-    later = sorted(traces[len(traces) // 2 :], key=lambda one: one.duration)
-    return later[len(later) // 2].from_zero()
+        print(text, end="", file=self._out, flush=True)
 
 
 def as_page(
@@ -120,18 +88,16 @@ def as_page(
     """Return the page as one HTML file that needs no other.
 
     Args:
-        phases: the first on one device, the last on ranks; their curves are drawn.
-        floor: a line below the curves.
+        phases: the first on one device, the last on ranks; their curves are drawn, above `floor`.
         facts: sentences for the top of the page.
         plan: the schedule of the step that is shown, as text.
         steps: its timeline, as `helpers.timeline.timeline` returns it.
         stories: after how many steps, the loss there, and what the model wrote.
         share: the sentence that follows the stories.
     """
-    ranks = phases[-1].name
     runs = {phase.name: phase.losses for phase in phases}
     above = f"""<style>{STYLE}</style><div class="demo">
-<h1>One device and {escape(ranks)} learn the same stories</h1>
+<h1>One device and {escape(phases[-1].name)} learn the same stories</h1>
 <p>{escape(" ".join(facts))}</p>
 {curves(runs, floor=floor)._repr_html_()}
 <h2>A step is a plan that can be read three ways</h2>
@@ -141,32 +107,13 @@ computes, and in which order (F3 is the forward of micro-batch 3, B3 its backwar
 <p>Below is the same plan twice: simulated, from what each action took here, and measured, as two
 processes ran it. Point at a box or at a wait.</p>
 </div>"""
-    sentences = "".join(
+    told = "".join(
         f"<small>after {step:,} {'steps' if step > 1 else 'step'}, loss {loss:.2f}</small>"
         f"<blockquote>{escape(text.strip()) or '…'}</blockquote>\n"
         for step, loss, text in stories
     )
-    below = f"""<div class="demo">
-<h2>What the model writes, from its first step to its last</h2>
-{sentences}<p>{escape(share)}</p>
-</div>"""
-    return steps.html(above, below)
-
-
-def offer_to_open(file: Path) -> None:
-    """Ask whether to open a page, where a person can answer and a browser can open it."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty() and has_display()):
-        return
-    try:
-        answer = input("Open it now? [y/N] ")
-    except EOFError:
-        return
-    if answer.strip().lower() in ("y", "yes") and not webbrowser.open(file.resolve().as_uri()):
-        print("No browser opened: open the file by hand.")
-
-
-def has_display() -> bool:
-    """Return whether a browser window can appear here."""
-    if sys.platform in ("win32", "darwin"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return steps.html(
+        above,
+        f"""<div class="demo"><h2>What the model writes, from its first step to its last</h2>
+{told}<p>{escape(share)}</p></div>""",
+    )

@@ -26,8 +26,7 @@ AGAIN = "run: python3 tools/install.py (in a conda environment: pip install -e .
 
 def doctor() -> None:
     """Print what this machine has and what is wrong, with its cure."""
-    _, words = examine()
-    print(words)
+    print(examine()[1])
 
 
 def examine() -> tuple[bool, str]:
@@ -84,14 +83,12 @@ def broken() -> list[str]:
     return found
 
 
-def average() -> float:
-    """Average the ranks' numbers."""
+def average() -> None:
+    """Average a number of each rank."""
     import torch
     import torch.distributed as dist
 
-    number = torch.tensor(float(dist.get_rank()))
-    dist.all_reduce(number)
-    return number.item() / dist.get_world_size()
+    dist.all_reduce(torch.ones(1), op=dist.ReduceOp.AVG)
 
 
 def notes() -> list[str]:

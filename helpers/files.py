@@ -11,8 +11,25 @@ import os
 import stat
 from pathlib import Path
 
-_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG}
-_FORBIDDEN = {errno.EACCES, errno.EPERM}
+# What the system says, and what to tell a person: the cause, and the cure.
+_FOLDER = "a part of the path is a file, not a folder; choose another folder"
+_FULL = "the disk is full; free some space or choose another folder"
+_FORBIDDEN = (
+    "the permission is missing, or another program holds the file open; close that program or "
+    "choose a folder that is yours"
+)
+_SENTENCES = {
+    errno.ENOSPC: _FULL,
+    getattr(errno, "EDQUOT", errno.ENOSPC): _FULL,
+    errno.EFBIG: _FULL,
+    errno.EISDIR: "it is a folder; add a file name to the path",
+    errno.ENOTDIR: _FOLDER,
+    errno.EEXIST: _FOLDER,
+    errno.EROFS: "the disk can only be read; choose another folder",
+    errno.EACCES: _FORBIDDEN,
+    errno.EPERM: _FORBIDDEN,
+    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+}
 
 
 def as_path(path: str | os.PathLike) -> Path:
@@ -49,17 +66,17 @@ def write_whole(path: str | os.PathLike, data: bytes | str) -> Path:
     was there before keeps its content until the new one is complete. A device such as
     ``/dev/stdout`` is written to directly.
 
-    Raises ``TypeError`` and ``ValueError`` as `as_path`, and ``OSError`` (or the subclass that
-    fits) with one sentence that names the path and the cure: full disk, missing permission, a
-    folder in place of the file and the like.
+    Raises what `as_path` raises, and ``OSError`` (or the subclass that fits) with one sentence that
+    names the path and the cure.
     """
     path = as_path(path)
-    if isinstance(data, str):
-        data = data.encode("utf-8")
     try:
-        _write(path, data)
+        _write(path, data.encode("utf-8") if isinstance(data, str) else data)
     except OSError as error:
-        raise _explained(path, error) from error
+        said = f"the system says '{error.strerror or type(error).__name__}'; choose another name"
+        explained = type(error)(f"cannot write {path}: {_SENTENCES.get(error.errno, said)}")
+        explained.errno = error.errno
+        raise explained from error
     return path
 
 
@@ -68,8 +85,7 @@ def _write(path: Path, data: bytes) -> None:
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-        with open(target, "wb") as device:  # replacing /dev/null by a file would be a disaster
-            device.write(data)
+        target.write_bytes(data)  # replacing /dev/null by a file would be a disaster
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{os.urandom(8).hex()}.tmp")
@@ -83,31 +99,3 @@ def _write(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
-
-
-def _explained(path: Path, error: OSError) -> OSError:
-    """The same class of error, with a sentence for a person in place of the system's words."""
-    cause, cure = _cause_and_cure(error)
-    explained = type(error)(f"cannot write {path}: {cause}; {cure}")
-    explained.errno = error.errno
-    return explained
-
-
-def _cause_and_cure(error: OSError) -> tuple[str, str]:
-    if error.errno in _FULL:
-        return "the disk is full", "free some space or choose another folder"
-    if isinstance(error, IsADirectoryError):
-        return "it is a folder", "add a file name to the path"
-    if isinstance(error, (NotADirectoryError, FileExistsError)):
-        return "a part of the path is a file, not a folder", "choose another folder"
-    if error.errno == errno.EROFS:
-        return "the disk can only be read", "choose another folder"
-    if error.errno in _FORBIDDEN:
-        return (
-            "the permission is missing, or another program holds the file open",
-            "close that program or choose a folder that is yours",
-        )
-    if error.errno == errno.ENAMETOOLONG:
-        return "the name is too long", "choose a shorter one"
-    words = error.strerror or type(error).__name__
-    return f"the system says '{words}'", "choose another file name or folder"

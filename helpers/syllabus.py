@@ -1,7 +1,6 @@
 """The lessons in their order: the one table, `lessons.csv`, that all other lists of them follow.
 
-A lesson's number is its place there. `python tools/renumber.py` brings files, links and "lesson NN"
-in the text into line with it, so a new lesson is a row and a file.
+A lesson's number is its place there. Links with another number than that of their file fail a test.
 """
 
 import csv
@@ -13,21 +12,16 @@ from pathlib import Path
 class Lesson:
     """A lesson.
 
-    number: its place in the table: "06".
-    name: what its file is called after the number; its questions are `name-1`, `name-2`, …
-    short: its title in tables. title: its heading. question: what it answers.
-    needs: the lessons that it builds on.
-    ranks, gigabytes: its largest number of processes, and its memory with the kernel's.
+    number: its place in the table: "06". name: what its file is called after the number; its
+    questions are `name-1`, `name-2`, … title: its heading. question: what it answers. needs: the
+    names of the lessons that it builds on.
     """
 
     number: str
     name: str
-    short: str
     title: str
     question: str
     needs: tuple[str, ...] = ()
-    ranks: int = 0
-    gigabytes: float = 2.0
 
     @property
     def stem(self) -> str:
@@ -35,16 +29,11 @@ class Lesson:
         return f"{self.number}_{self.name}"
 
 
-def _read(path: Path) -> tuple[Lesson, ...]:
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = [*csv.DictReader(file)]
-    for number, row in enumerate(rows):
-        row["number"], row["needs"] = f"{number:02}", tuple(row["needs"].split())
-        row["ranks"], row["gigabytes"] = int(row["ranks"]), float(row["gigabytes"])
-    return tuple(Lesson(**row) for row in rows)
-
-
-LESSONS = _read(Path(__file__).with_name("lessons.csv"))
+with Path(__file__).with_name("lessons.csv").open(encoding="utf-8", newline="") as file:
+    LESSONS = tuple(
+        Lesson(**row | {"number": f"{number:02}", "needs": tuple(row["needs"].split())})
+        for number, row in enumerate(csv.DictReader(file))
+    )
 
 
 def by_name(name: str) -> Lesson:

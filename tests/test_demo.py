@@ -1,6 +1,5 @@
 """The main job: the same step, the same curve, a story, the page; and how it ends when stopped."""
 
-import importlib.util
 import os
 import re
 import signal
@@ -11,9 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from helpers.check.task import ROOT, load_module
+
 pytestmark = [pytest.mark.slow, pytest.mark.patient]
 
-ROOT = Path(__file__).resolve().parents[1]
 PLAIN = os.environ | {"NO_COLOR": "1", "COLUMNS": "40", "PYTHONPATH": str(ROOT)}
 
 
@@ -42,11 +42,7 @@ def test_the_demo_tells_the_whole_story_in_forty_columns(tmp_path):
         re.search(r"by up to (\S+); .* largest difference is (\S+): the same", together).groups(),
     )
     assert difference < 1e-4 * moved
-    for words in (
-        "entropy of the stories is 0.28",
-        "A story by",
-        "complete sentences in 10 stories",
-    ):
+    for words in ("entropy of the stories is 0.28", "A story by", "complete sentences in 10"):
         assert words in together
     told, path = said.splitlines()[:-1], said.splitlines()[-1]
     assert path == str(tmp_path / "index.html")
@@ -82,19 +78,12 @@ def test_an_interrupt_is_one_sentence_and_leaves_no_rank(tmp_path):
     assert not (tmp_path / "index.html").exists()
 
 
-@pytest.fixture(scope="module")
-def demo():
-    spec = importlib.util.spec_from_file_location("demo", ROOT / "demo.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("factor, words", [(1, ": the same step"), (3, ": NOT the same step")])
-def test_a_sum_in_place_of_a_mean_is_another_step(demo, factor, words):
+def test_a_sum_in_place_of_a_mean_is_another_step(factor, words):
     """A rank alone stands for three: its gradients times `factor` are what a sum would give."""
-    flags = ["--dmodel", "12", "--heads", "2", "--layers", "1", "--seq-l", "16", "--device", "cpu"]
-    options = demo.intro.read_flags([*flags, "--batch-size", "3", "--like-ranks", "3"])
+    demo = load_module(ROOT / "demo.py", "demo")
+    flags = "--dmodel 12 --heads 2 --layers 1 --seq-l 16 --device cpu --batch-size 3 --like-ranks 3"
+    options = demo.intro.read_flags(flags.split())
     step = demo.one_step(options)
     step.lr *= factor  # for SGD the same as gradients that are `factor` times as large
     ranks = demo.intro.train(step, demo.silent)[1].state_dict()

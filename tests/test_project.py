@@ -1,7 +1,6 @@
 """What holds the project together: settings, the order of the packages, what no file may say."""
 
 import ast
-import json
 import platform
 import re
 import subprocess
@@ -13,7 +12,6 @@ import pytest
 import yaml
 
 import helpers
-from helpers.syllabus import LESSONS
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -63,13 +61,6 @@ def test_every_target_of_the_makefile_is_explained_and_what_it_and_workflows_run
         run |= {(path.name, script) for script in re.findall(r"(?:tools|\.ci)/[\w.]+", text)}
     for name, script in run:
         assert (ROOT / script).exists(), f"{name} runs {script}, which is not there"
-
-
-def test_every_notebook_has_its_row_in_the_syllabus():
-    sources = sorted((ROOT / "notebooks" / "source").glob("*.py"))
-    titles = [re.search(r"^# # (.+)$", path.read_text("utf-8"), re.M)[1] for path in sources]
-    assert [path.stem for path in sources] == [lesson.stem for lesson in LESSONS]
-    assert titles == [lesson.title for lesson in LESSONS]
 
 
 # --- packages ------------------------------------------------------------------------------------
@@ -127,21 +118,6 @@ BEFORE = r"""(?:^|[\s"'`(=\[])"""  # a path begins here, and not in the middle o
 PLACES = BEFORE + r"/(?:home|root|Users|work|workspace|srv)/[\w.-]+"
 
 
-def said(path: Path) -> str:
-    """The text of a file; of a notebook, its sources and outputs, without pictures."""
-    text = path.read_text(encoding="utf-8", errors="ignore")
-    if path.suffix != ".ipynb":
-        return text
-    parts = []
-    for cell in json.loads(text)["cells"]:
-        parts.append("".join(cell["source"]))
-        for output in cell.get("outputs", []):
-            data = output.get("data", {})
-            parts += ["".join(text) for kind, text in data.items() if kind.startswith("text/")]
-            parts += ["".join(output.get("text", "")), "\n".join(output.get("traceback", []))]
-    return "\n".join(parts)
-
-
 def test_no_file_names_a_machine_or_a_person():
     told = [BEFORE + re.escape(str(path)) for path in (Path.home(), ROOT) if len(path.parts) > 2]
     if len(platform.node()) > 6 and re.search(r"[\d.-]", platform.node()):  # no plain word
@@ -154,5 +130,5 @@ def test_no_file_names_a_machine_or_a_person():
     assert len(paths) > 500
     for path in paths:
         if path.suffix not in (".model", ".png", ".jpg", ".pdf"):
-            found = pattern.search(said(path))
+            found = pattern.search(path.read_text(encoding="utf-8", errors="ignore"))
             assert not found, f"{path.relative_to(ROOT)} names a machine: {found[0]!r}"

@@ -2,15 +2,12 @@
 
 This is what torch's DistributedDataParallel does (Li et al. 2020, arXiv 2006.15704, section 3). A
 bucket is one flat tensor; the gradients of its parameters become views of it. Where they stay so
-(`zero_grad(set_to_none=False)`) nothing is copied, else each of them is, once. A bucket whose
-gradients are all complete leaves at once.
+(`zero_grad(set_to_none=False)`) nothing is copied, else each of them is, once.
 
 All ranks must start their all-reduces in the same order. So buckets leave in their own order: one
-that is complete waits for those before it. Backward computes the last layers first; so the first
-bucket holds the last parameters. What a model registers and what it uses may differ in order: after
-the first backward the buckets are made anew, in the order in which gradients became complete on
-rank 0. An embedding that is also the head (tied weights) is complete last of all, wherever it was
-registered: before that first reordering it can keep everything waiting.
+that is complete waits for those before it. Backward computes the last layers first, so the first
+bucket holds the last parameters; after the first backward the buckets are made anew, in the order
+in which gradients became complete on rank 0. Tied weights are complete last of all.
 """
 
 import torch
@@ -25,14 +22,10 @@ class Bucket:
     """Some parameters, and one flat tensor that holds their gradients. left: not complete yet."""
 
     def __init__(self, parameters):
-        self.parameters = parameters
-        self.flat = torch.zeros(
-            sum(p.numel() for p in parameters),
-            dtype=parameters[0].dtype,
-            device=parameters[0].device,
-        )
-        parts = self.flat.split([p.numel() for p in parameters])
-        self.views = {p: part.view_as(p) for part, p in zip(parts, parameters, strict=True)}
+        self.parameters, sizes = parameters, [p.numel() for p in parameters]
+        self.flat = parameters[0].new_zeros(sum(sizes))
+        parts = zip(parameters, self.flat.split(sizes), strict=True)
+        self.views = {p: part.view_as(p) for p, part in parts}
         self.left, self.mean = len(parameters), None
 
     def take(self, p):

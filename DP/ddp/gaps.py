@@ -1,10 +1,8 @@
 """Paced data-parallel steps in which every gap has a size that is known, to learn how to read one.
 
-    python gaps.py        two ranks, one of them slow: what each rank's steps were spent on
-
-A step reads a batch, goes forward and backward through its layers, averages gradients in buckets,
-which torch's DDP does, and updates. Each part sleeps for its time; the messages and the waiting are
-real.
+Lesson 12 runs them. A step reads a batch, goes forward and backward through its layers, averages
+gradients in buckets, which torch's DDP does, and updates. Each part sleeps for its time; the
+messages and the waiting are real.
 """
 
 from dataclasses import dataclass, field
@@ -44,26 +42,14 @@ class Run:
     numbers: int = 2**16
 
     @property
-    def slowest(self):
-        return max([1.0, *self.slow.values()])
-
-    @property
-    def launching(self):
-        """All gaps between layers."""
-        return 2 * self.layers * self.launch
-
-    @property
-    def exposed(self):
-        """What of the all-reduces sticks out after the backward of the slowest rank."""
-        backward = self.slowest * (self.backward + self.launching / 2)
-        k, c = self.buckets, self.bucket
-        return max(c, backward / k + k * c - backward)
-
-    @property
     def seconds(self):
         """A step, which ends when the slowest rank's gradients have arrived and are used."""
-        work = self.slowest * (self.forward + self.backward + self.launching)
-        return self.reading + work + self.exposed + self.update
+        slowest, launching = max([1.0, *self.slow.values()]), self.layers * self.launch
+        backward, k, c = slowest * (self.backward + launching), self.buckets, self.bucket
+        exposed = max(c, backward / k + k * c - backward)  # what sticks out after backward
+        return (
+            self.reading + slowest * (self.forward + launching) + backward + exposed + self.update
+        )
 
 
 def steps(run, count):
@@ -134,10 +120,3 @@ def parts(trace, rank, steps=2):
     for name, start, end in gaps(trace, rank):
         found[name] += (end - start) / steps
     return found
-
-
-if __name__ == "__main__":
-    trace = traced(Run(slow={1: 1.3}), ranks=2)
-    for rank in trace.ranks:
-        told = ", ".join(f"{name} {1e3 * s:.0f}" for name, s in parts(trace, rank).items())
-        print(f"rank {rank}, ms of a step: {told}")

@@ -1,37 +1,64 @@
-"""Five ways to read the same data: from memory, and from four kinds of file.
+"""The data of profile_ddp.py, and five ways to read it: from memory, and from four kinds of file.
 
-Each is a data set in torch's sense: `data[i]` is item i, as two tensors (S, E) and (T, E). A
+A source is S random vectors. Its target is T vectors: the first is the mean of the source, made
+to have mean 0 and variance 1; each later one is the one before, with its numbers moved on by one
+place. So a model can learn it: one that knows nothing, and says 0, has a squared error of 1.
+
+Each way is a data set in torch's sense: `data[i]` is item i, as two tensors (S, E) and (T, E). A
 DataLoader may read it with **worker** processes, which make batches while the rank computes.
 """
 
 import io
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
 import numpy as np
 import safetensors.torch
 import torch
+import torch.distributed as dist
 from safetensors import safe_open
-from torch.utils.data import Dataset
-from vectors import make_vectors
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, TensorDataset
 
 from helpers.files import write_whole
 
 NAMES = ("src", "tgt")
+DTYPES = ("float32", "float64", "bfloat16", "float16")
 
 
-class FromMemory(Dataset):
-    """Two tensors in the memory of this rank: nothing to read, but no room for a large data set."""
+@dataclass(frozen=True)
+class Shapes:
+    """Of the two tensors: (items, vectors, numbers in a vector), and the type of the numbers.
 
-    def __init__(self, tensors):
-        self.tensors = [tensors[name] for name in NAMES]
+    Raises ValueError if they don't fit together.
+    """
 
-    def __len__(self):
-        return len(self.tensors[0])
+    src: tuple[int, int, int]
+    tgt: tuple[int, int, int]
+    dtype: str = "float32"
 
-    def __getitem__(self, index):
-        return tuple(tensor[index] for tensor in self.tensors)
+    def __post_init__(self):
+        if min(*self.src, *self.tgt) < 1 or self.src[::2] != self.tgt[::2]:
+            raise ValueError(
+                f"--src-shape {' '.join(map(str, self.src))} and --tgt-shape "
+                f"{' '.join(map(str, self.tgt))}: give whole numbers above 0, with the same number "
+                "of items (the first) and of numbers in a vector (the last)"
+            )
+
+
+def make_vectors(shapes, seed=0):
+    """Return both tensors, "src" and "tgt", the same for the same seed."""
+    draw, dtype = torch.Generator().manual_seed(seed), getattr(torch, shapes.dtype)
+    src = torch.randn(shapes.src, generator=draw)
+    first = torch.nn.functional.layer_norm(src.mean(1), shapes.src[2:])
+    tgt = torch.stack([first.roll(t, 1) for t in range(shapes.tgt[1])], 1)
+    return {"src": src.to(dtype), "tgt": tgt.to(dtype)}
+
+
+def in_memory(shapes, seed=0):
+    """Return the data set of two tensors: nothing to read, but no room for a large one."""
+    return TensorDataset(*make_vectors(shapes, seed).values())
 
 
 class FromFile(Dataset):
@@ -83,6 +110,15 @@ def write_hdf5(tensors, buffer):
             file[name] = tensor.numpy()
 
 
+def write_safetensors(tensors, buffer):
+    buffer.write(safetensors.torch.save(tensors))
+
+
+def open_safetensors(path):
+    file = safe_open(path, framework="pt")
+    return {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+
+
 def write_records(tensors, buffer):
     """One array of records: src and tgt of an item lie side by side on the disk."""
     arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
@@ -98,11 +134,6 @@ def open_records(path):
     return {name: records[name] for name in records.dtype.names or ()}
 
 
-def open_safetensors(path):
-    file = safe_open(path, framework="pt")
-    return {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-
-
 # --input: the end of the file's name, what writes it, and what opens it.
 KINDS = {
     # Numbers with names and shapes; groups, compression, parallel writing: a file for science.
@@ -110,21 +141,11 @@ KINDS = {
     # torch's own. mmap: a page of it comes into memory when it is needed, and not before.
     "pt": (".pt", torch.save, lambda path: torch.load(path, mmap=True, weights_only=True)),
     # A header and plain numbers, with no code in it that could run.
-    "safetensors": (
-        ".safetensors",
-        lambda tensors, buffer: buffer.write(safetensors.torch.save(tensors)),
-        open_safetensors,
-    ),
+    "safetensors": (".safetensors", write_safetensors, open_safetensors),
     # Records in a row. The system maps the file into memory, and reads what is looked at.
     "memmap": (".npy", write_records, open_records),
 }
 INPUTS = ("memory", *KINDS)
-
-
-def default_path(folder, kind, shapes):
-    """Return where the data lies if nobody says otherwise: the name says what is in it."""
-    name = "-".join("x".join(map(str, shape)) for shape in (shapes.src, shapes.tgt))
-    return Path(folder) / f"{name}-{shapes.dtype}{KINDS[kind][0]}"
 
 
 def write_vectors(path, kind, shapes, seed=0):
@@ -157,3 +178,43 @@ def open_input(kind, path, shapes):
                 "--src-shape, --tgt-shape and --dtype, or give another file with --data"
             )
     return data
+
+
+def make_data(options, place):
+    """Return the data set. The first rank of a machine makes the file; the others wait for it."""
+    shapes = options.shapes
+    if options.input == "memory":
+        return in_memory(shapes, options.seed)
+    sizes = "-".join("x".join(map(str, shape)) for shape in (shapes.src, shapes.tgt))
+    path = options.data or f"data/{sizes}-{shapes.dtype}{KINDS[options.input][0]}"
+    refused = [None]
+    if place.local_rank == 0 and not Path(path).exists():
+        try:
+            write_vectors(path, options.input, shapes, options.seed)
+        except OSError as error:
+            refused = [error]
+    if dist.is_initialized():  # every rank hears what one of them was refused
+        mine, refused = refused[0], [None] * dist.get_world_size()
+        dist.all_gather_object(refused, mine)
+    for error in filter(None, refused):
+        raise error
+    return open_input(options.input, path, shapes)
+
+
+def make_loader(options, place, data, device):
+    """Return batches of this rank's part of the data, another one in each epoch (`set_epoch`).
+
+    Each rank has as many items as the others, or they would wait in vain for its gradients; so the
+    few that are left over wait for another epoch. Raises ValueError if a rank has none.
+    """
+    if len(data) < place.world_size:
+        raise ValueError(
+            f"{len(data)} item(s) cannot be shared by {place.world_size} ranks: rank {len(data)} "
+            "has no data, and the others would wait for its gradients; take more items (the first "
+            "number of --src-shape and --tgt-shape), or fewer ranks"
+        )
+    seen = {"num_replicas": place.world_size, "rank": place.rank, "seed": options.seed}
+    sampler = DistributedSampler(data, **seen, drop_last=True)
+    workers = {"num_workers": options.workers, "persistent_workers": options.workers > 0}
+    pinned = device.type == "cuda"
+    return DataLoader(data, options.batch_size, sampler=sampler, pin_memory=pinned, **workers)

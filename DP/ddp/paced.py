@@ -5,6 +5,7 @@ take on as many machines (`helpers.pipeline.Pace` does the same for a pipeline).
 hooks, the buckets and the messages are real.
 """
 
+import functools
 import time
 
 import torch
@@ -51,32 +52,26 @@ class Work(torch.autograd.Function):
         return gradient, gradient.expand(ctx.numbers), None
 
 
-class Layer(nn.Module):
-    """A layer of some weights. launch: seconds before each of its parts is under way."""
-
-    def __init__(self, number, weights, seconds, launch, clock, recorder):
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(weights))
-
-        def work(kind):
-            clock.work(launch)
-            with recorder.span(kind, layer=number):
-                clock.work(seconds[kind])
-
-        self.work = work
-
-    def forward(self, x):
-        return Work.apply(x, self.weight, self.work)
-
-
-class Paced(nn.Sequential):
+class Paced(nn.Module):
     """Equal layers that take `forward` and `backward` seconds together. Call it with (1,) numbers.
 
-    numbers: of all layers together, 4 bytes each. slow: see `Clock`. launch: see `Layer`.
+    numbers: of all layers together, 4 bytes each. slow: see `Clock`. launch: seconds before each
+    part of a layer is under way. recorder: notes the parts.
     """
 
     def __init__(self, layers, numbers, forward, backward, slow=1.0, launch=0.0, recorder=None):
-        clock, seconds = Clock(slow), {"F": forward / layers, "B": backward / layers}
-        facts = numbers // layers, seconds, launch, clock, recorder or Recorder(0, False)
-        super().__init__(*(Layer(number, *facts) for number in range(layers)))
-        self.clock = clock
+        super().__init__()
+        self.weights = nn.ParameterList(torch.zeros(numbers // layers) for _ in range(layers))
+        self.seconds = {"F": forward / layers, "B": backward / layers}
+        self.clock, self.launch = Clock(slow), launch
+        self.recorder = recorder or Recorder(0, enabled=False)
+
+    def forward(self, x):
+        for layer, weight in enumerate(self.weights):
+            x = Work.apply(x, weight, functools.partial(self.work, layer))
+        return x
+
+    def work(self, layer, kind):
+        self.clock.work(self.launch)
+        with self.recorder.span(kind, layer=layer):
+            self.clock.work(self.seconds[kind])

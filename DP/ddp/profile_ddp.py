@@ -9,12 +9,13 @@ It learns to predict vectors; a model that always says 0 has a loss of 1. --inpu
 data comes from; a file is made when it is not there yet.
 """
 
-from dataclasses import dataclass
+import functools
+import os
+import shutil
+import sys
 
 import torch
-import torch.distributed as dist
-from devices import choose_device, compiled
-from loading import make_data, make_loader
+from inputs import make_data, make_loader
 from precision import train_step
 from profile_flags import LR_RULES, read_flags
 from profiler import make_profiler
@@ -24,96 +25,79 @@ from transformer import SIZES, Forecaster
 
 from helpers.plain_errors import plain_errors
 from helpers.ranks import connect, disconnect
-from helpers.ranks.connect import choose_backend
 from helpers.ranks.script import place_from
 from simplellm.losses import check_finite
 
-
-@dataclass
-class Training:
-    """All that training takes. net: the weights; model: what is called, net itself or DDP."""
-
-    loader: object
-    profiler: object
-    net: torch.nn.Module
-    model: torch.nn.Module
-    optimizer: torch.optim.Optimizer
-    scaler: torch.amp.GradScaler
+COMPILERS = {"darwin": "clang++", "win32": "cl"}  # as torch looks for them; elsewhere g++
 
 
-def join(options, place):
-    """Return this rank's device, after joining DDP's process group if this rank isn't alone."""
-    gpus = torch.cuda.device_count()
-    backend = choose_backend(options.backend, place, gpus, dist.is_nccl_available()).backend
-    device = torch.device(choose_device(place.local_rank, gpus, backend))
-    alone = place.launcher == "by hand" and place.world_size == 1
-    if not alone and not dist.is_initialized():
-        connect(place, options.backend, options.timeout)
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
-    return device
+def compiled(model, device, say=print):
+    """Return torch.compile(model); or the model as it is, and say why in one line.
+
+    On a processor torch writes C++, so a compiler must be there; on a GPU it writes Triton.
+    """
+    compiler = os.environ.get("CXX") or COMPILERS.get(sys.platform, "g++")
+    if device.type == "cpu" and not shutil.which(compiler):
+        say(
+            f"[compile] there is no C++ compiler {compiler!r} here, so the model runs as it is: "
+            "install one, or name yours in the variable CXX"
+        )
+        return model
+    return torch.compile(model)
 
 
-def prepare(options, place, device):
-    """Make everything that training takes. Raises ValueError or OSError with one sentence."""
+def prepare(options, place, device, say=print):
+    """Return the batches and the profiler, which may refuse; the model as DDP calls it; and Adam.
+
+    Raises ValueError or OSError with one sentence.
+    """
     loader = make_loader(options, place, make_data(options, place), device)
     profiler = make_profiler(options, place, device, options.epochs * len(loader))
     torch.manual_seed(options.seed)
-    net = Forecaster(SIZES[options.size], options.shapes.src[2]).to(device)
+    model = Forecaster(SIZES[options.size], options.shapes.src[2]).to(device)
     if options.dtype == "float64":
-        net.double()
+        model.double()
     torch.manual_seed(options.seed + 1 + place.rank)  # dropout: each rank drops others
-    model = net
-    if dist.is_initialized():  # DDP starts with rank 0's weights
-        model = DistributedDataParallel(net, bucket_cap_mb=options.bucket_mb)
+    count = sum(p.numel() for p in model.parameters())
+    size = sum(p.nbytes for p in model.parameters()) / 1e6
+    say(f"{count:,} parameters, {size:.1f} MB of gradients; always 0 would have a loss of 1")
+    if place.world_size > 1:  # DDP starts with rank 0's weights
+        model = DistributedDataParallel(model, bucket_cap_mb=options.bucket_mb)
     if options.compile:
-        model = compiled(model, device, lambda line: place.rank or print(line))
+        model = compiled(model, device, say)
     lr = options.lr * place.world_size ** LR_RULES[options.lr_rule]
-    optimizer = torch.optim.Adam(model.parameters(), lr)
+    return loader, profiler, model, torch.optim.Adam(model.parameters(), lr)
+
+
+def train(options, place, device):
+    """Return the mean loss of each epoch, on this rank's part of the data, and the model."""
+    say = functools.partial(print, flush=True) if place.rank == 0 else lambda line: None
+    loader, profiler, model, optimizer = prepare(options, place, device, say)
     scaler = torch.amp.GradScaler(device.type, enabled=options.dtype == "float16")
-    return Training(loader, profiler, net, model, optimizer, scaler)
-
-
-def train(options, t, device, say=print):
-    """Return the mean loss of each epoch, on this rank's part of the data.
-
-    say(epoch, loss): called after each epoch.
-    """
-    means, dtype = [], options.shapes.torch_dtype
-    with t.profiler as running:  # `with` starts it and stops it, whatever happens
+    means, dtype = [], getattr(torch, options.dtype)
+    with profiler as running:  # `with` starts it and stops it, whatever happens
         for epoch in range(options.epochs):
-            t.loader.sampler.set_epoch(epoch)
-            batches, total = iter(t.loader), 0.0
-            for _ in range(len(t.loader)):
+            loader.sampler.set_epoch(epoch)
+            batches, total = iter(loader), 0.0
+            for _ in range(len(loader)):
                 with record_function("input"):
                     source, target = (x.to(device, non_blocking=True) for x in next(batches))
-                total += train_step(t.model, t.optimizer, t.scaler, source, target, dtype)
+                total += train_step(model, optimizer, scaler, source, target, dtype)
                 if running:
                     running.step()
-            means.append(check_finite(total / len(t.loader), epoch))
-            say(epoch, means[-1])
-    return means
-
-
-def main():
-    options = read_flags(__doc__)
-    place = place_from(options)
-
-    def say(*words):
-        if place.rank == 0:
-            print(*words, flush=True)
-
-    device = join(options, place)
-    training = prepare(options, place, device)
-    count = sum(p.numel() for p in training.net.parameters())
-    size = sum(p.nbytes for p in training.net.parameters()) / 1e6
-    say(f"{count:,} parameters, {size:.1f} MB of gradients; always 0 would have a loss of 1")
-    train(options, training, device, lambda epoch, loss: say(f"epoch {epoch}: loss {loss:.4f}"))
+            means.append(check_finite(total / len(loader), epoch))
+            say(f"epoch {epoch}: loss {means[-1]:.4f}")
     if options.profile:
         say(f"traces and tables: {options.trace_dir}")
-    disconnect()
+    return means, model
 
 
 if __name__ == "__main__":
     with plain_errors():
-        main()
+        options = read_flags(__doc__)
+        place = place_from(options)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if place.launcher != "by hand" or place.world_size > 1:
+            device = connect(place, options.backend, options.timeout)
+        train(options, place, device)
+        disconnect()

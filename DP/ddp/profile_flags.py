@@ -2,10 +2,9 @@
 
 import argparse
 
-from inputs import INPUTS
+from inputs import DTYPES, INPUTS, Shapes
 from profiler import add_profiler_flags
 from transformer import SIZES
-from vectors import DTYPES, Shapes
 
 from helpers.ranks.script import add_rank_flags
 from simplellm.options import above_zero, positive

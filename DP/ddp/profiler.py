@@ -31,30 +31,28 @@ def make_profiler(options, place, device, steps):
     """Return the profiler of this rank, for a `with`; without one, what does nothing.
 
     steps: that the run will take; the profiler's step() is called after each. Raises ValueError if
-    they are too few for the schedule, and OSError if nothing can be written: now, and not after
-    the training.
+    they are too few, and OSError if nothing can be written: now, and not after the training.
     """
     if not options.profile:
         return nullcontext()
-    asked = f"--wait {options.wait} --warmup {options.warmup} --active {options.active}"
-    needed = options.wait + options.warmup + options.active
-    if min(options.wait, options.warmup) < 0 or options.active < 1 or steps < needed:
+    steps_of = {name: getattr(options, name) for name in ("wait", "warmup", "active")}
+    needed = sum(steps_of.values())
+    if min(options.wait, options.warmup, options.active - 1) < 0 or steps < needed:
+        asked = " ".join(f"--{name} {number}" for name, number in steps_of.items())
         raise ValueError(
             f"{asked} takes {needed} steps, and the run has {steps}: the profiler keeps 1 step or "
             "more, and skips 0 or more; raise --epochs, or lower --batch-size"
         )
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch prints when it starts and stops
     name = f"{device.type}-{options.input}-{place.rank}-of-{place.world_size}"
-    stem = Path(options.trace_dir) / name
+    stem = f"{options.trace_dir}/{name}"
     write_whole(f"{stem}.txt", "the run has not come so far\n")
     gpu = [ProfilerActivity.CUDA] * (device.type == "cuda")
     shapes = options.record_shapes or options.with_flops
     told = {name: getattr(options, name) for name in OPTIONS} | {"record_shapes": shapes}
     return profile(
         activities=[ProfilerActivity.CPU, *gpu],
-        schedule=schedule(
-            wait=options.wait, warmup=options.warmup, active=options.active, repeat=1
-        ),
+        schedule=schedule(**steps_of, repeat=1),
         on_trace_ready=lambda found: write(stem, device.type, found),
         **told,
     )

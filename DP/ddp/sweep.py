@@ -1,9 +1,8 @@
 """How large should a bucket be? Predict it from the hooks and the link, then measure it.
 
-    python sweep.py                     two ranks, a slow link, seven numbers of buckets
-
-The prediction needs three things: when each gradient is complete, how large it is, and what the
-link costs (alpha + beta x bytes, `Link`). Buckets leave one after the other:
+Lesson 11 runs it: two ranks, a slow link, seven numbers of buckets. The prediction needs three
+things: when each gradient is complete, how large it is, and what the link costs (alpha + beta x
+bytes, `Link`). Buckets leave one after the other:
 
     a bucket begins when its last gradient is complete and the bucket before it has arrived
 
@@ -19,7 +18,6 @@ from buckets import MB, Buckets
 from paced import Paced
 
 from helpers.network import Link, slow_link
-from helpers.ranks import launch
 from helpers.trace import Event, Recorder, Trace
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)  # buckets: from all gradients in one to each alone
@@ -27,9 +25,9 @@ COUNTS = (1, 2, 4, 8, 16, 32, 64)  # buckets: from all gradients in one to each 
 
 @dataclass(frozen=True)
 class Plan:
-    """Equal layers: forward takes a third of `seconds` and backward two. latency: of a message.
+    """Equal layers: forward takes a third of `seconds` and backward two thirds.
 
-    sending: the seconds of all bytes of an all-reduce on `ranks` ranks.
+    sending: the seconds of an all-reduce's bytes. latency: of a message. numbers: of all gradients.
     """
 
     seconds: float = 0.6
@@ -47,9 +45,8 @@ class Plan:
     @property
     def gradients(self):
         """(seconds from the start of the step, bytes) of each gradient, as it is complete."""
-        forward, each = self.seconds / 3, 2 / 3 * self.seconds / self.layers
-        size = 4 * self.numbers // self.layers
-        return [(forward + (n + 1) * each, size) for n in range(self.layers)]
+        each, size = 2 / 3 * self.seconds / self.layers, 4 * self.numbers // self.layers
+        return [(self.seconds / 3 + (n + 1) * each, size) for n in range(self.layers)]
 
     def megabytes(self, count):
         """The size of a bucket if there are `count` of them."""
@@ -107,14 +104,3 @@ def measured(plan, counts=COUNTS, steps=2):
             finish = Buckets(net, silent, size, first=size).finish
             found[count] = min([step(net, net.clock, finish, silent) for _ in range(steps + 1)][1:])
     return found
-
-
-if __name__ == "__main__":
-    plan = Plan()
-    print(f"computing {1e3 * plan.seconds:.0f} ms; {plan.link.megabits:.0f} megabits a second")
-    for count, seconds in launch(measured, plan.ranks, (plan,), quiet=True)[0].items():
-        facts = plan.gradients, plan.seconds, plan.link, plan.ranks, plan.megabytes(count)
-        expected = predicted(*facts).duration
-        print(
-            f"{count:2} buckets: {1e3 * expected:6.0f} ms predicted, {1e3 * seconds:6.0f} measured"
-        )

@@ -2,11 +2,14 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
 import tempfile
 import time
 import traceback
 from pathlib import Path
+
+from helpers.files import write_whole
 
 
 def context():
@@ -19,11 +22,12 @@ def context():
 
 
 def tell(folder, program, number, *arguments, **more):
-    """Run a program, and leave in a file what it fails with."""
+    """Run a program, and leave in a file what it returns, or what it fails with."""
     try:
-        program(number, *arguments, **more)
+        found = program(number, *arguments, **more)
+        write_whole(Path(folder, f"{number}.result"), pickle.dumps(found))
     except Exception:
-        Path(folder, str(number)).write_text(traceback.format_exc(), encoding="utf-8")
+        write_whole(Path(folder, f"{number}.failed"), traceback.format_exc())
 
 
 class Crew:
@@ -31,19 +35,15 @@ class Crew:
 
     def __init__(self, program, *arguments):
         self.context, self.processes = context(), {}
-        self.errors = tempfile.TemporaryDirectory()
-        self.call = self.errors.name, program, arguments
+        self.told = tempfile.TemporaryDirectory()
+        self.call = self.told.name, program, arguments
 
     def start(self, number, **more):
         """Start a process, also in the place of one that has ended. more: further arguments."""
         folder, program, arguments = self.call
-        flags = {"args": (folder, program, number, *arguments), "kwargs": more, "daemon": True}
-        self.processes[number] = self.context.Process(target=tell, **flags)
+        call = {"args": (folder, program, number, *arguments), "kwargs": more}
+        self.processes[number] = self.context.Process(target=tell, **call, daemon=True)
         self.processes[number].start()
-
-    def shared(self, size):
-        """Return an array of small numbers that all processes see."""
-        return self.context.RawArray("i", size)
 
     def kill(self, number):
         """End a process without a warning, and wait until it's gone."""
@@ -81,8 +81,15 @@ class Crew:
 
     def check(self):
         """Raise RuntimeError with the traceback of a process that has failed."""
-        for path in Path(self.errors.name).iterdir():
-            raise RuntimeError(f"process {path.name} failed:\n{path.read_text(encoding='utf-8')}")
+        for path in Path(self.told.name).glob("*.failed"):
+            raise RuntimeError(f"process {path.stem} failed:\n{path.read_text(encoding='utf-8')}")
+
+    def results(self):
+        """Wait for the end of all processes, and return {number: what its program returned}."""
+        self.wait_for(lambda: not self.alive(), "the end")
+        self.check()
+        files = sorted(Path(self.told.name).glob("*.result"))
+        return {int(path.stem): pickle.loads(path.read_bytes()) for path in files}
 
     def __enter__(self):
         return self
@@ -90,4 +97,4 @@ class Crew:
     def __exit__(self, *_):
         for number in self.processes:
             self.kill(number)
-        self.errors.cleanup()
+        self.told.cleanup()

@@ -5,13 +5,14 @@ connection closes, the replica is dead; if it falls silent, the replica is froze
 both cases the step goes on without it. The lighthouse itself keeps no weights.
 """
 
+import itertools
 import threading
 import time
 from collections import deque
 
 import numpy as np
 from rules import mean_over_present
-from wire import Refused, Server, receive, send
+from wire import Refused, Server
 
 KEPT = 256  # means of past steps, for replicas that were away
 
@@ -26,34 +27,34 @@ class Lighthouse:
         counted: for each closed step {replica: place}, the batches whose gradients are in its mean.
     """
 
-    def __init__(self, replicas, quorum=1, silence=5.0):
-        """Listen. replicas: how many step 0 waits for. quorum: how many every step waits for.
+    def __init__(self, replicas, silence=5.0):
+        """Listen. replicas: how many step 0 waits for.
 
         silence: seconds after which a replica that says nothing is taken for frozen.
         """
-        self.replicas, self.quorum, self.silence = replicas, quorum, silence
+        self.replicas, self.silence = replicas, silence
         self.closed, self.last, self.counted, self.losses = 0, None, [], []
         self.past = deque(maxlen=KEPT)  # (mean, {replica: place}) of the last closed steps
         self.open = {}  # replica: its message for the step that is open
         self.present = {}  # replica: ticket, address, and whether it takes part in the open step
-        self.tickets, self.ended = 0, False
+        self.tickets, self.ended = itertools.count(), False
         self.changed = threading.Condition()
         verbs = {"alive": self.alive, "source": self.source, "mean": self.mean}
-        self.server = Server(lambda told, file: verbs[told.pop("verb")](file=file, **told))
+        self.server = Server(lambda caller, verb, **told: verbs[verb](caller, **told))
         self.address = self.server.address
 
     # Who is there
 
-    def alive(self, file, replica, address):
+    def alive(self, caller, replica, address):
         """Keep a replica among those present for as long as its heartbeats come."""
+        me = {"ticket": next(self.tickets), "address": address, "at": None}
         with self.changed:
-            self.tickets += 1
-            me = {"ticket": self.tickets, "address": address, "heard": time.monotonic(), "at": None}
-            self.present[replica] = me
+            self.present[replica] = me | {"heard": time.monotonic(), "done": False}
+            me = self.present[replica]
         try:
-            send(file, ticket=me["ticket"])
+            caller.send(me["ticket"])
             while not self.ended:
-                me["doing"] = receive(file)["doing"]
+                me["done"] = caller.recv()
                 me["heard"] = time.monotonic()
         finally:
             with self.changed:
@@ -61,9 +62,9 @@ class Lighthouse:
                     del self.present[replica]
                 self.changed.notify_all()
 
-    def doing(self, replica):
-        """Return what a replica says it's doing."""
-        return self.present.get(replica, {}).get("doing")
+    def done(self, replica):
+        """Return whether a replica says that it has all steps."""
+        return self.present.get(replica, {}).get("done", False)
 
     def heard(self, me):
         return time.monotonic() - me["heard"] < self.silence
@@ -72,18 +73,18 @@ class Lighthouse:
         """Return the replicas that take part in the open step and aren't silent."""
         return [r for r, me in self.present.items() if me["at"] == self.closed and self.heard(me)]
 
-    def source(self, file, replica):
+    def source(self, caller, replica):
         """Say where the replicas are that hold the latest weights; None before step 1."""
         with self.changed:
             if not self.closed:
-                return {"addresses": None}
+                return None
             holders = {r: me for r, me in self.present.items() if me["at"] is not None}
             holders.pop(replica, None)
             ready = [r for r, m in holders.items() if self.heard(m) and m["at"] >= self.closed - 1]
             if ready:
-                return {"addresses": [holders[r]["address"] for r in sorted(ready)]}
+                return [holders[r]["address"] for r in sorted(ready)]
             if holders:
-                return {"wait": True}  # they are frozen, or behind: one may come back
+                return "wait"  # they are frozen, or behind: one may come back
         raise Refused(
             f"no replica is left that holds the weights of step {self.closed}: the last one has "
             "ended. Start again from the last checkpoint"
@@ -91,7 +92,7 @@ class Lighthouse:
 
     # The mean over those present
 
-    def mean(self, file, replica, ticket, step, place=0, tokens=0, loss=0.0, gradient=None):
+    def mean(self, caller, replica, ticket, step, place=0, tokens=0, loss=0.0, gradient=None):
         """Return the mean of a step: of a closed one at once, of the open one when it closes."""
         with self.changed:
             me = self.present.get(replica, {})
@@ -117,7 +118,7 @@ class Lighthouse:
         return {"now": self.closed, "last": self.last, "mean": mean, "counted": counted}
 
     def all_have_sent(self):
-        needed = self.quorum if self.closed else self.replicas
+        needed = 1 if self.closed else self.replicas
         return len(self.open) >= needed and set(self.up_to_date()) <= set(self.open)
 
     def close(self):
@@ -136,4 +137,4 @@ class Lighthouse:
         with self.changed:
             self.ended = True
             self.changed.notify_all()
-        self.server.close()
+        self.server.listener.close()

@@ -1,20 +1,18 @@
 """A neighbor's memory as the checkpoint: ranks that share one copy of the model, and no disk.
 
-    python neighbor.py                  four ranks, 20 steps, rank 2 is killed in step 12
-    python neighbor.py --kill 2 3       two neighbors at once: that's one too many
+    python neighbor.py           four ranks, 20 steps, rank 2 is killed in step 12
+    python neighbor.py 2 3       two neighbors at once: that's one too many
 
 Each rank holds a part of the weights and of Adam's means that nobody else holds (lesson 13). Every
 few steps it keeps a copy of its part, and sends one to the next rank. When a rank dies, a new one
 gets its part from there, and all go back to the step of the copy.
 """
 
-import argparse
 import datetime
 import functools
 import itertools
-import tempfile
+import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -39,7 +37,7 @@ class Rank:
         self.start, self.memory, self.state = work.start(), {}, None
         ends = np.linspace(0, len(self.start), ranks + 1).astype(int)
         self.parts = [slice(*pair) for pair in itertools.pairwise(ends)]
-        self.mine, self.before = self.parts[number], self.parts[number - 1]
+        self.mine = self.parts[number]
 
     def total(self, array):
         """Return the sum of an array over all ranks."""
@@ -58,54 +56,48 @@ class Rank:
         tokens_of_all = self.total(np.array([float(tokens)]))
         self.state.apply((self.total(tokens * gradient) / tokens_of_all)[self.mine], ())
 
+    def room(self, rank):
+        """Return an array for what a rank holds: its part of the weights and of Adam's means."""
+        return np.empty((3, self.parts[rank].stop - self.parts[rank].start))
+
     def copy(self):
         """Keep a copy of the own part, send one to the next rank, and keep that of the one before.
 
-        It counts once all have it: that's what `total` waits for.
+        It counts once all have it.
         """
+        before, after = (self.number - 1) % self.ranks, (self.number + 1) % self.ranks
         own = np.stack([self.state.weights, self.state.first, self.state.second])
-        received = np.empty((3, self.before.stop - self.before.start))
-        self.exchange(sending=own, receiving=received)
-        self.total(np.zeros(1))
-        older = {step: pair for step, pair in self.memory.items() if step < self.state.step}
-        latest = {max(older): older[max(older)]} if older else {}
-        self.memory = latest | {self.state.step: (own, received)}
-
-    def exchange(self, sending=None, receiving=None, step=1):
-        """Send to the rank `step` further, and receive from the one `step` before."""
-        to, source = (self.number + step) % self.ranks, (self.number - step) % self.ranks
-        out = sending is not None and dist.isend(torch.from_numpy(sending), to)
-        if receiving is not None:
-            dist.recv(torch.from_numpy(receiving), source)
-        if out:
-            out.wait()
+        received = self.room(before)
+        sending = dist.isend(torch.from_numpy(own), after)
+        dist.recv(torch.from_numpy(received), before)
+        sending.wait()
+        dist.barrier()
+        latest = max(self.memory, default=None)
+        self.memory = {step: pair for step, pair in self.memory.items() if step == latest}
+        self.memory[self.state.step] = own, received
 
     def restore(self):
         """Go back to the latest step of which every part is in somebody's memory.
 
         Raises Refused if the memory of a rank and of the next one are both gone.
         """
-        latest = np.zeros(self.ranks)
-        latest[self.number] = 1 + max(self.memory, default=-1)
-        latest = self.total(latest)
-        if not latest.any():  # nobody has a copy yet: all begin
+        held = [None] * self.ranks
+        dist.all_gather_object(held, max(self.memory, default=None))
+        new = [rank for rank in range(self.ranks) if held[rank] is None]
+        if len(new) == self.ranks:  # nobody has a copy yet: all begin
             self.state = State.new(self.start[self.mine])
             return
-        step = int(latest[latest > 0].min()) - 1
-        new = [rank for rank in range(self.ranks) if not latest[rank]]
+        step = min(held[rank] for rank in range(self.ranks) if rank not in new)
+        own = self.memory[step][0] if self.memory else self.room(self.number)
         for rank in new:
-            if (after := (rank + 1) % self.ranks) in new:
+            after = (rank + 1) % self.ranks
+            if after in new:
                 raise Refused(
                     f"ranks {rank} and {after} have ended, and with them both copies of rank "
                     f"{rank}'s part. Start again from the last checkpoint on a disk"
                 )
-        if (self.number - 1) % self.ranks in new:
-            self.exchange(sending=self.memory[step][1], step=-1)
-        if self.number in new:
-            own = np.empty((3, self.mine.stop - self.mine.start))
-            self.exchange(receiving=own, step=-1)
-        else:
-            own = self.memory[step][0]
+            part = self.memory[step][1] if self.number == after else self.room(rank)
+            dist.broadcast(torch.from_numpy(own if self.number == rank else part), after)
         self.state = State(*own, step=step)
 
     def train(self, steps, at, stay):
@@ -123,33 +115,33 @@ class Rank:
             if self.state.step == stay:
                 time.sleep(3600)
             self.step()
-        return {"weights": self.all_weights(), "back": back}
+        return self.all_weights(), back
 
 
-def run(number, ranks, port, work, steps, every, folder, at, stay=None):
+def run(number, ranks, port, work, steps, every, at, stay=None):
     """Be a rank in a process of its own: train, and meet again each time another rank has ended.
 
-    port: of the store in which ranks meet; "round" there counts how often they have to.
+    port: of the store in which ranks meet; "round" there counts how often they have to. Returns
+    what `Rank.train` does, or the sentence that there is no way back.
     """
-    store, rank = (
-        dist.TCPStore("127.0.0.1", port, is_master=False),
-        Rank(number, ranks, work(), every),
-    )
+    store = dist.TCPStore("127.0.0.1", port, is_master=False)
+    rank, found = Rank(number, ranks, work(), every), None
     for meeting in itertools.count(int(store.get("round"))):
         store.wait([f"round {meeting}"], SILENCE)
         meet = dist.PrefixStore(str(meeting), store)
         dist.init_process_group("gloo", store=meet, rank=number, world_size=ranks, timeout=SILENCE)
         try:
-            np.savez(Path(folder, str(number)), **rank.train(steps, at, stay))
+            found = rank.train(steps, at, stay)
             break
         except Refused as error:
-            Path(folder, f"{number}.txt").write_text(str(error), encoding="utf-8")
+            found = str(error)
             break
         except RuntimeError:  # another rank has ended
             dist.destroy_process_group()
     # One that left earlier would look as if it had died.
     store.set(f"left {number}", "")
     store.wait([f"left {each}" for each in range(ranks)], SILENCE)
+    return found
 
 
 def survive(ranks=4, steps=20, every=5, kill_in=12, killed=(2,)):
@@ -159,27 +151,22 @@ def survive(ranks=4, steps=20, every=5, kill_in=12, killed=(2,)):
     if there is no way back, the sentence that says so, and None.
     """
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    with tempfile.TemporaryDirectory() as folder:
-        work = functools.partial(Work, ranks)
-        with Crew(run, ranks, store.port, work, steps, every, folder) as crew:
-            at = crew.shared(ranks)
-            open_round(store, 0)
-            for rank in range(ranks):
-                crew.start(rank, at=at, stay=kill_in if rank in killed else None)
-            crew.wait_for(lambda: min(at[r] for r in killed) >= kill_in, f"step {kill_in}")
-            for rank in killed:
-                crew.kill(rank)
-            open_round(store, 1)
-            for rank in killed:
-                crew.start(rank, at=at)
-            crew.wait_for(lambda: not crew.alive(), "the end")
-            crew.check()
-            ends = [dict(np.load(path)) for path in sorted(Path(folder).glob("*.npz"))]
-            said = [path.read_text(encoding="utf-8") for path in Path(folder).glob("*.txt")]
-    if said:
-        return said[0], None
-    (back,) = {int(end["back"]) for end in ends}
-    return [end["weights"] for end in ends], back
+    with Crew(run, ranks, store.port, functools.partial(Work, ranks), steps, every) as crew:
+        at = crew.context.RawArray("i", ranks)
+        open_round(store, 0)
+        for rank in range(ranks):
+            crew.start(rank, at=at, stay=kill_in if rank in killed else None)
+        crew.wait_for(lambda: min(at[r] for r in killed) >= kill_in, f"step {kill_in}")
+        for rank in killed:
+            crew.kill(rank)
+        open_round(store, 1)
+        for rank in killed:
+            crew.start(rank, at=at)
+        ends = list(crew.results().values())
+    if isinstance(ends[0], str):
+        return ends[0], None
+    (back,) = {back for _, back in ends}
+    return [weights for weights, _ in ends], back
 
 
 def open_round(store, number):
@@ -191,16 +178,14 @@ def open_round(store, number):
 def distance(ends, steps):
     """Return the largest difference between a weight of a rank and one device's."""
     counted = [{rank: step for rank in range(len(ends))} for step in range(steps)]
-    alone = on_one_device(Work(len(ends)), counted, State.new).weights
+    alone = on_one_device(Work(len(ends)), counted)
     return max(np.abs(end - alone).max() for end in ends)
 
 
 if __name__ == "__main__":
-    flags = argparse.ArgumentParser(description="Four ranks, 20 steps, kills in step 12.")
-    flags.add_argument("--kill", type=int, nargs="+", default=[2], help="ranks, in step 12 (2)")
-    ends, step = survive(killed=flags.parse_args().kill)
+    ends, step = survive(killed=[int(rank) for rank in sys.argv[1:]] or [2])
     if step is None:
         print(ends)
     else:
-        print(f"all went back to step {step}, and differ from one device by")
-        print(f"{distance(ends, 20):.1g}")
+        away = distance(ends, 20)
+        print(f"all went back to step {step}, and differ from one device by {away:.1g}")

@@ -16,7 +16,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from crew import Crew
-from work import Work, vector
+from work import Work, as_array
 
 REPLICAS, STEPS, PACE = 3, 300, 0.05
 
@@ -55,7 +55,7 @@ def train(number, lighthouse, at):
         optimizer.step()  # if manager.should_commit()
         at[number] = manager.num_participants()
         time.sleep(PACE)
-    total = vector(net.parameters()).sum()
+    total = as_array(net.parameters()).sum()
     print(f"replica {number}: step {manager.current_step()}, sum of all weights {total:.9g}")
     sys.stdout.flush()
     time.sleep(2)  # and still there, for those that are behind
@@ -71,7 +71,7 @@ def main():
     times = {"join_timeout_ms": 200, "quorum_tick_ms": 50, "heartbeat_timeout_ms": 1000}
     lighthouse = LighthouseServer(bind="127.0.0.1:0", min_replicas=2, **times)
     with Crew(train, lighthouse.address()) as crew:
-        at = crew.shared(REPLICAS)
+        at = crew.context.RawArray("i", REPLICAS)
         for replica in range(REPLICAS):
             crew.start(replica, at=at)
         crew.wait_for(lambda: max(at) == 3, "three replicas")

@@ -1,7 +1,8 @@
 """What is computed: gradients of a tiny LLaMA on stories, weights and gradients as one vector."""
 
-import numpy as np
 import torch
+from rules import State
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from simplellm.losses import causalLLMLoss
 from simplellm.options import TrainingFlags, make_stories, prepare
@@ -26,7 +27,7 @@ class Work:
 
     def start(self):
         """Return the weights that everybody begins with."""
-        return vector(self.net.parameters())
+        return as_array(self.net.parameters())
 
     def batch(self, replica, place):
         """Return the batch at a place of a replica's text; batches have one to three sequences."""
@@ -35,40 +36,30 @@ class Work:
 
     def gradient(self, weights, ids):
         """Return loss, number of tokens and gradient of sequences."""
-        load(self.net, weights)
+        vector_to_parameters(torch.from_numpy(weights), self.net.parameters())
         self.net.zero_grad()
         loss = self.loss_of(ids)
         loss.backward()
-        gradient = vector(p.grad for p in self.net.parameters())
-        return loss.item(), ids[:, 1:].numel(), gradient
+        return loss.item(), ids[:, 1:].numel(), as_array(p.grad for p in self.net.parameters())
 
     def loss_of(self, ids):
         return causalLLMLoss(self.net(ids), ids, self.tokenizer.vocab_size)
 
 
-def vector(tensors):
+def as_array(tensors):
     """Return tensors as one flat array."""
-    return torch.cat([tensor.detach().flatten() for tensor in tensors]).numpy()
+    return parameters_to_vector(tensors).detach().numpy()
 
 
-@torch.no_grad()
-def load(net, weights):
-    """Write a flat array into a model's parameters."""
-    flat = torch.from_numpy(np.asarray(weights))
-    sizes = [p.numel() for p in net.parameters()]
-    for p, part in zip(net.parameters(), flat.split(sizes), strict=True):
-        p.copy_(part.view_as(p))
-
-
-def on_one_device(work, counted, new):
-    """Return the state after one device has taken exactly the batches that counted.
+def on_one_device(work, counted):
+    """Return the weights after one device has taken exactly the batches that counted.
 
     Its batch of a step is all their sequences together, in one forward and one backward.
 
-    counted: for each step {replica: place}. new(weights): a fresh `State`.
+    counted: for each step {replica: place}.
     """
-    state = new(work.start())
+    state = State.new(work.start())
     for places in counted:
         ids = torch.cat([work.batch(replica, place) for replica, place in places.items()])
         state.apply(work.gradient(state.weights, ids)[2], places)
-    return state
+    return state.weights

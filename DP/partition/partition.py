@@ -16,10 +16,8 @@ from helpers.plain_errors import plain_errors
 def partition(length, rank, world_size):
     """The indices of the items that `rank` reads, as a range.
 
-    length: how many items there are; they have the indices 0 to length - 1.
-
-    The parts of all ranks together are the whole data set, and no two share an item. Their sizes
-    differ by at most one, so no rank has much more to do than another. With fewer items than
+    The parts of all ranks together are the indices 0 to length - 1, and no two share one. Their
+    sizes differ by at most one, so no rank has much more to do than another. With fewer items than
     ranks, some parts are empty.
     Raises ValueError for a length below 0, and for a rank that world_size does not have.
     """

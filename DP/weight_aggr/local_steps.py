@@ -70,13 +70,22 @@ def warmed_up(seed, steps=96):
     for _ in range(steps):
         backward(net, next(stories), tokenizer)
         optimizer.step()
-    sizes = {"batch_size": 32, "seq_l": 64, "world": options.world}
-    return net, tokenizer, next(iter(TinyStories(tokenizer, "validation", quiet=True, **sizes)))
+    return net, tokenizer, stories_to_judge(options, tokenizer)
+
+
+def stories_to_judge(options, tokenizer):
+    """Return sequences that no training reads."""
+    sizes = {"batch_size": 32, "seq_l": options.seq_l, "world": options.world}
+    return next(iter(TinyStories(tokenizer, "validation", quiet=True, **sizes)))
+
+
+def loss_of(net, ids, tokenizer):
+    return causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
 
 
 def backward(net, ids, tokenizer):
     net.zero_grad()
-    causalLLMLoss(net(ids), ids, tokenizer.vocab_size).backward()
+    loss_of(net, ids, tokenizer).backward()
 
 
 def three_replicas(start, seed, rate):
@@ -110,8 +119,7 @@ def local_training(start, seed, every, outer=None, steps=STEPS, rate=6e-3, judge
                 outer_step()
         if step % judged == 0 or step == steps:
             with torch.no_grad():
-                loss = causalLLMLoss(nets[0](held_out), held_out, tokenizer.vocab_size)
-            losses[step] = loss.item()
+                losses[step] = loss_of(nets[0], held_out, tokenizer).item()
     return losses
 
 
@@ -119,7 +127,7 @@ def step_lengths(start, seed, steps, rate=6e-3):
     """Return for each tensor how far each step moved it: averaged weights, averaged gradients.
 
     The replicas go the way of averaged weights. From each place on it, a model whose gradient is
-    the mean of theirs takes the step that it would take there; it keeps Adam's state of its own.
+    the mean of theirs takes the step that it would take there, with an Adam of its own.
     """
     nets, optimizers, stories = three_replicas(start, seed, rate)
     (other, *_), (adam, *_), _ = three_replicas(start, seed, rate)
@@ -143,16 +151,13 @@ def step_lengths(start, seed, steps, rate=6e-3):
 
 def one_run(name, rate, seed):
     torch.set_num_threads(1)
-    (loss,) = local_training(warmed_up(seed), seed, *METHODS[name], rate=rate).values()
-    return round(loss, 4)
+    return round(local_training(warmed_up(seed), seed, *METHODS[name], rate=rate)[STEPS], 4)
 
 
 def recorded():
     """Return what `main` measured: by method and learning rate, the losses of the seeds."""
-    found = json.loads(RECORDED.read_text())
-    return {
-        name: {float(rate): losses for rate, losses in row.items()} for name, row in found.items()
-    }
+    rows = json.loads(RECORDED.read_text()).items()
+    return {name: {float(rate): losses for rate, losses in row.items()} for name, row in rows}
 
 
 def best(row):
@@ -165,8 +170,7 @@ def main():
     with ProcessPoolExecutor(2) as workers:
         ends = iter(list(workers.map(one_run, *zip(*runs, strict=True))))
     found = {name: {rate: [next(ends) for _ in range(SEEDS)] for rate in RATES} for name in METHODS}
-    rows = [f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in found.items()]
-    RECORDED.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+    RECORDED.write_text(json.dumps(found).replace("}, ", "},\n  ") + "\n")
 
 
 if __name__ == "__main__":

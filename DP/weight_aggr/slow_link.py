@@ -17,14 +17,12 @@ import copy
 from dataclasses import dataclass
 
 import torch
+from local_steps import RANKS, TINY, backward, loss_of, stories_to_judge
 
-from simplellm.dataloaders import TinyStories
-from simplellm.losses import causalLLMLoss
 from simplellm.options import TrainingFlags, prepare, stories_of_ranks
 
-RANKS, BUDGET = 3, 300.0  # seconds
+BUDGET = 300.0  # seconds
 COMPUTE, LATENCY, BANDWIDTH = 1.0, 0.1, 125e3  # seconds, seconds, bytes a second
-FLAGS = "--layers 1 --dmodel 48 --seq-l 64".split()
 
 
 class TimeIsUp(Exception):
@@ -39,14 +37,12 @@ class Group:
     """
 
     def __init__(self, seed=0, budget=BUDGET):
-        options = TrainingFlags("", batch_size=RANKS).parse_args([*FLAGS, "--seed", str(seed)])
+        options = TrainingFlags("", batch_size=RANKS).parse_args([*TINY, "--seed", str(seed)])
         self.tokenizer, first = prepare(options, "cpu")
         self.nets = [first, *(copy.deepcopy(first) for _ in range(RANKS - 1))]
         self.optimizers = [torch.optim.Adam(net.parameters(), lr=6e-3) for net in self.nets]
         self.stories = stories_of_ranks(options, self.tokenizer, RANKS)
-        sizes = {"batch_size": 32, "seq_l": options.seq_l, "world": options.world}
-        new = TinyStories(self.tokenizer, split="validation", quiet=True, **sizes)
-        self.held_out = next(iter(new))
+        self.held_out = stories_to_judge(options, self.tokenizer)
         self.budget, self.seconds, self.computed, self.sent = budget, 0.0, 0, 0
 
     def weights(self):
@@ -61,8 +57,7 @@ class Group:
         """Forward and backward of every replica, each on a sequence of its own."""
         self._spend(COMPUTE)
         for net, ids in zip(self.nets, next(self.stories).split(1), strict=True):
-            net.zero_grad()
-            self._loss(net, ids).backward()
+            backward(net, ids, self.tokenizer)
         self.computed += 1
 
     def update(self):
@@ -89,10 +84,8 @@ class Group:
     @torch.no_grad()
     def loss(self):
         """The mean of the replicas' losses on stories that nobody has read."""
-        return sum(self._loss(net, self.held_out).item() for net in self.nets) / RANKS
-
-    def _loss(self, net, ids):
-        return causalLLMLoss(net(ids), ids, self.tokenizer.vocab_size)
+        found = (loss_of(net, self.held_out, self.tokenizer).item() for net in self.nets)
+        return sum(found) / RANKS
 
     def _spend(self, seconds):
         if self.seconds + seconds > self.budget:
@@ -110,10 +103,8 @@ class Score:
     seconds: float
 
     def __str__(self):
-        return (
-            f"loss {self.loss:.3f} after {self.computed} steps and {self.megabytes:.1f} MB, "
-            f"{self.seconds:.0f} s"
-        )
+        spent = f"{self.computed} steps and {self.megabytes:.1f} MB, {self.seconds:.0f} s"
+        return f"loss {self.loss:.3f} after {spent}"
 
 
 def score(method, seed=0, budget=BUDGET):

@@ -2,6 +2,7 @@
 
 from weakref import WeakValueDictionary
 
+from helpers.cost import states
 from helpers.private import after_each_operation
 
 
@@ -52,16 +53,13 @@ def kept(model, optimizers):
     }
 
 
-def expected(parameters, stage, ranks, bytes_each=4):
-    """The same in closed form, for Adam; parameters: how many the model has (arXiv 1910.02054).
+def expected(parameters, stage, ranks):
+    """The same by the formula, for float32 and Adam, between backward and the next step.
 
-    Between backward and the next step. ZeRO-1 cuts the two states of Adam, ZeRO-2 the gradients
-    too, ZeRO-3 the weights too. Padding, less than `ranks` numbers a unit, is left out.
+    Padding, less than `ranks` numbers a unit, is left out.
     """
-    weights, gradients, optimizer = (ranks if stage >= first else 1 for first in (3, 2, 1))
-    each = bytes_each * parameters
-    found = {"weights": each / weights, "gradients": each / gradients}
-    return found | {"optimizer": 2 * each / optimizer}
+    found = states(parameters, "fp32", stage, ranks)
+    return {name: getattr(found, name) for name in ("weights", "gradients", "optimizer")}
 
 
 def _bytes(tensors):

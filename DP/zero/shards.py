@@ -19,21 +19,17 @@ class Shards:
     def __init__(self, parameters, recorder, own_copy=False, group=None):
         self.parameters, self.recorder, self.group = list(parameters), recorder, group
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
-        self.starts, length = self.layout([p.numel() for p in self.parameters])
-        first = self.parameters[0]
-        self.whole = torch.zeros(length * self.size, dtype=first.dtype, device=first.device)
+        lengths = [p.numel() for p in self.parameters]
+        self.starts = [0, *accumulate(lengths)][:-1]
+        length = -(-sum(lengths) // self.size)  # of a rank's part: rounded up
+        self.whole = self.parameters[0].data.new_zeros(length * self.size)
         for p, view in zip(self.parameters, self.views(self.whole), strict=True):
             view.copy_(p.data)
             p.data = view
-        first_rank = 0 if group is None else dist.get_global_rank(group, 0)
-        dist.broadcast(self.whole, first_rank, group=group)  # the same weights everywhere
+        dist.broadcast(self.whole, group=group, group_src=0)  # the same weights everywhere
         self.bytes = self.whole.nbytes
         part = self.whole.chunk(self.size)[self.rank]
         self.mine = nn.Parameter(part.clone() if own_copy else part)
-
-    def layout(self, lengths):
-        """Return where each parameter begins in `whole`, and how long a rank's part is."""
-        return [0, *accumulate(lengths)][:-1], -(-sum(lengths) // self.size)  # rounded up
 
     def views(self, flat):
         """Return views of a flat tensor, one per parameter and in its shape."""

@@ -8,7 +8,6 @@ from helpers.network import Link
 from helpers.trace import Event, Trace
 
 MB = 2**20
-GRADIENTS = [(1.0, MB), (2.0, MB), (3.0, MB)]
 
 
 @pytest.mark.parametrize(
@@ -16,9 +15,10 @@ GRADIENTS = [(1.0, MB), (2.0, MB), (3.0, MB)]
     [(0.5, [1, 1, 1], 4.0), (1, [1, 1, 1], 4.0), (2, [2, 1], 5.0), (9, [3], 6.0)],
 )
 def test_a_bucket_waits_for_its_last_gradient_and_for_the_one_before(megabytes, sizes, seconds):
+    gradients = [(1.0, MB), (2.0, MB), (3.0, MB)]
+    assert [len(bucket) for bucket in sweep.cut(gradients, megabytes)] == sizes
     link = Link(8 * MB / 1e6)  # one MiB a second
-    assert [len(bucket) for bucket in sweep.cut(GRADIENTS, megabytes)] == sizes
-    trace = sweep.predicted(GRADIENTS, 3.5, link, ranks=2, megabytes=megabytes)
+    trace = sweep.predicted(gradients, 3.5, link, ranks=2, megabytes=megabytes)
     assert trace.duration == pytest.approx(seconds)
 
 
@@ -43,14 +43,13 @@ def test_a_gap_has_the_name_of_what_ends_it():
     assert late == dict(model=5, input=1, launch=0, waiting=0, exposed=1, tail=1)
 
 
-def test_what_sticks_out_depends_on_whether_the_link_keeps_up():
-    run = gaps_of_steps.Run(forward=1, backward=4, launch=0, bucket=0.5, buckets=4)
-    assert run.exposed == 0.5  # the last bucket
-    assert gaps_of_steps.Run(forward=1, backward=4, launch=0, bucket=2, buckets=4).exposed == 5
+@pytest.mark.parametrize("bucket, exposed", [(0.5, 0.5), (2, 5)])  # the last one; a slow link
+def test_what_sticks_out_depends_on_whether_the_link_keeps_up(bucket, exposed):
+    parts = {"forward": 1, "backward": 4, "launch": 0, "reading": 0, "update": 0}
+    assert gaps_of_steps.Run(**parts, bucket=bucket, buckets=4).seconds == 5 + exposed
 
 
 def test_a_gap_before_a_kernel_is_the_hosts_only_if_the_launch_came_late():
-    late, queued = {"launched": 2.5}, {"launched": 2.6}
-    times = ((0, 1, {"launched": 0}), (3, 4, late), (5, 6, queued))
-    events = [Event(0, "other", start, end, info=info) for start, end, info in times]
+    times = (0, 1, 0), (3, 4, 2.5), (5, 6, 2.6)
+    events = [Event(0, "other", start, end, info={"launched": at}) for start, end, at in times]
     assert list(gaps_of_steps.idle(events)) == [("launch", 2), ("between kernels", 1)]

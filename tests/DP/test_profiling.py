@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 
 import h5py
-import loading
+import inputs
 import numpy as np
 import profile_ddp as script
 import profile_flags
 import pytest
 import torch
-from devices import choose_device, compiled
 
 from helpers.ranks import Place, find_place, launch
 from helpers.trace import Trace, in_lanes, shares
@@ -22,79 +21,74 @@ pytestmark = pytest.mark.ranks
 FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
 CPU, ALONE = torch.device("cpu"), Place(0, 1, 0, 1)
 TINY = "--src-shape 64 2 16 --tgt-shape 64 5 16 --batch_size 8".split()
-SHAPE = "--src-shape 12 2 8 --tgt-shape 12 3 8".split()
 
 
 def flags(*arguments):
     return profile_flags.read_flags("", ["--epochs", "1", *map(str, arguments)])
 
 
-def sgd_step():
-    """On a rank: its items, its weights before and after a step of SGD, and what it dropped."""
-    options = flags(*TINY)
-    training = script.prepare(options, find_place(), CPU)
-    dropped = torch.rand(3)  # what dropout would draw next
-    training.net.eval()
-    before = {name: w.clone() for name, w in training.net.state_dict().items()}
-    optimizer = torch.optim.SGD(training.model.parameters(), lr=0.5)
-    batch = next(iter(training.loader))
-    script.train_step(training.model, optimizer, training.scaler, *batch, torch.float32)
-    return list(training.loader.sampler), before, training.net.state_dict(), dropped
+def prepared(*arguments, place=ALONE):
+    return script.prepare(flags(*TINY, *arguments), place, CPU, lambda line: None)
+
+
+def sgd_step(model, batch):
+    """The weights before a step of SGD without dropout, and after it."""
+    net = getattr(model.eval(), "module", model)
+    before = {name: weight.clone() for name, weight in net.state_dict().items()}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    scaler = torch.amp.GradScaler("cpu", enabled=False)
+    script.train_step(model, optimizer, scaler, *batch, torch.float32)
+    return before, net.state_dict()
+
+
+def ranks_step():
+    """On a rank: its items, weights before and after a step, what it drops, learning rates."""
+    place, rates = find_place(), []
+    for rule in ("none", "sqrt", "linear"):
+        *_, adam = prepared("--lr-rule", rule, "--lr", 0.01, place=place)
+        rates.append(adam.param_groups[0]["lr"] / 0.01)
+    loader, _, model, _ = prepared(place=place)
+    dropped = torch.rand(3)
+    return list(loader.sampler), *sgd_step(model, next(iter(loader))), dropped, rates
 
 
 def test_a_step_of_ddp_is_a_step_of_one_device_and_each_rank_drops_others():
-    ranks = launch(sgd_step, 2, quiet=True)
-    training = script.prepare(flags(*TINY), ALONE, CPU)
-    net, data = training.net.eval(), training.loader.dataset
-    assert all(torch.equal(weight, ranks[0][1][name]) for name, weight in net.state_dict().items())
-    parts = [part for part, *_ in ranks]
-    assert sorted(sum(parts, [])) == list(range(64))
-    assert not torch.equal(ranks[0][3], ranks[1][3])
-    items = [data[i] for part in parts for i in part[:8]]
-    batch = [torch.stack(x) for x in zip(*items, strict=True)]
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
-    script.train_step(net, optimizer, training.scaler, *batch, torch.float32)
-    moved = [(w - ranks[0][1][name]).abs().max() for name, w in net.state_dict().items()]
-    assert max(moved) > 1e-3  # so that the next lines say something
-    for name, weight in net.state_dict().items():
-        assert all((weight - rank[2][name]).abs().max() < 1e-6 for rank in ranks), name
+    parts, befores, afters, dropped, rates = zip(*launch(ranks_step, 2, quiet=True), strict=True)
+    assert rates[0] == rates[1] == pytest.approx([1, 2**0.5, 2])
+    assert sorted(sum(parts, [])) == list(range(64)) and not torch.equal(*dropped)
+    loader, _, model, _ = prepared()
+    items = [loader.dataset[i] for part in parts for i in part[:8]]
+    before, after = sgd_step(model, [torch.stack(x) for x in zip(*items, strict=True)])
+    torch.testing.assert_close([before, before], [*befores], rtol=0, atol=0)
+    assert max((after[name] - before[name]).abs().max() for name in after) > 1e-3
+    torch.testing.assert_close([after, after], [*afters], rtol=0, atol=1e-6)
 
 
 def test_items_that_are_left_over_wait_for_another_epoch():
-    options = flags("--src-shape", 7, 1, 16, "--batch-size", 2)
-    data, epochs = loading.make_data(options, ALONE), []
+    options, seen = flags("--src-shape", 7, 1, 16, "--batch-size", 2), set()
+    data = inputs.make_data(options, ALONE)
     for epoch in range(4):
-        loaders = [loading.make_loader(options, Place(r, 3, r, 3), data, CPU) for r in range(3)]
+        loaders = [inputs.make_loader(options, Place(r, 3, r, 3), data, CPU) for r in range(3)]
         for loader in loaders:
             loader.sampler.set_epoch(epoch)
         parts = [list(loader.sampler) for loader in loaders]
-        assert [len(p) for p in parts] == [2, 2, 2] and len(set(sum(parts, []))) == 6
-        epochs.append(parts)
-    assert {i for parts in epochs for p in parts for i in p} == set(range(7))
+        assert [len(part) for part in parts] == [2, 2, 2] and len({*sum(parts, [])}) == 6
+        seen |= {*sum(parts, [])}
+    assert seen == set(range(7))
     with pytest.raises(ValueError, match="7 item.* cannot be shared by 13 ranks: rank 7 has no"):
-        loading.make_loader(options, Place(12, 13, 12, 13), data, CPU)
+        inputs.make_loader(options, Place(12, 13, 12, 13), data, CPU)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 def test_each_type_of_numbers_trains_with_weights_that_are_not_half(dtype):
-    options, orders = flags(*TINY, "--dtype", dtype, "--epochs", 2), []
-    training = script.prepare(options, ALONE, CPU)
-    before = [p.clone() for p in training.net.parameters()]
-    losses = script.train(
-        options, training, CPU, lambda *_: orders.append(list(training.loader.sampler))
-    )
+    options = flags(*TINY, "--dtype", dtype, "--epochs", 2)
+    before = [p.clone() for p in prepared("--dtype", dtype)[2].parameters()]
+    losses, model = script.train(options, ALONE, CPU)
+    assert all(0 < loss < 3 for loss in losses)
     wide = torch.float64 if dtype == "float64" else torch.float32
-    assert all(0 < loss < 3 for loss in losses) and orders[0] != orders[1]
-    assert {p.dtype for p in training.net.parameters()} == {wide}
-    moved = [(p - q).abs().max() for p, q in zip(before, training.net.parameters(), strict=True)]
+    assert {p.dtype for p in model.parameters()} == {wide}
+    moved = [(p - q).abs().max() for p, q in zip(before, model.parameters(), strict=True)]
     assert all(0 < m < 0.1 for m in moved)
-
-
-@pytest.mark.parametrize("rule, factor", [("none", 1), ("sqrt", 2), ("linear", 4)])
-def test_the_learning_rate_follows_the_rule(rule, factor):
-    options = flags(*TINY, "--lr-rule", rule, "--lr", 0.01)
-    training = script.prepare(options, Place(1, 4, 1, 4), CPU)
-    assert training.optimizer.param_groups[0]["lr"] == pytest.approx(0.01 * factor)
 
 
 @pytest.mark.slow
@@ -104,7 +98,7 @@ def test_two_ranks_under_torchrun_leave_traces_with_three_lanes_and_tables(tmp_p
     command = [sys.executable, *torchrun, FOLDER / "profile_ddp.py", *TINY, *more]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=400)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count("epoch 0: loss") == 1
+    assert ended.stdout.count("epoch 0: loss") == 1 == ended.stdout.count("MB of gradients")
     assert [p.name for p in (tmp_path / "data").iterdir()] == ["x.h5"]
     traces = tmp_path / "traces"  # where it says, if nobody does
     names = [f"cpu-hdf5-{rank}-of-2.{end}" for rank in range(2) for end in ("json", "txt")]
@@ -112,19 +106,14 @@ def test_two_ranks_under_torchrun_leave_traces_with_three_lanes_and_tables(tmp_p
     lines = (traces / names[1]).read_text().splitlines()
     assert lines[0].startswith("sorted by cpu_time_total") and len(lines) > 20
     trace = Trace.load_all(traces)
-    steps = [e for e in trace.events if e.kind == "step"]
-    assert trace.ranks == [0, 1] and len(steps) == 4  # two of each rank: wait, warm up, keep two
-    lanes = in_lanes(trace)
+    assert trace.ranks == [0, 1]
+    assert [e.kind for e in trace.events].count("step") == 4  # each: wait, warm up, keep two
+    kinds = {"input": {"input"}, "communication": {"all-reduce"}, "compute": {"F", "B", "update"}}
     for rank, found in shares(trace).items():
         four = (found.computing, found.communication, found.input, found.idle)
         assert sum(four) == pytest.approx(1) and min(four) >= 0 < min(found.computing, found.input)
-        kinds = {lane: {e.kind for e in lanes.events_of(rank, lane)} for lane in trace_lanes(lanes)}
-        assert kinds["input"] == {"input"} and kinds["communication"] == {"all-reduce"}
-        assert kinds["compute"] == {"F", "B", "update"}
-
-
-def trace_lanes(trace):
-    return {e.lane for e in trace.events}
+        for lane, those in kinds.items():
+            assert {e.kind for e in in_lanes(trace).events_of(rank, lane)} == those
 
 
 # --- five inputs -------------------------------------------------------------------------------
@@ -135,29 +124,29 @@ CASES += [("pt", "bfloat16"), ("safetensors", "bfloat16")]
 
 
 def data_of(*arguments, place=ALONE):
-    return loading.make_data(flags(*SHAPE, *arguments), place)
+    small = "--src-shape 12 2 8 --tgt-shape 12 3 8".split()
+    return inputs.make_data(flags(*small, *arguments), place)
 
 
 @pytest.mark.parametrize("kind, dtype", CASES)
-def test_every_file_has_what_memory_has(kind, dtype, tmp_path):
-    memory = data_of("--dtype", dtype)
-    found = data_of("--dtype", dtype, "--input", kind, "--data", tmp_path / "new" / "x")
+def test_every_file_has_what_memory_has_and_no_open_file_travels(kind, dtype, tmp_path):
+    how = "--dtype", dtype, "--input", kind, "--data", tmp_path / "new" / "x"
+    memory, found = data_of("--dtype", dtype), data_of(*how)
     assert len(memory) == len(found) == 12 and found[0][0].dtype == getattr(torch, dtype)
-    assert all(
-        torch.equal(a, b) for i in range(12) for a, b in zip(memory[i], found[i], strict=True)
-    )
+    arrived = pickle.loads(pickle.dumps(found))  # as to a worker on Windows and macOS
+    assert found.file is not None and arrived.file is None
+    for i in range(12):
+        for data in (found, arrived):
+            assert all(torch.equal(a, b) for a, b in zip(memory[i], data[i], strict=True))
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["x"]  # nothing half written beside it
 
 
-@pytest.mark.parametrize("kind", FILES)
-def test_a_worker_reads_after_its_rank_has_read_and_no_open_file_travels(kind, tmp_path):
-    found, memory = data_of("--input", kind, "--data", tmp_path / "x"), data_of()
-    first = found[0]
+def test_a_worker_reads_after_its_rank_has_read(tmp_path):
+    found, memory = data_of("--hdf5", "--data", tmp_path / "x"), data_of()
+    assert torch.equal(found[0][0], memory[0][0])
     loader = torch.utils.data.DataLoader(found, 4, num_workers=1)
     source, _ = (torch.cat(parts) for parts in zip(*loader, strict=True))
-    assert all(torch.equal(source[i], memory[i][0]) for i in range(12)) and found.file is not None
-    arrived = pickle.loads(pickle.dumps(found))  # as to a worker on Windows and macOS
-    assert arrived.file is None and torch.equal(arrived[0][0], first[0])
+    assert all(torch.equal(source[i], memory[i][0]) for i in range(12))
 
 
 def test_a_file_that_is_there_is_read_and_only_the_first_rank_of_a_machine_makes_one(tmp_path):
@@ -197,18 +186,9 @@ def test_a_file_that_is_of_no_such_kind_and_half_a_file(kind, tmp_path):
             data_of("--input", kind, "--data", path)
 
 
-def test_local_rank_beyond_the_gpus():
-    choose = choose_device
-    assert [choose(r, 2, "nccl") for r in (None, 0, "1")] == ["cuda:0", "cuda:0", "cuda:1"]
-    assert [choose(r, 2, "gloo") for r in range(3)] == ["cuda:0", "cuda:1", "cuda:0"]
-    assert choose(3, 0, "gloo") == choose(None, 0, "gloo") == "cpu"
-    with pytest.raises(ValueError, match="LOCAL_RANK is 4, and this machine has 4 GPU"):
-        choose(4, 4, "nccl")
-
-
 def test_without_a_compiler_there_is_one_line_and_the_model_as_it_was(monkeypatch, capsys):
     net = torch.nn.Linear(2, 2)
     monkeypatch.setenv("CXX", "no-such-compiler")
-    assert compiled(net, CPU) is net and capsys.readouterr().out.count("\n") == 1
+    assert script.compiled(net, CPU) is net and capsys.readouterr().out.count("\n") == 1
     monkeypatch.setenv("CXX", sys.executable)  # anything that is there
-    assert compiled(net, CPU, pytest.fail) is not net
+    assert script.compiled(net, CPU, pytest.fail) is not net

@@ -7,7 +7,6 @@ be drawn again: LAB_SEED=… python -m pytest tests/fuzz.
 
 import os
 import random
-from collections.abc import Callable
 
 import pytest
 
@@ -21,13 +20,13 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
-def effort() -> Callable[[int, int], int]:
+def effort():
     """The number of cases to try: `effort(few, many)`."""
     return lambda few, many: many if LONG else few
 
 
 @pytest.fixture
-def numbers() -> random.Random:
+def numbers():
     """The random numbers of a test: the same ones in each short run, new ones in `make stress`."""
     seed = int(os.environ.get("LAB_SEED", random.randrange(1 << 32) if LONG else 7))
     print(f"LAB_SEED={seed}")  # pytest shows it where the test fails

@@ -53,7 +53,7 @@ def test_what_the_system_refuses_is_one_sentence(place, words, tmp_path):
     assert os.path.exists("/dev/full") and not os.path.isfile("/dev/full")
 
 
-@pytest.mark.parametrize("path", ["\0", "a\0b", None, 5])
+@pytest.mark.parametrize("path", ["a\0b", 5])
 def test_what_is_no_path_is_said_so(path):
     with pytest.raises((TypeError, ValueError), match="path"):
         as_path(path)
