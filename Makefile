@@ -62,6 +62,6 @@ bench: setup  ## measure: ours beside a rival, in turn (ONLY=launches: one file 
 progress: setup  ## the way through the lessons, and what is done of it
 	@$(VENV) -m helpers.check --progress
 budget: setup  ## how many lines each part of the project has, and may have
-	@$(VENV) tools/budget.py
+	@$(VENV) tests/test_budget.py
 constraints: setup  ## write down the versions that are in .venv now
 	@$(VENV) -m pip freeze --exclude-editable | grep -vE '^(torch|triton|nvidia|cuda)' > constraints.txt
