@@ -4,21 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from math import cos, isfinite, pi, sin
 from types import MappingProxyType
 
-from helpers.draw.picture import (
-    PAD,
-    PT,
-    WIDE,
-    Picture,
-    arrow,
-    box,
-    boxes,
-    canvas,
-    shortened,
-    styled,
-    width_of,
-    write,
-)
+from helpers.draw.picture import PT, Picture, arrow, box, boxes, canvas, styled, write
 from helpers.draw.style import BAND, BLUE, CARD, GRID, INK, MUTED, PURPLE, SKY, VERMILLION
+from helpers.draw.texts import PAD, WIDE, shortened, width_of
 from helpers.waits import Wait, WaitGraph, find_deadlock, sentence
 from helpers.words import names
 
