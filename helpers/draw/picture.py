@@ -14,7 +14,6 @@ import base64
 import io
 import os
 import re
-import zlib
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -30,7 +29,7 @@ from matplotlib.transforms import Affine2D
 
 from helpers.draw.style import BAND, CARD, FONTS, GRID, HATCHED, INK, MUTED, THEMES, WAIT, ink_on
 from helpers.draw.texts import FONT, PAD, WIDE, width_of, wrapped
-from helpers.draw.themed import PICTURE, static
+from helpers.draw.themed import PICTURE, compressed, static
 from helpers.files import write_whole
 
 COLORS, DENSE = 32, 1.5  # of a PNG: its colors, its pixels for each of a page
@@ -141,9 +140,8 @@ class Picture(Axes):
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict | tuple[dict, dict]:
         if not static():
             return {"text/html": self._repr_html_(), "text/plain": self.alt}
-        packed = base64.b64encode(zlib.compress(self.svg().encode(), 9)).decode()
         png = base64.b64encode(self.png()).decode()
-        data = {"image/png": png, PICTURE: {"svg": packed}, "text/plain": self.alt}
+        data = {"image/png": png, PICTURE: {"svg": compressed(self.svg())}, "text/plain": self.alt}
         return data, {"image/png": {"alt": self.alt, "width": self.wide}}
 
 

@@ -46,8 +46,6 @@ def picture(thing: object, alt: str = "", title: str = "") -> object:
         return _figure(thing, alt)
     if hasattr(thing, "events_of"):
         thing = _of_trace(thing, title)
-    elif static() and hasattr(thing, "picture"):
-        thing = thing.picture()
     if any(hasattr(thing, name) for name in SHOW_THEMSELVES) or is_report(thing):
         return thing
     raise TypeError(
