@@ -48,8 +48,8 @@ test-long: .venv/test.done  ## the further cases that test-all leaves out
 	@LAB_REPEAT=3 $(TEST) -n 0 -m "long or stress" $(ONLY)
 stress: .venv/test.done  ## repeat what must leave nothing behind
 	@LAB_REPEAT=100 $(TEST) -n 0 -m stress tests
-gpu: setup  ## on a machine with GPUs: compare each script with the CPU, and measure
-	@$(VENV) tools/gpu.py
+gpu: .venv/test.done  ## on a machine with GPUs: compare each script with the CPU, and measure
+	@LAB_GPU=1 LAB_WARM=0 $(VENV) -m pytest -v -s tests/test_gpu.py
 
 notebooks: setup  ## execute the lessons whose source has changed
 	@$(VENV) tools/notebooks.py
@@ -62,6 +62,6 @@ bench: setup  ## measure: ours beside a rival, in turn (ONLY=launches: one file 
 progress: setup  ## the way through the lessons, and what is done of it
 	@$(VENV) -m helpers.check --progress
 budget: setup  ## how many lines each part of the project has, and may have
-	@$(VENV) tools/budget.py
+	@$(VENV) tests/test_budget.py
 constraints: setup  ## write down the versions that are in .venv now
 	@$(VENV) -m pip freeze --exclude-editable | grep -vE '^(torch|triton|nvidia|cuda)' > constraints.txt

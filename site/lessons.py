@@ -10,11 +10,10 @@ import zlib
 from html import escape
 from pathlib import Path
 
-from helpers.draw.themed import PICTURE
+from helpers.draw.themed import PICTURE, TIMELINE
 from helpers.lesson.asked import ID, UnknownQuestion, answers_of
 from helpers.lesson.shown import PREDICT, REVEAL
 from helpers.syllabus import LESSONS
-from helpers.timeline.widget import TIMELINE
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -148,7 +147,7 @@ def live(output: dict, files: dict[str, bytes], number: str) -> None:
         alt = escape(output["metadata"].get("image/png", {}).get("alt", ""))
         facts = ""
         if TIMELINE in data:
-            files[f"{name}.json"] = json.dumps(data[TIMELINE]).encode()
+            files[f"{name}.json"] = zlib.decompress(base64.b64decode(data[TIMELINE]["json"]))
             facts = f' data-timeline="{name}.json"'
         image = IMAGE.format(f"{name}.svg", float(width), float(height), alt)
         kept = {"text/html": f'<div class="picture"{facts}>{image}</div>'}

@@ -4,22 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from math import cos, isfinite, pi, sin
 from types import MappingProxyType
 
-from helpers.draw.picture import (
-    PAD,
-    PT,
-    WIDE,
-    Picture,
-    arrow,
-    box,
-    boxes,
-    canvas,
-    shortened,
-    styled,
-    width_of,
-    write,
-)
+from helpers.draw.picture import PT, Picture, arrow, box, boxes, canvas, styled, write
 from helpers.draw.style import BAND, BLUE, CARD, GRID, INK, MUTED, PURPLE, SKY, VERMILLION
-from helpers.waits import Deadlock, Wait, WaitGraph, find_deadlock, sentence
+from helpers.draw.texts import PAD, WIDE, shortened, width_of
+from helpers.waits import Wait, WaitGraph, find_deadlock, sentence
 from helpers.words import names
 
 Rows = Sequence[Sequence[object]] | Mapping[str, Sequence[object]]
@@ -27,21 +15,15 @@ Colors = Mapping[str, str] | Callable[[object], str]
 GAP = 2  # pixels between two cells
 
 
-def table(
-    ax: Picture, x: float, y: float, rows: Sequence[Sequence], colors: Colors, wide, high, text=str
-) -> tuple[float, float]:
-    """Draw colored cells from their upper left corner on; return their right and lower edge.
-
-    colors: by a cell's text, or else by its first letter, or a function of the cell; what has none
-    is gray, and "" is an empty cell.
-    """
+def table(ax: Picture, x: float, y: float, rows, colors: Colors, wide, high) -> float:
+    """Draw colored cells from their upper left corner on, and return their right edge."""
     for r, row in enumerate(rows):
         for c, cell in enumerate(row):
-            said = text(cell)
+            said = str(cell)
             color = colors(cell) if callable(colors) else colors.get(said, colors.get(said[:1]))
             place = x + c * wide, y + r * high, wide - GAP, high - GAP
             box(ax, *place, color or BAND, said, bold=bool(color))
-    return x + wide * max(map(len, rows)) - GAP, y + high * len(rows) - GAP
+    return x + wide * max(map(len, rows)) - GAP
 
 
 @styled
@@ -53,17 +35,16 @@ def cells(
     colors: Colors = MappingProxyType({}),
     wide: float = 64,
     high: float = 32,
-    text: Callable[[object], str] = str,
     alt: str = "",
 ) -> Picture:
     """Draw a table of colored cells: ``cells({"rank 0": ["F0", "B0"], "rank 1": ["F0", "B0"]})``.
 
     Args:
-        rows: a sequence of rows; {name: row}; or {name: table}, tables side by side.
+        rows: a sequence of rows; {name: row}; or {name: {name: row}}, tables side by side.
         title: what was found.
         columns: the words above the columns.
         colors: of a cell by its text, or else its first letter; or a function of the cell.
-        wide, high: pixels of a cell. text: returns a cell in words.
+        wide, high: pixels of a cell.
         alt: the picture in words; without, its cells are read out.
 
     Raises:
@@ -74,7 +55,7 @@ def cells(
         raise ValueError("cells() needs at least one cell: cells([['a', 'b'], ['c', 'd']])")
     top = (26 if any(name for name, _ in tables) else 0) + (22 if columns else 0)
     ax = canvas(top + high * max(len(each) for _, each in tables), title)
-    x, said = 0.0, []
+    x, said = 0.0, [f"{title}."] if title else []
     for name, each in tables:
         x += max((width_of(label) + 10 for label, _ in each if label), default=0)
         write(ax, x, 8, name, 13, bold=True)
@@ -82,11 +63,11 @@ def cells(
             write(ax, x + (c + 0.5) * wide - 1, top - 12, str(column), 12, MUTED, "center")
         for r, (label, _) in enumerate(each):
             write(ax, x - 8, top + high * (r + 0.5) - 1, label, 12, MUTED, "right")
-        right, _ = table(ax, x, top, [row for _, row in each], colors, wide, high, text)
+        right = table(ax, x, top, [row for _, row in each], colors, wide, high)
         x = max(right, x + width_of(name, 13, True)) + 30
-        read = [f"{label}{': ' * bool(label)}{', '.join(map(text, row))}" for label, row in each]
+        read = [f"{label}{': ' * bool(label)}{', '.join(map(str, row))}" for label, row in each]
         said.append(f"{name}{': ' * bool(name)}{'; '.join(read)}.")
-    ax.alt = alt or " ".join([*([f"{title}."] if title else []), *said])
+    ax.alt = alt or " ".join(said)
     return ax
 
 
@@ -94,13 +75,9 @@ def _tables(rows) -> list[tuple[str, list[tuple[str, Sequence]]]]:
     """Return (name, rows) of each table, and (label, cells) of each row."""
     if not isinstance(rows, Mapping):
         return [("", [("", row) for row in rows])]
-    first = next(iter(rows.values()), ())
-    nested = isinstance(first, Mapping) or any(
-        not isinstance(cell, str) and isinstance(cell, Sequence) for cell in first
-    )
-    if not nested:
-        return [("", [(str(label), row) for label, row in rows.items()])]
-    return [(str(name), _tables(each)[0][1]) for name, each in rows.items()]
+    if isinstance(next(iter(rows.values()), ()), Mapping):
+        return [(str(name), _tables(each)[0][1]) for name, each in rows.items()]
+    return [("", [(str(label), row) for label, row in rows.items()])]
 
 
 @styled
@@ -110,34 +87,26 @@ def grid(
     *,
     rows: str = "row",
     columns: str = "column",
-    text: Callable[[float], str] = "{:g}".format,
 ) -> Picture:
     """Draw a table of numbers, each cell the darker the larger its number; or {name: table}.
 
-    Args:
-        rows, columns: the words before the number of each.
-        text: returns a number in words.
-
-    Raises:
-        ValueError: without a number.
+    rows, columns: the words before the number of each. ValueError without a number.
     """
     panels = values if isinstance(values, Mapping) else {"": values}
-    numbers = [v for table in panels.values() for row in table for v in row]
+    numbers = [value for table in panels.values() for row in table for value in row]
     if not numbers:
         raise ValueError("grid() needs at least one number: grid([[1, 2], [3, 4]])")
     most = max((v for v in numbers if isfinite(v)), default=0) or 1
     across = max(len(row) for table in panels.values() for row in table)
     wide = min(58.0, ((WIDE - 2 * PAD) / len(panels) - 110) / across)
     tables = {
-        name: {f"{rows} {r}": row for r, row in enumerate(table)} for name, table in panels.items()
+        name: {f"{rows} {r}": [f"{v:g}" for v in row] for r, row in enumerate(table)}
+        for name, table in panels.items()
     }
     heads = [f"{columns} {c}" if wide > width_of(f"{columns} {c} ") else c for c in range(across)]
-
-    def shade(value: float) -> str:
-        share = max(value, 0) / most if isfinite(value) else 0
-        return f"{BLUE}{round(15 + 240 * share):02x}"
-
-    return cells(tables, title, columns=heads, colors=shade, wide=wide, text=text)
+    shares = {f"{v:g}": max(v, 0) / most if isfinite(v) else 0 for v in numbers}
+    colors = {said: f"{BLUE}{round(15 + 240 * share):02x}" for said, share in shares.items()}
+    return cells(tables, title, columns=heads, colors=colors, wide=wide)
 
 
 def ring_steps(ranks: int) -> list[tuple[str, list[list[int]], list[int]]]:
@@ -173,20 +142,24 @@ def ring(ranks: int = 4, step: int = 0) -> Picture:
     name, held, sent = steps[step]
     ax, whole = canvas(290, name), sum(10**rank for rank in range(ranks))
     wide, middle = 20 + 8 * ranks, ((WIDE - 2 * PAD) / 2, 150)
+    half = ranks * wide / 2 + 10
 
     def place(share: float) -> tuple[float, float]:
         turn = 2 * pi * share
         return middle[0] + 290 * sin(turn), middle[1] - 100 * cos(turn)
 
+    def shade(value: int) -> str:
+        """A part with one rank in it is gray, and full when it's done."""
+        count = str(value).count("1")
+        return PURPLE if value == whole else "" if count == 1 else f"{SKY}{90 + 25 * count:02x}"
+
     for rank, row in enumerate(held):
         x, y = place(rank / ranks)
-        left, new = x - ranks * wide / 2, sent[rank - 1] if sent else None
         write(ax, x, y - 24, f"rank {rank}", 12, MUTED, "center")
-        table(ax, left, y - 12, [row], lambda v: part_color(v, whole), wide, 26)
+        table(ax, x - half + 10, y - 12, [row], shade, wide, 26)
         if sent:
-            frame = {"edgecolor": INK, "lw": 2.4 * PT, "zorder": 3}
-            boxes(ax, [(left + new * wide - 1, wide)], [(y - 13, 26)], "none", **frame)
-    half = ranks * wide / 2 + 10
+            left, frame = x - half + 9 + sent[rank - 1] * wide, {"edgecolor": INK, "lw": 2.4 * PT}
+            boxes(ax, [(left, wide)], [(y - 13, 26)], "none", zorder=3, **frame)
     for rank in range(ranks):  # as far along as both rows of boxes leave room
         ends = place(rank / ranks), place((rank + 1) / ranks)
         way = [place((rank + n / 60) / ranks) for n in range(61)]
@@ -205,12 +178,6 @@ def ring(ranks: int = 4, step: int = 0) -> Picture:
     return ax
 
 
-def part_color(value: int, whole: int) -> str:
-    """Return the color of a part of the ring: gray with one rank in it, and full when it's done."""
-    count = str(value).count("1")
-    return PURPLE if value == whole else "" if count == 1 else f"{SKY}{90 + 25 * count:02x}"
-
-
 @styled
 def who_waits(found: WaitGraph) -> Picture:
     """Draw who waits for whom: a row for each rank, an arrow to each rank that it waits for.
@@ -225,32 +192,30 @@ def who_waits(found: WaitGraph) -> Picture:
     if not found.waits:
         raise ValueError("no rank waits for another, so there is nothing to draw")
     deadlock = find_deadlock(found.waits, found.ended)
-    said = {w.who: (f"{w.doing}, {w.where}" if w.where else w.doing, w.line) for w in found.waits}
-    said |= {who: ("has ended", "") for who in found.ended}
-    said |= {who: (doing, "") for who, doing in found.others.items()}
-    for who in {n for wait in found.waits for n in wait.needs} - set(said):
-        said[who] = ("goes on", "")
-    order, waiting = sorted(said), {wait.who for wait in found.waits}
-    core = {wait.who for wait in deadlock.core} if deadlock else set()
+    said = {who: "goes on" for wait in found.waits for who in wait.needs}
+    said |= {who: "has ended" for who in found.ended} | found.others
+    lines = {wait.who: wait.line.strip() for wait in found.waits}
+    said |= {w.who: f"{w.doing}, {w.where}" if w.where else w.doing for w in found.waits}
+    order, core = sorted(said), {wait.who for wait in deadlock.core} if deadlock else set()
     blame = core | set(deadlock.ended) if deadlock else set()
     arrows = [
-        (order.index(wait.who), order.index(n), wait.who in core and n in blame)
+        (order.index(wait.who), order.index(other), wait.who in core and other in blame)
         for wait in found.waits
-        for n in wait.needs
+        for other in wait.needs
     ]
     arrows.sort(key=lambda each: (abs(each[0] - each[1]), each[0]))
     ways = _ways([each[:2] for each in arrows])
     left = 16 * (max(ways, default=0) + 1) + 18
     wide = max(width_of(f"rank {who}", 13, bold=True) for who in order) + 20
-    ax = canvas(52 * len(order), found.title or _found(deadlock))
+    ax = canvas(52 * len(order), found.title or ("A deadlock" if deadlock else "No deadlock"))
     for row, who in enumerate(order):
-        y, (text, line), ink = 8 + 52 * row, said[who], INK if who in waiting else MUTED
-        boxes(ax, [(left, wide)], [(y, 26)], GRID if who in waiting else BAND)
-        write(ax, left + wide / 2, y + 13, f"rank {who}", 13, ink, "center", bold=who in waiting)
-        x = left + wide + 14
+        y, waits = 8 + 52 * row, who in lines
+        ink, x = INK if waits else MUTED, left + wide + 14
         room = WIDE - 2 * PAD - x
-        write(ax, x, y + (8 if line else 13), shortened(text, 13, room), 13, ink)
-        write(ax, x, y + 27, shortened(line.strip(), 12, room), 12, MUTED)
+        boxes(ax, [(left, wide)], [(y, 26)], GRID if waits else BAND)
+        write(ax, left + wide / 2, y + 13, f"rank {who}", 13, ink, "center", bold=waits)
+        write(ax, x, y + (8 if lines.get(who) else 13), shortened(said[who], 13, room), 13, ink)
+        write(ax, x, y + 27, shortened(lines.get(who, ""), 12, room), 12, MUTED)
     for (source, target, strong), way in zip(arrows, ways, strict=True):
         color, thick = (VERMILLION, 2.4) if strong else (MUTED, 1.2)
         x, start, end = left - 14 - 16 * (way + 0.5), 8 + 52 * source + 19, 8 + 52 * target + 7
@@ -274,20 +239,6 @@ def _ways(arrows: Sequence[tuple[int, int]]) -> list[int]:
         taken[way].append((low, high))
         ways.append(way)
     return ways
-
-
-def _found(deadlock: Deadlock | None) -> str:
-    if deadlock is None:
-        return "No deadlock"
-    if deadlock.cycle:
-        who = [wait.who for wait in deadlock.cycle]
-        if len(who) == 1:
-            return f"Deadlock: rank {who[0]} waits for itself"
-        return f"Deadlock: {names(who)} wait for each other in a circle"
-    stuck = [wait.who for wait in deadlock.core]
-    waits = "waits" if len(stuck) == 1 else "wait"
-    have = "has" if len(deadlock.ended) == 1 else "have"
-    return f"{names(stuck)} {waits} for {names(deadlock.ended)}, which {have} ended"
 
 
 def _in_words(wait: Wait) -> str:

@@ -47,21 +47,14 @@ class TraceSummary:
         """Return the share of the time in which a rank computed, 0 to 1."""
         return 1 - sum(self.causes[rank].values()) / self.duration if self.duration else 0.0
 
-    def waits(self, rank: int) -> float:
-        """Return the share of the time in which a rank waited and did not compute, 0 to 1."""
-        return self.causes[rank]["wait"] / self.duration if self.duration else 0.0
-
 
 def comparable(parts: list[TraceSummary]) -> list[TraceSummary]:
     """Return the traces, without memory unless every one of them has counted it."""
-    names = {memory_name(part.trace) for part in parts}
-    if len(names) > 1 or not all(
-        max(peak(part.trace, *names).values(), default=0) > 0 for part in parts
-    ):
+    traces = [part.trace for part in parts]
+    names = {memory_name(trace) for trace in traces}
+    if len(names) > 1 or not all(max(peak(t, *names).values(), default=0) > 0 for t in traces):
         for part in parts:
-            trace = part.trace
-            counters = [c for c in trace.counters if c.name not in MEMORY]
-            part.trace = Trace(trace.events, trace.meta, counters)
+            part.trace = Trace(part.trace.events, part.trace.meta)  # nobody draws other counters
     return parts
 
 
@@ -99,8 +92,11 @@ def in_words(title: str, parts: list[TraceSummary]) -> str:
             continue
         rows = []
         for rank in part.causes:
-            row = f"rank {rank} computes {percent(part.busy(rank))}"
-            rows.append(row + (f" and waits {percent(w)}" if (w := part.waits(rank)) else ""))
+            row, waits = (
+                f"rank {rank} computes {percent(part.busy(rank))}",
+                part.causes[rank]["wait"],
+            )
+            rows.append(row + (f" and waits {percent(waits / part.duration)}" if waits else ""))
         start = f"{part.name}: of" if part.name else "Of"
         sentences.append(f"{start} {part.time(part.duration)}, {listed(rows)}.")
     return " ".join(sentences)

@@ -14,43 +14,26 @@ import base64
 import io
 import os
 import re
-import zlib
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
 import matplotlib
 import numpy as np
-from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Outline
 from matplotlib.transforms import Affine2D
 
-from helpers.draw.style import (
-    BAND,
-    CARD,
-    DARK,
-    FONTS,
-    GRID,
-    HATCHED,
-    INK,
-    LIGHT,
-    MUTED,
-    WAIT,
-    ink_on,
-)
-from helpers.draw.themed import PICTURE, static
+from helpers.draw.style import BAND, CARD, FONTS, GRID, HATCHED, INK, MUTED, THEMES, WAIT, ink_on
+from helpers.draw.texts import FONT, PAD, WIDE, width_of, wrapped
+from helpers.draw.themed import PICTURE, compressed, static
 from helpers.files import write_whole
 
-WIDE = 900  # pixels: a notebook's width
-PAD = 14  # pixels between the edge and what is drawn
 COLORS, DENSE = 32, 1.5  # of a PNG: its colors, its pixels for each of a page
 PT = 0.75  # of a pixel, as a figure has 96 to the inch
-FONT = "DejaVu Sans"  # wider than those of `FONTS`, so what fits here fits on a page
 STYLE = {
     **{"font.family": FONT, "font.size": 12 * PT, "axes.unicode_minus": True},
     **{"svg.fonttype": "none", "svg.hashsalt": "lab", "hatch.linewidth": 0.9},
@@ -62,9 +45,15 @@ STYLE = {
     **{"axes.spines.top": False, "axes.spines.right": False},
 }
 styled = matplotlib.rc_context(STYLE)  # a decorator: the function draws in this style
-THEMED = "|".join(color.lower() for color in LIGHT.values())  # as matplotlib writes them
+THEMED = "|".join(THEMES)
 TENTH = re.compile(r"(\d\.\d)\d+")
 HATCHING = {"facecolor": BAND, "edgecolor": WAIT, "hatch": "//////", "lw": 0}
+
+
+def _on_both(found: re.Match) -> str:
+    """A color for both themes; an old viewer that doesn't know light-dark() keeps the first."""
+    what, color = found.groups()
+    return f"{what}: {color}; {what}: light-dark({color}, {THEMES[color]})"
 
 
 class Picture(Axes):
@@ -108,11 +97,8 @@ class Picture(Axes):
         look = f"color-scheme: light dark; font-family: {FONTS}; fill: {INK.lower()}"
         title = f"<title>{escape(self.alt, quote=False)}</title>"
         svg = re.sub("<svg([^>]*)>", rf'<svg role="img" style="{look}"\1>', svg, count=1)
-        # An old viewer that doesn't know light-dark() keeps the first. Hatching has attributes.
-        svg = re.sub(rf'(fill|stroke)="({THEMED})"', r'style="\1: \2"', svg)
-        svg = re.sub(rf"(fill|stroke): ({THEMED})", r"\1: \2; \1: light-dark(\2, DARK\2)", svg)
-        for part, light in LIGHT.items():
-            svg = svg.replace(f"DARK{light.lower()}", DARK[part].lower())
+        svg = re.sub(rf'(fill|stroke)="({THEMED})"', r'style="\1: \2"', svg)  # of hatching
+        svg = re.sub(rf"(fill|stroke): ({THEMED})", _on_both, svg)
         return svg.replace(">", f">{title}", 1) + "\n"
 
     def png(self) -> bytes:
@@ -120,35 +106,21 @@ class Picture(Axes):
         from PIL import Image
 
         data, wide = self._written("rgba", dpi=96 * DENSE), int(self.wide * DENSE)
-        size = wide, len(data) // (4 * wide)
-        drawn, file = Image.frombytes("RGBA", size, data).convert("RGB"), io.BytesIO()
-        quarter = drawn.resize((size[0] // 2, size[1] // 2), Image.Resampling.NEAREST)
-        kept: list[tuple] = []  # the most frequent ones, but no two that are nearly one
-        for _, color in sorted(quarter.getcolors(len(data)), reverse=True):
-            near = (max(abs(a - b) for a, b in zip(color, k, strict=True)) < 9 for k in kept)
-            if len(kept) < COLORS and not any(near):
-                kept.append(color)
-        few = Image.new("P", (1, 1))
-        few.putpalette([value for color in kept for value in color])
-        drawn.quantize(palette=few, dither=Image.Dither.NONE).save(file, "png")
+        drawn = Image.frombytes("RGBA", (wide, len(data) // (4 * wide)), data).convert("RGB")
+        few, file = drawn.quantize(COLORS, kmeans=1, dither=Image.Dither.NONE), io.BytesIO()
+        few.save(file, "png")
         return file.getvalue()
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write a .svg or .png file, whole or not at all, and return its path.
-
-        Raises:
-            ValueError: if the name has another ending.
-        """
+        """Write a .svg or .png file, whole or not at all, and return its path."""
         ending = Path(path).suffix.lower()
         if ending not in (".svg", ".png"):
-            wrong = f"cannot save a picture as {path}: the name must end in .svg or .png"
-            raise ValueError(wrong)
+            raise ValueError(f"cannot save a picture as {path}: the name must end in .svg or .png")
         return write_whole(path, self.svg() if ending == ".svg" else self.png())
 
     @property
     def wide(self) -> int:
-        """Pixels of the whole picture."""
-        return round(96 * self.figure.get_figwidth())
+        return round(96 * self.figure.get_figwidth())  # pixels
 
     @property
     def high(self) -> int:
@@ -168,39 +140,33 @@ class Picture(Axes):
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict | tuple[dict, dict]:
         if not static():
             return {"text/html": self._repr_html_(), "text/plain": self.alt}
-        packed = base64.b64encode(zlib.compress(self.svg().encode(), 9)).decode()
         png = base64.b64encode(self.png()).decode()
-        data = {"image/png": png, PICTURE: {"svg": packed}, "text/plain": self.alt}
+        data = {"image/png": png, PICTURE: {"svg": compressed(self.svg())}, "text/plain": self.alt}
         return data, {"image/png": {"alt": self.alt, "width": self.wide}}
 
 
 @styled
-def canvas(
-    height: float, title="", alt="", wide=WIDE, around=(0, PAD, PAD, PAD), axes=False
-) -> Picture:
+def canvas(height: float, title="", around=(0, PAD, PAD, PAD), axes=False) -> Picture:
     """Return an empty picture.
 
     Args:
         height: of the data, in pixels.
         title: what was found; it stands above in as many lines as it takes.
-        alt: the picture in words; without, it's the title.
-        wide: of the whole picture.
         around: pixels above, right of, below and left of the data.
         axes: whether the data have axes; else they are pixels from their upper left corner.
     """
-    lines = wrapped(title, 15, wide - 2 * PAD, bold=True)
+    lines = wrapped(title, 15, WIDE - 2 * PAD, bold=True)
     above, right, below, left = around
-    above += PAD + 20 * len(lines) + (8 if lines else 0)
-    high = above + height + below
-    figure = Figure(figsize=(wide / 96, high / 96), dpi=96)
-    place = (left / wide, below / high, (wide - left - right) / wide, height / high)
+    high = PAD + 20 * len(lines) + (8 if lines else 0) + above + height + below
+    figure = Figure(figsize=(WIDE / 96, high / 96), dpi=96)
+    place = (left / WIDE, below / high, (WIDE - left - right) / WIDE, height / high)
     ax = figure.add_axes(place, axes_class=Picture)
-    ax.page = Affine2D().scale(1 / wide, -1 / high).translate(0, 1) + figure.transFigure
-    ax.alt = alt or title
+    ax.page = Affine2D().scale(1 / WIDE, -1 / high).translate(0, 1) + figure.transFigure
+    ax.alt = title
     for number, line in enumerate(lines):
         write(ax, PAD, PAD + 8 + 20 * number, line, 15, bold=True, page=True)
     if not axes:
-        ax.set(xlim=(0, wide - left - right), ylim=(height, 0))
+        ax.set(xlim=(0, WIDE - left - right), ylim=(height, 0))
         ax.set_axis_off()
     return ax
 
@@ -226,9 +192,8 @@ def boxes(ax: Picture, spans: Sequence, rows: Sequence, color: str, **look) -> P
     color: `HATCHED` is hatched.
     """
     (x, wide), (y, high) = np.array(spans, float).T, np.array(rows, float).T
-    corners = np.stack([[x, y], [x + wide, y], [x + wide, y + high], [x, y + high], [x, y]])
-    steps = [Outline.MOVETO, Outline.LINETO, Outline.LINETO, Outline.LINETO, Outline.CLOSEPOLY]
-    path = Outline(corners.transpose(2, 0, 1).reshape(-1, 2), steps * len(x))
+    corners = np.stack([[x, y], [x + wide, y], [x + wide, y + high], [x, y + high]])
+    path = Outline.make_compound_path_from_polys(corners.transpose(2, 0, 1))
     plain = HATCHING if color == HATCHED else {"facecolor": color, "lw": 0}
     return ax.add_artist(PathPatch(path, **({"clip_on": False} | plain | look)))
 
@@ -251,9 +216,9 @@ def arrow(ax: Picture, start, end, color: str = INK, width: float = 1.2) -> None
     ax.annotate("", end, start, arrowprops=look, annotation_clip=False)
 
 
-def legend(ax: Picture, entries: Iterable[tuple[str, str, str]], y: float) -> None:
-    """Draw for each (color, letter, word) a swatch with its letter and the word, from y down."""
-    for row, placed in enumerate(_legend_rows(entries, ax.wide)):
+def legend(ax: Picture, rows: Sequence[Sequence[tuple]], y: float) -> None:
+    """Draw the swatches of `legend_rows`, each with its letter and its word, from y down."""
+    for row, placed in enumerate(rows):
         for x, swatch, color, letter, word in placed:
             top = y + 20 * row
             look = {"transform": ax.page}
@@ -265,66 +230,3 @@ def legend(ax: Picture, entries: Iterable[tuple[str, str, str]], y: float) -> No
             ink = ink_on(color)
             write(ax, x + swatch / 2, top + 7, letter, 10, ink, "center", bold=True, page=True)
             write(ax, x + swatch + 5, top + 7, word, 11, page=True)
-
-
-def legend_height(entries: Iterable[tuple[str, str, str]], wide: float = WIDE) -> float:
-    """Return the pixels that a legend takes."""
-    return 20 * len(_legend_rows(entries, wide))
-
-
-def _legend_rows(entries: Iterable[tuple[str, str, str]], wide: float) -> list[list[tuple]]:
-    """Return where each swatch of a legend stands; what finds no room goes into another row."""
-    rows: list[list[tuple]] = [[]]
-    x = PAD
-    for color, letter, word in entries:
-        swatch = max(16.0, width_of(letter, 10, bold=True) + 6)
-        needed = swatch + 5 + width_of(word, 11)
-        if rows[-1] and x + needed > wide - PAD:
-            rows.append([])
-            x = PAD
-        rows[-1].append((x, swatch, color, letter, word))
-        x += needed + 16
-    return [row for row in rows if row]
-
-
-@lru_cache(4096)
-def _advance(letter: str, bold: bool) -> float:
-    font = font_manager.get_font(font_manager.findfont(f"{FONT}:bold" if bold else FONT))
-    font.set_size(100, 72)
-    return font.load_char(ord(letter)).linearHoriAdvance / 65536 / 100
-
-
-def width_of(text: str, size: float = 12, bold: bool = False) -> float:
-    """Return the width of a text in pixels."""
-    return size * sum(_advance(letter, bold) for letter in text)
-
-
-def wrapped(text: str, size: float, room: float, bold: bool = False) -> list[str]:
-    """Return the text in lines that fit into `room` pixels."""
-    lines: list[str] = []
-    for word in text.split():
-        if lines and width_of(f"{lines[-1]} {word}", size, bold) <= room:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return lines
-
-
-def shortened(text: str, size: float, room: float) -> str:
-    """Return the text, cut off with an ellipsis where there is no room."""
-    if width_of(text, size) <= room:
-        return text
-    while text and width_of(text + "…", size) > room:
-        text = text[:-1]
-    return text + "…"
-
-
-def spread(wanted: Sequence[float], apart: float, low: float, high: float) -> list[float]:
-    """Return places in low … high, `apart` from each other, near the wanted ones (ascending)."""
-    places: list[float] = []
-    for each in wanted:
-        places.append(max(each, places[-1] + apart if places else low))
-    for number in reversed(range(len(places))):
-        places[number] = min(places[number], high)
-        high = places[number] - apart
-    return places

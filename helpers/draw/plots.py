@@ -6,22 +6,7 @@ from functools import partial
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from helpers.draw.picture import (
-    PAD,
-    PT,
-    WIDE,
-    Picture,
-    box,
-    boxes,
-    canvas,
-    legend,
-    legend_height,
-    shortened,
-    spread,
-    styled,
-    width_of,
-    write,
-)
+from helpers.draw.picture import PT, Picture, box, boxes, canvas, legend, styled, write
 from helpers.draw.style import (
     CARD,
     CAUSES,
@@ -34,6 +19,7 @@ from helpers.draw.style import (
     VERMILLION,
     WAIT,
 )
+from helpers.draw.texts import PAD, WIDE, legend_rows, shortened, spread, width_of
 from helpers.words import bytes_text, listed, percent, significant, time_text
 
 HIGH = 300  # pixels of a plot
@@ -59,19 +45,19 @@ def curves(
     """Draw several runs: ``curves({"one device": losses, "3 ranks": others}, floor=1.9)``.
 
     Two runs that give the same numbers are the finding of many lessons, so one must not hide the
-    other: the lower ones are wide and pale, the topmost thin and dashed.
+    other: the lower ones are wide and pale, the topmost is thin.
 
     Args:
         runs: the values of each run at its steps 0, 1, 2 ..., or {step: value}. A value that isn't
             finite breaks the curve, and its name says so.
         title: what was found, in a sentence.
         floor: a line below which no curve can fall.
-        quiet: the runs in the background, thin and gray, that the others are compared with.
+        quiet: the runs in the background that the others are compared with.
         x, y: what the axes show, with the unit.
-        log: "x", "y" or "xy" for logarithmic axes; what they show must be above 0.
+        log: "x", "y" or "xy" for logarithmic axes.
 
     Raises:
-        ValueError: if there are no runs, or if a logarithmic axis should show 0 or less.
+        ValueError: without a run, or if a logarithmic axis should show 0 or less.
     """
     if not runs:
         raise ValueError("curves() needs at least one run: {'name': [values]}")
@@ -87,7 +73,14 @@ def curves(
     names = {name: _name(name, run, value) for name, run in points.items()}
     floor_name = f"floor: {significant(floor, 4)}" if floor is not None else ""
     room = min(max(width_of(name) for name in (*names.values(), floor_name)), 0.4 * WIDE)
-    ax = _plot(title, x, y, log, PAD + room + 44)
+    ax = canvas(HIGH, title, around=(26, PAD + room + 44, 46, PAD + 48), axes=True)
+    ax.set(xscale="log" if "x" in log else "linear", yscale="log" if "y" in log else "linear")
+    ax.set_xlabel(x)
+    write(ax, PAD, ax.high - HIGH - 64, y, 11, MUTED, page=True)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.tick_params(which="minor", length=0)
+    ax.grid(axis="y", lw=0.75)
     order = sorted(points, key=lambda name: name not in quiet)
     ends = []
     for number, name in enumerate(order):
@@ -134,12 +127,7 @@ def _look(number: int, name: str, order: list[str], points: Mapping[str, Run], q
     if above and len(points[name]) > 1:
         return style | {"lw": (1.8 + 4 * above) * PT, "ls": "-", "alpha": 0.45}
     other = (number + number // len(CURVES)) % len(MARKERS)  # as the colors begin anew
-    marker = {"marker": MARKERS[other], "ms": 6.5, "mec": CARD, "mew": 0.6}
-    if number % len(DASHES) == 0 and any(
-        _same(points[other], points[name], near) for other in order[:at] if other not in quiet
-    ):
-        style["ls"] = DASHES[1]
-    return style | {"lw": 1.8 * PT} | marker
+    return style | {"lw": 1.8 * PT, "marker": MARKERS[other], "ms": 6.5, "mec": CARD, "mew": 0.6}
 
 
 def _same(a: Run, b: Run, near: float) -> bool:
@@ -147,21 +135,6 @@ def _same(a: Run, b: Run, near: float) -> bool:
     other = dict(b)
     shared = [(value, other[at]) for at, value in a if at in other]
     return bool(shared) and all(abs(v - w) <= near for v, w in shared)
-
-
-def _plot(title: str, x: str, y: str, log: str, right: float) -> Picture:
-    """Return axes with a grid; what y shows stands above it."""
-    left = PAD + 48
-    ax = canvas(HIGH, title, around=(26, right, 46, left), axes=True)
-    ax.set(xscale="log" if "x" in log else "linear", yscale="log" if "y" in log else "linear")
-    ax.set_xlabel(x)
-    above = ax.high - HIGH - 46
-    write(ax, PAD, above - 18, y, 11, MUTED, page=True)
-    ax.spines["left"].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-    ax.tick_params(which="minor", length=0)
-    ax.grid(axis="y", lw=0.75)
-    return ax
 
 
 def _ticks(ax: Picture, tried: list[float], x: str, y: str, log: str) -> None:
@@ -174,10 +147,8 @@ def _ticks(ax: Picture, tried: list[float], x: str, y: str, log: str) -> None:
             axis.set_major_locator(MaxNLocator(9 if letter == "x" else 7, integer=whole,
                                                steps=[1, 2, 5, 10]))  # fmt: skip
             continue
-        values = [
-            v for line in ax.lines for v in (line.get_xdata(), line.get_ydata())["xy".index(letter)]
-        ]
-        values = [v for v in values if math.isfinite(v) and v > 0] or [1]
+        values = [v for line in ax.lines for v in getattr(line, f"get_{letter}data")() if v > 0]
+        values = [v for v in values if math.isfinite(v)] or [1]
         decades = math.log10(max(values) / min(values))
         axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2.2 else (1,), numticks=9))
         if letter == "x" and of_two and not name.startswith("bytes"):
@@ -278,28 +249,28 @@ def bars(
     left = PAD + max(map(width_of, rows)) + (10 if any(rows) else 0)
     right = PAD + 14 + max(width_of(text(total), 12, True) for total in totals.values())
     scale = (WIDE - left - right) / (max(*totals.values(), limit or 0) or 1.0)
-    key = [(CAUSES.get(part, UNKNOWN), str(n), part) for n, part in enumerate(parts, 1)]
-    below = legend_height(key) + 10 + (14 if limit is not None else 0)
+    key = legend_rows((CAUSES.get(p, UNKNOWN), str(n), p) for n, p in enumerate(parts, 1))
+    below = 20 * len(key) + 10 + (14 if limit is not None else 0)
     ax = canvas(53 * len(rows), title, around=(0, right, below, left))
     said = [f"Bars. {title}." if title else "Bars."]
     for number, (name, row) in enumerate(rows.items()):
-        y, total, end = 53 * number + 15, totals[name], totals[name] * scale
+        y, total = 53 * number + 15, totals[name]
         write(ax, PAD - left, y + 13, name, 12)
         _bar(ax, row, parts, text, (y, scale, WIDE - left - PAD))
-        over = limit is not None and total > limit
-        if over:
-            frame, edge = ({"edgecolor": VERMILLION, "lw": 3 * PT, "zorder": 3}, limit * scale)
-            boxes(ax, [(edge, end - edge)], [(y - 2, 30)], "none", **frame)
-        write(ax, end + 6, y + 13, text(total), 12, VERMILLION if over else INK, bold=True)
+        ink, more = INK, ""
+        if limit is not None and total > limit:
+            ink, more = VERMILLION, f", more than the {text(limit)} there are"
+            frame = {"edgecolor": ink, "lw": 3 * PT, "zorder": 3}
+            boxes(ax, [(limit * scale, (total - limit) * scale)], [(y - 2, 30)], "none", **frame)
+        write(ax, total * scale + 6, y + 13, text(total), 12, ink, bold=True)
         shares = [f"{p} {percent(size / total)}" for p, size in row.items() if size > total / 50]
-        more = f", more than the {text(limit)} there are" if over else ""
         said.append(f"{name or 'In all'}: {text(total)}{more}; {listed(shares or ['nothing'])}.")
     if limit is not None:
         bottom, words = 53 * len(rows), f"{limit_name} {text(limit)}"
         ax.vlines(limit * scale, 8, bottom - 8, color=INK, lw=2 * PT, ls=DASHES[1], clip_on=False)
         at = min(limit * scale, WIDE - left - PAD - width_of(words, 11) / 2)
         write(ax, at, bottom + 1, words, 11, MUTED, "center")
-    legend(ax, key, ax.high - legend_height(key) - 6)
+    legend(ax, key, ax.high - 20 * len(key) - 6)
     ax.alt = " ".join(said)
     return ax
 

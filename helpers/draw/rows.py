@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
 
-from helpers.draw.findings import TraceSummary, comparable, found_in, memory_name
+from helpers.draw.findings import MEMORY, TraceSummary, comparable, found_in, memory_name
 from helpers.draw.style import LOOKS, look
 from helpers.trace import COLLECTIVES, LANES, Event, Trace, has_finished, matched_messages, peak
+from helpers.trace.measure import length, union, without
 from helpers.words import bytes_text, percent
 
 # Up to so many ranks: the pixels of a lane of work, of another lane, and between two ranks.
@@ -61,7 +62,7 @@ def laid_out(parts: Sequence[TraceSummary]) -> list[list[Row]]:
     ranks = max(len(part.trace.ranks) for part in parts)
     tall, low, apart = next(sizes for most, *sizes in SIZES if ranks <= most)
     for part in parts:
-        mine, memory = [], _memory(part) if ranks <= 24 else {}
+        mine, memory = [], _memory(part.trace) if ranks <= 24 else {}
         if part.name:
             found = found_in(part)
             words = found if found.startswith(part.name) else f"{part.name}: {found}"
@@ -102,28 +103,21 @@ def _lane(e: Event, turns: bool) -> str:
 
 def _reads_meanwhile(events: list[Event]) -> bool:
     """Return whether a rank reads input while it computes."""
-    ends = {"input": float("-inf"), "compute": float("-inf")}
-    for e in events:
-        if e.lane in ends and e.kind != "wait":
-            other = "compute" if e.lane == "input" else "input"
-            if e.start < ends[other] - 1e-9:
-                return True
-            ends[e.lane] = max(ends[e.lane], e.end)
-    return False
+    read = union(e for e in events if e.lane == "input")
+    work = union(e for e in events if e.lane == "compute" and e.kind != "wait")
+    return length(without(read, work)) < length(read) - 1e-9
 
 
-def _memory(part: TraceSummary) -> dict[int, tuple[list[tuple[float, float]], str]]:
+def _memory(trace: Trace) -> dict[int, tuple[list[tuple[float, float]], str]]:
     """Return for each rank its memory over time, as a share of the highest peak, and its peak."""
-    name, found = memory_name(part.trace), {}
-    peaks = peak(part.trace, name)
+    name, found = memory_name(trace), {}
+    peaks = peak(trace, name)
     highest = max(filter(isfinite, peaks.values()), default=0)
     for rank, most in peaks.items() if highest > 0 else ():
-        counts = [c for c in part.trace.counters if (c.rank, c.name) == (rank, name)]
+        counts = [c for c in trace.counters if (c.rank, c.name) == (rank, name)]
         steps = [(c.time, max(c.value, 0) / highest) for c in counts if isfinite(c.value)]
-        found[rank] = (
-            steps,
-            f"peak {bytes_text(most) if name == 'memory' else f'{most / 1e6:.3g} M'}",
-        )
+        words = bytes_text(most) if name == MEMORY[0] else f"{most / 1e6:.3g} M"
+        found[rank] = steps, f"peak {words}"
     return found
 
 
@@ -146,13 +140,11 @@ def arrow_ends(trace: Trace, rows: Sequence[Row]) -> list[tuple[float, float, fl
     """Return each message as (seconds, y) twice, from the sender's lanes to the receiver's."""
     tops = {row.rank: row.top for row in rows if row.lane == "compute"}
     ends = {row.rank: row.top + row.high for row in rows if row.lane in LANES}
-    pairs = ((sent, got, tops[got.rank] > tops[sent.rank]) for sent, got in messages(trace))
-    return [
-        (s.start, ends[s.rank], g.end, tops[g.rank])
-        if down
-        else (s.start, tops[s.rank], g.end, ends[g.rank])
-        for s, g, down in pairs
-    ]
+    found = []
+    for sent, got in messages(trace):
+        leave, reach = (ends, tops) if tops[got.rank] > tops[sent.rank] else (tops, ends)
+        found.append((sent.start, leave[sent.rank], got.end, reach[got.rank]))
+    return found
 
 
 def kind_of(e: Event) -> str:

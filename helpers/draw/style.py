@@ -29,6 +29,9 @@ DARK = dict(
     zip(LIGHT, ("#15181D", "#ECEEF1", "#A6AEB8", "#363C45", "#21262D", "#7C858F"), strict=True)
 )
 
+# As matplotlib writes them.
+THEMES = {LIGHT[part].lower(): DARK[part].lower() for part in LIGHT}
+
 RANKS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GRAY)  # whose: a rank's, an expert's
 CURVES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 UNKNOWN = YELLOW  # a kind or a part that this file doesn't know

@@ -1,9 +1,18 @@
 """What a page makes of a picture: whether a kernel runs, and what the reader can do."""
 
+import base64
 import os
+import zlib
 from html import escape
 
 PICTURE = "application/x-lab-picture+json"  # {"svg": compressed}: what a built lesson keeps of one
+TIMELINE = (
+    "application/x-lab-timeline+json"  # {"json": compressed}: and of a timeline
+)
+
+
+def compressed(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def static() -> bool:

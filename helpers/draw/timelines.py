@@ -12,30 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from helpers.draw.findings import TraceSummary, compared, found_in, in_words
-from helpers.draw.picture import (
-    PAD,
-    WIDE,
-    Picture,
-    boxes,
-    canvas,
-    legend,
-    legend_height,
-    shortened,
-    styled,
-    width_of,
-    wrapped,
-    write,
-)
-from helpers.draw.rows import (
-    Row,
-    arrow_ends,
-    kind_of,
-    labels,
-    laid_out,
-    pairs,
-    shades,
-    summarized,
-)
+from helpers.draw.picture import Picture, boxes, canvas, legend, styled, write
+from helpers.draw.rows import Row, arrow_ends, kind_of, labels, laid_out, pairs, shades, summarized
 from helpers.draw.style import (
     BAND,
     BLUE,
@@ -49,6 +27,7 @@ from helpers.draw.style import (
     ink_on,
     look,
 )
+from helpers.draw.texts import PAD, WIDE, legend_rows, shortened, width_of, wrapped
 from helpers.trace import COLLECTIVES, Event, Trace, has_finished
 from helpers.words import time_unit
 
@@ -89,10 +68,10 @@ def lanes(
     parts = summarized("lanes", traces if isinstance(traces, Mapping) else {"": traces})
     found = found_in(parts[0]) if len(parts) == 1 else ""
     note = wrapped(found, 12, WIDE - 2 * PAD)
-    entries = _entries(parts, pale is None)
+    key = legend_rows(_entries(parts, pale is None))
     rows = laid_out(parts)
     bottom = rows[-1][-1].top + rows[-1][-1].high
-    above = 17 * len(note) + legend_height(entries) + 12
+    above = 17 * len(note) + 20 * len(key) + 12
     lanes_of_their_own = [width_of(row.left) for mine in rows for row in mine if row.lane]
     left = PAD + 10 + min(max(lanes_of_their_own), 130)
     ax = canvas(bottom, title, around=(above, RIGHT, BELOW, left), axes=True)
@@ -100,7 +79,7 @@ def lanes(
     top = ax.high - BELOW - bottom - above
     for number, line in enumerate(note):
         write(ax, PAD, top + 7 + 17 * number, line, 12, MUTED, page=True)
-    legend(ax, entries, top + 17 * len(note) + 4)
+    legend(ax, key, top + 17 * len(note) + 4)
     longest, unit = max(part.duration for part in parts), parts[0].trace.meta.get("unit", "s")
     size, unit = time_unit(longest) if unit == "s" and longest else (1.0, unit)
     scale = Scale(size, longest / size or 1.0, (WIDE - left - RIGHT) / (longest / size or 1.0))

@@ -1,5 +1,6 @@
 """The widget that shows traces, with sliders or without, and saves them as pages and pictures."""
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,14 +9,13 @@ import anywidget
 import traitlets
 
 from helpers.draw import lanes
-from helpers.draw.themed import static
+from helpers.draw.themed import TIMELINE, compressed, static
 from helpers.files import write_whole
 from helpers.simulate import Simulated
 from helpers.timeline import sliders
 from helpers.timeline.packed import HERE, module, packed, page, style
 from helpers.trace import Trace
 
-TIMELINE = "application/x-lab-timeline+json"  # what a built lesson keeps of one, for the site
 ENDINGS = ".html, .svg, .png, .json or .json.gz"
 
 
@@ -56,7 +56,8 @@ class Timeline(Pictured, anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **options) -> tuple[dict, dict]:
         data, facts = super()._repr_mimebundle_(**options)
-        return (data | {TIMELINE: self.data}, facts) if static() else (data, facts)
+        kept = {TIMELINE: {"json": compressed(json.dumps(self.data))}} if static() else {}
+        return data | kept, facts
 
     def html(self, above: str = "", below: str = "") -> str:
         """Return the text of a page that needs no other file; above, below: more HTML for it."""

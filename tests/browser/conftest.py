@@ -10,23 +10,20 @@ chose. The browser is the one of this machine; it reaches nothing but 127.0.0.1.
 """
 
 import functools
-import json
 import os
-import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import nbformat
 import pytest
+from jupyter_server.serverapp import list_running_servers
 from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers.check.task import load_module
@@ -35,22 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / "build/screenshots"
 NOT_COPIED = ("build", "tests", "__pycache__", "*.egg-info", ".*")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PATIENCE = 120  # seconds for any one thing: the first start after an installation is slow
-SETTINGS = {
-    # Every cell is on the page, not only those in sight.
-    "notebook-extension/tracker": {"windowingMode": "none"},
-    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
-}
-# The server ends with its parent: the pipe that is its input then closes, however the parent ended.
-SERVER = """
-import os, signal, sys, threading
-from jupyterlab.labapp import main
-def watch():
-    sys.stdin.read()
-    os.kill(os.getpid(), signal.SIGTERM)
-threading.Thread(target=watch, daemon=True).start()
-main()
-"""
+PATIENCE = 120_000  # ms for any one thing: the first start after an installation is slow
 AXE = "axe-core/-/axe-core-4.14.1"
 SHA512 = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 # The theme's own search field and folds say less than they're labeled with.
@@ -62,11 +44,7 @@ BROWSER_FLAGS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
-# JupyterLab gives no number to a cell whose source is folded.
-PROMPTS = (
-    "[...document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputPrompt')]"
-    ".filter(prompt => prompt.textContent.trim())"
-)
+OURS = ("http://127.0.0.1:", "data:", "blob:")
 # JupyterLab shows an exception and what goes to standard error in the same way.
 ERROR = '.jp-Notebook [data-mime-type="application/vnd.jupyter.stderr"]'
 CELL_HEIGHTS = """cells => cells.at(-1).getBoundingClientRect().bottom
@@ -78,10 +56,11 @@ READY = """async () => {
     return session?.isReady && session.session?.kernel?.connectionStatus === 'connected'
         && session.session.kernel.status === 'idle';
 }"""
-RAN_OR_FAILED = f"""() =>
-    document.querySelector('{ERROR}')
+# It gives no number to a cell whose source is folded.
+RAN_OR_FAILED = f"""() => document.querySelector('{ERROR}')
     || (document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]')
-        && {PROMPTS}.every(cell => /\\[\\d+\\]/.test(cell.textContent)))"""
+        && [...document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputPrompt')]
+            .every(({{textContent: said}}) => !said.trim() || /\\[\\d+\\]/.test(said)))"""
 
 
 @dataclass
@@ -92,7 +71,7 @@ class Lab:
     url: str
     token: str
     context: object
-    outside: list[str] = field(default_factory=list)  # requests to other places than 127.0.0.1
+    outside: list[str]  # requests to other places than 127.0.0.1
 
     def write(self, name: str, cells: list) -> str:
         """A notebook of cells, or of their code, beside the lessons; its path, for `open`."""
@@ -104,9 +83,7 @@ class Lab:
     def open(self, path: str):
         """The notebook `path`, seen from `root`, on a new page, its kernel ready."""
         page = self.context.new_page()
-        page.on("request", lambda request: self._note(request.url))
-        page.on("websocket", lambda socket: self._note(socket.url))
-        page.goto(f"{self.url}/doc/tree/{path}?token={self.token}&reset")
+        page.goto(f"{self.url}doc/tree/{path}?token={self.token}&reset")
         page.wait_for_function(READY)
         page.locator(".jp-Notebook .jp-Cell").first.click(position={"x": 30, "y": 10})
         page.wait_for_function("jupyterapp.commands.isEnabled('notebook:run-all-cells')")
@@ -127,19 +104,53 @@ class Lab:
         page.locator(".jp-Notebook .jp-WindowedPanel-outer").evaluate("all => all.scrollTo(0, 0)")
         page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
-    def _note(self, url: str) -> None:
-        if urlsplit(url).hostname not in (None, "127.0.0.1"):  # None: data: and blob:
-            self.outside.append(url)
-
 
 @pytest.fixture
 def lab(running_lab: Lab) -> Iterator[Lab]:
     """The running JupyterLab; the pages and kernels of a test end with it."""
-    running_lab.outside.clear()
     yield running_lab
     for page in running_lab.context.pages:
         page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
         page.close()
+
+
+@pytest.fixture(scope="session")
+def running_lab(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """JupyterLab on a copy of the project, opened in the browser; one for all tests."""
+    home = tmp_path_factory.mktemp("lab")
+    root, outside = home / "project", []
+    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*NOT_COPIED))
+    tracker = home / "settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings"
+    tracker.parent.mkdir(parents=True)
+    tracker.write_text('{"windowingMode": "none"}')  # every cell is on the page, not only in sight
+    places = {f"JUPYTER_{name}_DIR": home / name.lower() for name in ("CONFIG", "DATA", "RUNTIME")}
+    places |= {f"JUPYTERLAB_{n}_DIR": home / n.lower() for n in ("SETTINGS", "WORKSPACES")}
+    places |= {"IPYTHONDIR": home / "ipython", "LAB_PROGRESS": home / "progress.json"}
+    environment = os.environ | {name: str(at) for name, at in places.items()}
+    environment["PYTHONPATH"] = str(root)
+    environment.pop("LAB_STATIC", None)
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command += ["--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True"]
+    command += [
+        "--ServerApp.ip=127.0.0.1",
+        "--ServerApp.port=0",
+    ]
+    log = home / "log.txt"
+    with log.open("wb") as file:
+        server = subprocess.Popen(command, cwd=root, env=environment, stdout=file, stderr=file)
+    try:
+        while not (found := list(list_running_servers(home / "runtime"))):
+            assert server.poll() is None, log.read_text(encoding="utf-8", errors="replace")
+            time.sleep(0.1)
+        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        context.set_default_timeout(PATIENCE)
+        context.on("request", lambda r: None if r.url.startswith(OURS) else outside.append(r.url))
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        yield Lab(root, found[0]["url"], found[0]["token"], context, outside)
+        context.close()
+    finally:
+        server.terminate()  # it ends its kernels
+        server.wait(90)
 
 
 @pytest.fixture(scope="session")
@@ -155,22 +166,14 @@ def browser():
         started.close()
 
 
-class Files(SimpleHTTPRequestHandler):
-    """A folder as any web server would serve it."""
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The site's (address, folder)."""
+    """The site's (address, folder), as any web server would serve it."""
     folder = tmp_path_factory.mktemp("site") / "lab"
     done = subprocess.run([sys.executable, ROOT / "site/make.py", "--out", folder])
     assert done.returncode == 0
-    handler = functools.partial(Files, directory=folder)
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=folder)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.handle_error = lambda *_: None  # a page that is left breaks off what it loads
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/", folder
         server.shutdown()
@@ -184,67 +187,23 @@ def axe():
 
 
 @pytest.fixture
-def page(browser):
-    """A page of a new visitor; whatever it complains of fails the test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page, bad = context.new_page(), []
-    page.set_default_timeout(1000 * PATIENCE)
-    page.on("pageerror", lambda error: bad.append(str(error)))
-    page.on("console", lambda said: bad.append(said.text) if said.type == "error" else None)
-    ours = "http://127.0.0.1:", "data:", "blob:"
-    page.on("request", lambda r: None if r.url.startswith(ours) else bad.append(r.url))
-    yield page
-    context.close()
-    assert bad == []
+def opened(browser):
+    """Open an address, for a new visitor: opened(address, width, theme). No page may complain."""
+    contexts, bad = [], []
 
+    def open_page(address: str, width=1280, theme="light"):
+        how = {"viewport": {"width": width, "height": 900}, "color_scheme": theme}
+        contexts.append(browser.new_context(**how))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: bad.append(str(error)))
+        page.on("console", lambda said: bad.append(said.text) if said.type == "error" else None)
+        ours = (*OURS, "file:")
+        page.on("request", lambda r: None if r.url.startswith(ours) else bad.append(r.url))
+        page.goto(address)
+        return page
 
-@pytest.fixture(scope="session")
-def running_lab(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """JupyterLab on a copy of the project, opened in the browser; one for all tests."""
-    home, token = tmp_path_factory.mktemp("lab"), secrets.token_hex(16)
-    root = home / "project"
-    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*NOT_COPIED))
-    for name, values in SETTINGS.items():
-        path = home / "settings/@jupyterlab" / f"{name}.jupyterlab-settings"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(values), encoding="utf-8")
-    places = {f"JUPYTER_{name}_DIR": home / name.lower() for name in ("CONFIG", "DATA", "RUNTIME")}
-    places |= {f"JUPYTERLAB_{n}_DIR": home / n.lower() for n in ("SETTINGS", "WORKSPACES")}
-    places |= {"IPYTHONDIR": home / "ipython", "LAB_PROGRESS": home / "progress.json"}
-    environment = os.environ | {name: str(at) for name, at in places.items()}
-    environment["PYTHONPATH"] = str(root)
-    environment.pop("LAB_STATIC", None)
-    command = [sys.executable, "-c", SERVER, "--no-browser", "--allow-root"]
-    command += ["--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True"]
-    command += ["--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
-    how = {"stdin": subprocess.PIPE, "stderr": subprocess.STDOUT, "start_new_session": True}
-    with (home / "log.txt").open("wb") as log:
-        command += [f"--IdentityProvider.token={token}"]
-        server = subprocess.Popen(command, cwd=root, env=environment, stdout=log, **how)
-    try:
-        context = browser.new_context(viewport={"width": 1200, "height": 900})
-        context.set_default_timeout(1000 * PATIENCE)
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        yield Lab(root, _address(server, home), token, context)
+    yield open_page
+    for context in contexts:
         context.close()
-    finally:
-        server.stdin.close()  # on which it stops with its kernels; if it does not, end it hard
-        try:
-            server.wait(90)
-        except subprocess.TimeoutExpired:
-            if hasattr(os, "killpg"):
-                os.killpg(server.pid, signal.SIGKILL)
-            server.kill()
-            server.wait()
-
-
-def _address(server: subprocess.Popen, home: Path) -> str:
-    """Where the server listens, once it does: it writes that down."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and server.poll() is None:
-        for path in (home / "runtime").glob("jpserver-*.json"):
-            if text := path.read_text():
-                return f"http://127.0.0.1:{json.loads(text)['port']}"
-        time.sleep(0.1)
-    log = (home / "log.txt").read_text(encoding="utf-8", errors="replace")
-    raise RuntimeError(f"JupyterLab did not start:\n{log[-3000:]}")
+    assert bad == []

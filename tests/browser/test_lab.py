@@ -24,12 +24,7 @@ QUESTION = [
     'predict("ranks_and_collectives-1", "Which?", "this", "that", "both")',
     'reveal("ranks_and_collectives-1")',
 ]
-FOLDS = [
-    'from helpers.check import check\nfrom helpers.lesson import show_code\ncheck("DP-6")',
-    'show_code("DP/zero/zero1.py", "Zero1.step")',
-]
 THEME = "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab %s'})"
-INK = "element => [element, document.body].map((each) => getComputedStyle(each).color)"
 
 
 def test_a_lesson_is_read_before_anything_has_run_and_runs_through_the_menu(lab):
@@ -80,18 +75,6 @@ def test_pictures_follow_the_theme_and_a_prediction_is_clicked(lab):
     assert buttons.nth(2).get_attribute("aria-pressed") == "true"
     lab.run_all(page)
     page.get_by_text("You said C").or_(page.get_by_text("and C it is")).first.wait_for()
-
-
-@pytest.mark.long
-def test_a_passed_check_unfolds_one_way_to_write_it_in_the_editor_s_colors(lab):
-    page = lab.open(lab.write("folds.ipynb", FOLDS))
-    lab.run_all(page)
-    folds = page.locator("details.lab-fold")
-    assert folds.count() == 2 and not page.get_by_text("unit.gather()").first.is_visible()
-    folds.first.locator("summary").click()
-    assert page.get_by_text("unit.gather()").first.is_visible()
-    mine, around = folds.first.locator("span", has_text="for").first.evaluate(INK)
-    assert mine != around
 
 
 @pytest.mark.long

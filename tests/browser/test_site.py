@@ -7,9 +7,8 @@ import zipfile
 import pytest
 
 from helpers.check.task import load_module
-from helpers.schedules import BadSchedule, check, one_f_one_b, parse
+from helpers.schedules import BadSchedule, check, parse
 from helpers.simulate import Costs, simulate
-from helpers.timeline.packed import packed
 from tests.browser.conftest import ROOT, VIOLATIONS
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
@@ -40,9 +39,8 @@ def test_a_lesson_has_its_header_its_formulas_and_links_to_others(site):
 def test_each_plan_of_the_first_page_was_run_or_is_refused():
     plans = load_module(ROOT / "site/plans.py", "plans")
     kept = json.loads(plans.KEPT.read_text(encoding="utf-8"))
-    assert list(kept["measured"]) == list(plans.plans()) and kept["start"] == list(plans.plans())[
-        0
-    ].split("|")
+    assert list(kept["measured"]) == list(plans.plans())
+    assert "|".join(kept["start"]) == list(plans.plans())[0]
     for name, one in kept["measured"].items():
         schedule = parse("\n".join(f"{n}: {row}" for n, row in enumerate(name.split("|"))))
         if "hangs" in one:
@@ -53,15 +51,14 @@ def test_each_plan_of_the_first_page_was_run_or_is_refused():
         assert predicted <= one["ms"] < 1.1 * predicted
 
 
-def test_a_prediction_and_a_number_are_judged_and_kept(site, page):
-    page.goto(site[0] + LESSON)
+def test_a_lesson_s_questions_are_judged_and_kept_and_its_timeline_comes_alive(site, opened):
+    page = opened(site[0] + LESSON)
     box = page.locator(".predict").first
     name = box.get_attribute("data-id")
     answers = [d for d in page.locator(".reveal").all() if name in d.get_attribute("data-answers")]
     right = json.loads(answers[0].get_attribute("data-answers"))["right"]
     place, wrong = (0, "A") if right != "A" else (1, "B")
-    box.locator("button").nth(place).focus()
-    page.keyboard.press("Enter")
+    box.locator("button").nth(place).press("Enter")
     assert box.locator("[role=status]").inner_text() == f"You say {wrong}. Read on."
     answers[0].locator("summary").click()
     assert f"You said {wrong}; it's {right}" in answers[0].inner_text()
@@ -74,43 +71,32 @@ def test_a_prediction_and_a_number_are_judged_and_kept(site, page):
     page.reload()
     pressed = page.locator(".predict").first.locator("[aria-pressed=true]")
     assert pressed.get_attribute("data-letter") == wrong
-
-
-def test_a_timeline_takes_its_pictures_place_and_its_keys_turn_no_page(site, page):
-    text = (site[1] / LESSON).read_text(encoding="utf-8")
-    text = text.replace('class="picture"', 'class="picture" data-timeline="img/one.json"', 1)
-    (site[1] / "lessons/one.html").write_text(text, encoding="utf-8")
-    data = packed({"": simulate(one_f_one_b(4, 8)).trace})
-    (site[1] / "lessons/img/one.json").write_text(json.dumps(data), encoding="utf-8")
-    page.goto(f"{site[0]}lessons/one.html")
-    page.locator(".picture").first.scroll_into_view_if_needed()
-    page.locator(".picture canvas").first.wait_for()
+    page.locator("[data-timeline]").first.scroll_into_view_if_needed()
+    page.locator(".picture canvas").first.focus()
+    page.keyboard.press("ArrowRight")  # which turns no page
+    page.get_by_text("F0 on rank 0, forward").wait_for()
     assert page.locator(".lab-timeline").first.bounding_box()["width"] >= 900
-    page.keyboard.press("ArrowRight")
-    assert page.url.endswith("one.html")
 
 
-def test_a_plan_is_moved_a_level_played_and_a_slider_moved(site, page):
-    page.goto(site[0])
+def test_a_plan_is_moved_a_level_played_and_a_slider_moved(site, opened):
+    page = opened(site[0])
     page.locator(".plan button[aria-label='F3 of rank 0: move it left']").press("Enter")
     page.get_by_text("800 ms").wait_for()
     page.get_by_text("Make it hang").click()
     page.get_by_text("A deadlock.").wait_for()
     page.goto(site[0] + "play.html#level=one")
-    page.locator(".play-move:not(.play-not)").click()
-    for _ in range(7):
+    for _ in range(8):
         page.locator(".play-move:not(.play-not)").press("Enter")
     page.get_by_text("placed 8 of 8").wait_for()
     page.goto(site[0] + "explore.html")
     page.locator("#view canvas").first.wait_for()
-    page.locator("[data-name=ranks]").focus()
-    page.keyboard.press("ArrowRight")
+    page.locator("[data-name=ranks]").press("ArrowRight")
     page.locator(".lab-title", has_text="5 ranks").wait_for()
     assert page.url.endswith("#ranks=5")
 
 
-def test_a_search_finds_lessons_first_and_no_page_for_teachers(site, page):
-    page.goto(site[0] + "search.html?q=bubble")
+def test_a_search_finds_lessons_first_and_no_page_for_teachers(site, opened):
+    page = opened(site[0] + "search.html?q=bubble")
     page.locator(".search li a").nth(5).wait_for()
     found = [a.get_attribute("href") for a in page.locator(".search li > a").all()]
     assert all("lessons/" in each for each in found[:5]) and not any("teach" in e for e in found)
@@ -118,10 +104,10 @@ def test_a_search_finds_lessons_first_and_no_page_for_teachers(site, page):
 
 @pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1440, "light")])
 @pytest.mark.parametrize("name", ["index", "play", LESSON[:-5]])
-def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(site, page, axe, name, width, theme):
-    page.set_viewport_size({"width": width, "height": 900})
-    page.emulate_media(color_scheme=theme)
-    page.goto(f"{site[0]}{name}.html")
+def test_axe_finds_nothing_and_nothing_is_wider_than_the_page(
+    site, opened, axe, name, width, theme
+):
+    page = opened(f"{site[0]}{name}.html", width, theme)
     page.wait_for_timeout(500)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert page.evaluate("document.documentElement.dataset.theme") == theme

@@ -1,7 +1,5 @@
 """The timeline and the game in Chromium: as pages of their own, and in JupyterLab."""
 
-from pathlib import Path
-
 import pytest
 
 from helpers.play import LEVELS
@@ -12,7 +10,7 @@ from helpers.simulate import Costs, simulate
 from helpers.timeline import timeline
 from helpers.timeline.packed import module
 from helpers.trace import Event, Trace
-from tests.browser.conftest import VIOLATIONS
+from tests.browser.conftest import SCREENSHOTS, VIOLATIONS
 from tests.traces import pipeline
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
@@ -27,29 +25,18 @@ CELLS = [
 
 
 @pytest.fixture
-def opened(browser, tmp_path):
-    """Open the text of a page as a file: opened(html, theme, width)."""
-    contexts, bad = [], []
+def shown(opened, tmp_path):
+    """Open the text of a page as a file: shown(html, width, theme)."""
 
-    def open_file(text, theme="light", width=1000):
-        context = browser.new_context(
-            viewport={"width": width, "height": 700}, color_scheme=theme, offline=True
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: bad.append(str(error)))
-        page.on("console", lambda said: bad.append(said.text))
+    def show(text, *how):
         path = tmp_path / "page.html"
         path.write_text(text, encoding="utf-8")
-        page.goto(path.as_uri())
+        page = opened(path.as_uri(), *how)
         page.locator("canvas, .play-lane").first.wait_for()
         page.wait_for_timeout(100)
         return page
 
-    yield open_file
-    for context in contexts:
-        context.close()
-    assert bad == []
+    return show
 
 
 def point(page, rank, time, end=TRACE.duration):
@@ -60,17 +47,13 @@ def point(page, rank, time, end=TRACE.duration):
     return page.locator(".lab-tip")
 
 
-def test_a_wait_that_is_pointed_at_names_its_cause(opened, tmp_path):
-    page = opened(timeline(TRACE).save(tmp_path / "step.html").read_text(encoding="utf-8"))
+def test_a_timeline_is_pointed_at_walked_through_by_keys_zoomed_and_dragged(shown, tmp_path):
+    page = shown(timeline(TRACE).save(tmp_path / "step.html").read_text(encoding="utf-8"))
     assert point(page, 1, 0.5).inner_text() == WAIT
     assert point(page, 0, 0.5).inner_text().startswith("F0 on rank 0, forward, stage 0")
     assert point(page, 1, 1.5).inner_text().startswith("F0 on rank 1")
     page.mouse.move(5, 5)
     assert page.locator(".lab-tip").is_hidden()
-
-
-def test_keys_say_what_they_find_and_keys_the_wheel_and_a_drag_move(opened):
-    page = opened(timeline(TRACE).html())
     said, canvas = page.locator("[role=status]"), page.locator("canvas")
     canvas.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
@@ -97,25 +80,26 @@ def test_keys_say_what_they_find_and_keys_the_wheel_and_a_drag_move(opened):
         page.wait_for_function(SAME)
 
 
-def page_of(name):
-    two = {"predicted": pipeline(), "measured": pipeline(4, 6, 2e-3)}
-    made = {"timeline": timeline(two), "one event": timeline(Trace([Event(0, "F", 0, 1)]))}
-    return made[name].html() if name in made else html(name)
+TWO = {"predicted": pipeline(), "measured": pipeline(4, 6, 2e-3)}
+PAGES = {
+    "timeline": lambda: timeline(TWO).html(),
+    "one event": lambda: timeline(Trace([Event(0, "F", 0, 1)])).html(),
+    "v": lambda: html("v"),
+}
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1000), ("dark", 390)])
-@pytest.mark.parametrize("name", ["timeline", "one event", "cap", "v"])
-def test_axe_finds_nothing_on_either_theme(opened, axe, name, theme, width):  # noqa: F811
-    page = opened(page_of(name), theme, width)
-    if name in ("cap", "v"):
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_on_either_theme(shown, axe, name, theme, width):
+    page = shown(PAGES[name](), width, theme)
+    if name == "v":
         for _ in range(6):
             page.locator(".play-move:not(.play-not)").last.click()
         page.locator(".play-not").first.click()  # refused
     page.evaluate(axe)
     assert page.evaluate(VIOLATIONS) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    folder = Path(__file__).resolve().parents[2] / "build/screenshots"
-    page.screenshot(path=folder / f"{name}_{theme}.png")
+    page.screenshot(path=SCREENSHOTS / f"{name}_{theme}.png")
 
 
 # --- the game ------------------------------------------------------------------------------------
@@ -158,7 +142,7 @@ def rules(browser):
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.id)
-def test_times_and_memory_are_those_of_the_simulator(rules, level):
+def test_times_and_memory_are_the_simulator_s_and_who_follows_the_coach_wins(rules, level):
     for seed in range(3):
         board = "b => [b.orders, b.seconds, [...b.placed].map(([name, one]) => [name, one.start])]"
         orders, seconds, starts = rules(board, level, 5 + 20 * seed, seed)
@@ -168,18 +152,14 @@ def test_times_and_memory_are_those_of_the_simulator(rules, level):
         assert level.seconds(done) == pytest.approx(seconds)
         assert max(done.peak_memory) <= (level.cap or 99)
         rows = zip(plan, done.times.starts, strict=True)
-        expected = [(str(a), start) for row in rows for a, start in zip(*row, strict=True)]
-        assert dict(starts) == pytest.approx(dict(expected))
-
-
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.id)
-def test_who_follows_the_coach_from_anywhere_wins(rules, level):
+        expected = {str(a): start for row in rows for a, start in zip(*row, strict=True)}
+        assert dict(starts) == pytest.approx(expected)
     for moves in (0, 8):
         assert rules(FOLLOWED, level, moves) <= level.par + 1e-9
 
 
-def test_a_level_is_won_by_keyboard_and_stays_won(opened):
-    page = opened(html("gpipe"))
+def test_a_level_is_won_by_keyboard_and_stays_won(shown):
+    page = shown(html("gpipe"))
     said = page.locator("[role=status]")
     page.keyboard.press("Tab")  # the levels
     page.keyboard.press("Tab")  # the board
@@ -205,8 +185,8 @@ def test_a_level_is_won_by_keyboard_and_stays_won(opened):
     assert page.locator(".play-goal").inner_text().startswith("Six micro-batches in 16 s")
 
 
-def test_a_full_rank_a_box_that_is_taken_back_and_the_help_of_the_coach(opened):
-    page = opened(html("cap"))
+def test_a_full_rank_a_box_that_is_taken_back_and_the_help_of_the_coach(shown):
+    page = shown(html("cap"))
     said, boxes = page.locator("[role=status]"), page.locator(".play-lane button")
     for _ in range(3):
         page.locator(".play-move").first.click()

@@ -17,7 +17,7 @@ DRAWINGS = {  # and what each says
     "tables": (lambda: cells({"x": {"r": [0, 4]}, "y": {"r": [0, 7]}}, "t"), "y: r: 0, 7."),
     "own words": (lambda: cells([["a"]], alt="my words"), "my words"),
     "counts": (lambda: grid(COUNTS), "before: row 0: 0, 9; row 1: 1, 2. after: row 0: 3, 3"),
-    "not a number": (lambda: grid([[float("nan"), 0.5]], text="{:.0%}".format), "nan%, 50%"),
+    "not a number": (lambda: grid([[float("nan"), 0.5]]), "nan, 0.5"),
     "ring": (ring, "rank 0 holds 1"),
     "ring, halfway": (lambda: ring(4, 3), f"rank 0 holds 1 1111 1101 1001; {HALF}"),
     "ring, at its end": (lambda: ring(3, 4), "; ".join(f"rank {r} holds {ALL}" for r in range(3))),

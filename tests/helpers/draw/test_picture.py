@@ -22,7 +22,8 @@ ALT = 'Alt with "quotes" & <signs>, 50 %'
 
 
 def picture():
-    ax = canvas(60, alt=ALT, wide=100 + 28)
+    ax = canvas(60)
+    ax.alt = ALT
     box(ax, 10, 10, 20, 20, BLUE)
     box(ax, 40, 10, 40, 20, HATCHED)
     write(ax, 50, 40, "5 < 6 & 2.428 #D9DDE2", 10, at="center")
@@ -32,7 +33,7 @@ def picture():
 def test_svg_is_xml_that_speaks_for_itself_and_refers_to_nothing_outside():
     root = ElementTree.fromstring(picture().svg())
     assert root.get("role") == "img" and root.find(f"{SVG}title").text == ALT
-    assert (root.get("width"), root.get("height")) == ("128", "88")
+    assert (root.get("width"), root.get("height")) == ("900", "88")
     assert [t.text.strip() for t in root.iter(f"{SVG}text")] == ["5 < 6 & 2.428 #D9DDE2"]
     assert f"fill: light-dark({INK.lower()}" in root.get("style"), "of what a student adds in black"
     text = lanes(pipeline()).svg()
@@ -61,9 +62,9 @@ def test_notebooks_get_an_image_that_follows_the_theme_with_its_words():
     shown = picture()._repr_mimebundle_()
     html = shown["text/html"]
     assert unescape(re.search('alt="([^"]*)"', html)[1]) == ALT == shown["text/plain"]
-    assert 'width="128"' in html and html.count('"') == 8 and "\n" not in html
+    assert 'width="900"' in html and html.count('"') == 8 and "\n" not in html
     source = unquote(re.search(r'src="data:image/svg\+xml,([^"]*)"', html)[1])
-    assert ElementTree.fromstring(source).get("width") == "128"
+    assert ElementTree.fromstring(source).get("width") == "900"
     assert "color-scheme: light dark" in source and "light-dark(" in source
 
 
@@ -71,9 +72,9 @@ def test_a_lesson_that_is_built_has_a_png_of_few_colors_and_what_the_site_needs(
     monkeypatch.setenv("LAB_STATIC", "1")
     data, facts = picture()._repr_mimebundle_()
     assert "text/html" not in data, "GitHub shows no picture inside of HTML"
-    assert facts == {"image/png": {"alt": ALT, "width": 128}}
+    assert facts == {"image/png": {"alt": ALT, "width": 900}}
     image = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
-    assert image.size == (192, 132) and len(image.getcolors()) <= 32
+    assert image.size == (1350, 132) and len(image.getcolors()) <= 32
     assert image.convert("RGB").getpixel((51, 51)) == pytest.approx((0, 0x72, 0xB2), abs=8)
     assert zlib.decompress(base64.b64decode(data[PICTURE]["svg"])).decode() == picture().svg()
 

@@ -1,0 +1,172 @@
+"""What a machine with GPUs must show: `make gpu`.
+
+Each training script's losses and gradients beside those of the CPU, NCCL with as many ranks as
+there are GPUs, the rates of bfloat16 and of 8 bits, and a traced step of lesson 12, which lies in
+build/gpu/gpu_step.json.gz afterwards. In every other run the CPU stands in for the GPU, and gloo
+for NCCL.
+"""
+
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.nn.functional import ScalingType, scaled_mm
+
+from helpers.check.task import load_module
+from helpers.ranks import find_place, launch, run_script
+from helpers.ranks.connect import rank_device
+from helpers.trace import Trace, shares
+
+pytestmark = pytest.mark.ranks
+
+ROOT = Path(__file__).resolve().parents[1]
+GPUS = torch.cuda.device_count()
+RANKS, BACKEND = (GPUS, "nccl") if GPUS else (2, "gloo")
+SMALL = "--dmodel 64 --heads 4 --layers 4 --seq-l 32 --optimizer sgd --lr 0.5 --steps 3".split()
+ONE = "primer/intro.py"  # the script on one device
+# Each script with several ranks: how many it may have, and the flags that go with so many. The
+# largest number that the GPUs allow is taken, because NCCL needs a GPU for each rank.
+ANY = {1: "", 2: "", 4: ""}
+SCRIPTS = {
+    "DP/gradient_aggr/intro_DP_GA.py": ANY,
+    "DP/weight_aggr/intro_DP_WA.py": ANY,
+    "DP/ddp/intro_DDP.py": ANY,
+    "DP/zero/intro_ZeRO.py": {n: "--stage 3" for n in ANY},
+    "PP/naive/intro_PP_naive.py": ANY,
+    "PP/microbatches/intro_PP_microbatches.py": ANY,
+    "PP/1F1B/intro_PP_1F1B.py": ANY,
+    "PP/schedules/intro_PP_schedule.py": {1: "", 2: "", 4: "--chunks 1 --schedule 1F1B"},
+    "DP_PP/intro_DP_PP.py": {1: "--stages 1", 2: "--stages 2", 4: "--stages 2"},
+    "DP_PP/survival/intro_survival.py": {1: "--stages 1", 2: "--stages 2", 4: "--stages 2"},
+    "DP_PP/torchs_words.py": {2: "--stages 2", 4: "--stages 2"},
+    "TP/llama/intro_TP.py": ANY,
+    "CP/ring/intro_CP_ring.py": ANY,
+    "CP/ulysses/intro_CP_ulysses.py": ANY,
+    "EP/experts/intro_EP.py": ANY,
+}
+LONG = "CP DP/ddp DP/zero DP_PP/ EP PP/1F1B PP/microbatches PP/schedules TP".split()
+
+
+def test_every_script_that_trains_on_ranks_is_among_them():
+    found = {
+        str(path.relative_to(ROOT))
+        for path in ROOT.glob("*/**/*.py")
+        if path.relative_to(ROOT).parts[0] not in (".venv", "build", "tests", "tools", "helpers")
+        and re.search(r"^    run_as_rank\(.*\btrain\b", path.read_text(encoding="utf-8"), re.M)
+    }
+    assert found == set(SCRIPTS)
+
+
+def trained(path: str, flags: list[str], on_cpu: bool) -> tuple[list, torch.Tensor]:
+    """Return the losses of a script's run on this rank, and the gradients of its last step."""
+    sys.path.insert(0, str((ROOT / path).parent))  # as if it had been started there
+    script = load_module(ROOT / path, "the_script")
+    device = torch.device("cpu") if on_cpu else rank_device()
+    if path == ONE:
+        options = script.read_flags([*flags, "--device", device.type])
+        losses, net, _ = script.train(options, lambda *_: None)
+    else:
+        options = script.read_flags(flags)
+        losses, net, *_ = script.train(options, find_place(), device, lambda *_: None)
+    gradients = [torch.empty(0, dtype=torch.float64)]  # a rank of ZeRO has none left
+    gradients += [
+        getattr(p.grad, "full_tensor", lambda g=p.grad: g)().cpu().double().flatten()
+        for part in (net.values() if isinstance(net, dict) else [net])
+        if isinstance(part, torch.nn.Module)
+        for p in part.parameters()
+        if p.grad is not None
+    ]
+    return list(losses.values() if isinstance(losses, dict) else losses), torch.cat(gradients)
+
+
+@pytest.mark.slow
+@pytest.mark.long_for(*LONG)
+@pytest.mark.parametrize("path", [ONE, *SCRIPTS])
+def test_a_script_trains_as_it_does_on_the_cpu(path, tmp_path):
+    ways = SCRIPTS.get(path, {1: ""})
+    if not (possible := [n for n in ways if n <= RANKS]):
+        pytest.skip(f"it needs {min(ways)} GPUs")
+    flags = [*SMALL, *ways[max(possible)].split()]
+    if "survival" in path:
+        flags += ["--checkpoints", str(tmp_path), "--every", "1000"]
+    cpu, here = (
+        launch(trained, max(possible), (path, flags, on_cpu), backend=backend, quiet=True)
+        for on_cpu, backend in ((True, "gloo"), (False, BACKEND))
+    )
+    assert any(losses for losses, _ in cpu)
+    # float32 on both, added in another order; TF32 is off, as it is in torch from the start.
+    for (losses, gradients), (expected, exact) in zip(here, cpu, strict=True):
+        assert losses == pytest.approx(expected, rel=1e-3)
+        assert (gradients - exact).norm() <= 1e-3 * exact.norm()
+
+
+def timed(work) -> float:
+    """Return the shortest seconds of work, on whatever device it is."""
+    wait, seconds = torch.cuda.synchronize if GPUS else lambda: None, []
+    for _ in range(6):  # the first one may choose a kernel
+        wait()
+        begun = time.perf_counter()
+        work()
+        wait()
+        seconds.append(time.perf_counter() - begun)
+    return min(seconds)
+
+
+def exchanged(megabytes: float) -> float:
+    """Add up and hand around a tensor on all ranks; return the seconds of the sum."""
+    device, rank, ranks = rank_device(), dist.get_rank(), dist.get_world_size()
+    x = torch.full((int(megabytes * 250_000),), float(rank), device=device)
+    dist.all_reduce(x)
+    assert (x == ranks * (ranks - 1) / 2).all()
+    if ranks > 1:
+        mine, theirs = torch.full((4,), float(rank), device=device), torch.empty(4, device=device)
+        pair = [
+            dist.P2POp(dist.isend, mine, (rank + 1) % ranks),
+            dist.P2POp(dist.irecv, theirs, (rank - 1) % ranks),
+        ]
+        for work in dist.batch_isend_irecv(pair):
+            work.wait()
+        assert (theirs == (rank - 1) % ranks).all()
+    return timed(lambda: dist.all_reduce(x))
+
+
+def test_messages_arrive():
+    megabytes = 256 if GPUS else 1
+    found = launch(exchanged, RANKS, (megabytes,), backend=BACKEND, quiet=True, checked=False)
+    sent = 2 * (RANKS - 1) / RANKS * megabytes / 1e3 / max(found)
+    print(f"all-reduce of {megabytes} MB: {1e3 * max(found):.2f} ms, {sent:.1f} GB/s a rank")
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn], ids=str)
+def test_a_product_is_right(dtype):
+    narrow, device = dtype.itemsize == 1, "cuda" if GPUS else "cpu"
+    if narrow and GPUS and torch.cuda.get_device_capability() < (8, 9):
+        pytest.skip("this GPU has none")
+    size, draw = 8192 if GPUS else 256, torch.Generator().manual_seed(0)
+    a, b = (torch.randn(size, size, generator=draw).to(device, dtype) for _ in range(2))
+    one, tensor = torch.ones((), device=device), ScalingType.TensorWise
+
+    def multiply() -> torch.Tensor:
+        if narrow:  # b.T: the layout in which the GPU wants the second one
+            return scaled_mm(a, b.T, one, tensor, one, tensor, output_dtype=torch.bfloat16)
+        return a @ b.T
+
+    exact = a[:16].double() @ b.double().T  # enough to see a wrong product
+    assert (multiply()[:16].double() - exact).norm() < 0.01 * exact.norm()
+    print(f"products of {dtype}: {2 * size**3 / timed(multiply) / 1e12:.3g} TFLOP/s at {size:,}")
+
+
+@pytest.mark.long
+def test_a_step_is_traced(tmp_path):
+    flags = ["--profile", "--trace-dir", str(tmp_path), *(["--size", "lab"] if GPUS else [])]
+    report = run_script(ROOT / "DP/ddp/profile_ddp.py", RANKS, flags, quiet=True)
+    assert report.ok, str(report.failure)
+    trace = Trace.load_all(sorted(tmp_path.glob("*.json")))
+    assert len(shares(trace)) == RANKS
+    if GPUS:
+        trace.save(ROOT / "build/gpu/gpu_step.json.gz")
+    print(next(iter(shares(trace).values())))
