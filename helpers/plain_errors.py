@@ -4,7 +4,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +20,8 @@ EXPECTED = (
     RuntimeError,
     MemoryError,
 )
+# What else can tell an error in a sentence; each returns None for one that it doesn't know.
+TELLERS: list[Callable[[BaseException], str | None]] = []
 # This wraps functions of torch, so an error that only comes through it is torch's.
 WRAPPER = ROOT / "helpers/hang/monitor.py"
 
@@ -47,6 +49,9 @@ def sentence_of(error: BaseException) -> str | None:
     """Return what to tell a person, or None if the error is a mistake in the code."""
     if _out_of_memory(error):
         return "there is not enough memory for these sizes: choose smaller ones"
+    for tell in TELLERS:
+        if text := tell(error):
+            return text
     frames = [(f, _home(f.filename)) for f in traceback.extract_tb(error.__traceback__)]
     own = [(frame, home) for frame, home in frames if home != "python"]  # pathlib only passes it on
     if not own or own[-1][1] not in ("library", "script", "wrapper"):
