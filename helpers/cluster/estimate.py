@@ -117,10 +117,8 @@ class Estimate:
 
     @cached_property
     def causes(self) -> dict[str, float]:
-        """{what for: seconds} on the slowest device; they add up to `seconds`.
-
-        The all-to-alls of experts are among the tensor-parallel messages.
-        """
+        """{what for: seconds} on the slowest device; they add up to `seconds`. The all-to-alls of
+        experts are among the tensor-parallel messages."""
         p, m = self.layout.pp, self.layout.micro_batches
         slowest = self.ranks.index(max(self.ranks))
         work = [one for way in self.work for one in way[slowest::p]]
@@ -176,11 +174,8 @@ class Estimate:
 
     @cached_property
     def simulated(self) -> Simulated:
-        """One pipeline of 1F1B: time, bubble, memory of activations, trace.
-
-        A rank computes nothing while it sends: messages are part of the F or B before them.
-        Raises ValueError for a DualPipe.
-        """
+        """One pipeline of 1F1B, on a clock: time, bubble, memory of activations, trace. A rank
+        computes nothing while it sends: messages are part of the F or B before them."""
         model, layout = self.model, self.layout
         if layout.dualpipe:
             raise ValueError(
@@ -208,9 +203,8 @@ class Estimate:
 def estimate(
     model: ModelConfig, layout: Layout, machine: Machine, gpus: int | None = None
 ) -> Estimate:
-    """One step in closed form, in well below a millisecond.
+    """One step in closed form, in well below a millisecond; gpus: how many there are.
 
-    gpus: how many there are; left out, as many as the layout takes.
     Raises ValueError, one sentence, for a layout that the model or the devices cannot be cut into.
     One that does not fit into memory is no error here: see `Estimate.require_room`.
     """
@@ -250,10 +244,8 @@ def layouts(
 def search(
     model: ModelConfig, machine: Machine, gpus: int, batch: int, sequence: int | None = None, **same
 ) -> list[Estimate]:
-    """All layouts that fit into memory, the fastest first; same: see `layouts`.
-
-    Raises ValueError, one sentence, where there is no layout, or none fits.
-    """
+    """All layouts that fit into memory, the fastest first; same: see `layouts`. Raises ValueError,
+    one sentence, where there is no layout, or none fits."""
     if not is_size(gpus):
         raise ValueError(f"search(gpus={gpus!r}): give a whole number, 1 or more")
     every = layouts(model, machine, gpus, batch, sequence, **same)
