@@ -10,8 +10,7 @@ The model of the machine has ten constants with a meaning, and newer machines th
 set on measured iterations; docs/cluster_model.md says how far off it is on others.
 """
 
-from helpers.cluster.estimate import Estimate, estimate, memory_bars, time_bars
+from helpers.cluster.estimate import Estimate, estimate, layouts, memory_bars, search, time_bars
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import PRESETS, Interconnect, Machine, preset
 from helpers.cluster.parts import Memory, memory
-from helpers.cluster.search import layouts, search

@@ -1,30 +1,28 @@
-"""A step in closed form: seconds, utilization, memory, the step on a clock, and its bars.
+"""A step in closed form: seconds, utilization, memory; on a clock; in bars; and the fastest.
 
 Layers are taken to be alike: where the first ones have no experts, each has the mean of them all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
+from helpers.cluster import parts
 from helpers.cluster.layer import layer_seconds, loss_seconds
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine
-from helpers.cluster.parts import (
-    Memory,
-    fsdp_seconds,
-    memory,
-    pipeline_seconds,
-    rank_shares,
-    replicas_seconds,
-    update_seconds,
-)
-from helpers.cost import ModelConfig, flops, layer_activations
+from helpers.cluster.parts import Memory
+from helpers.cost import RECOMPUTE, ModelConfig, flops, layer_activations
+from helpers.cost.model import is_size
 from helpers.schedules import interleaved, one_f_one_b
 from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
 from helpers.words import bytes_text, percent, time_text
 
+MICRO_BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+CHUNKS = (1, 2, 3, 4, 6, 8)
+TRIED = {"recompute": RECOMPUTE, "zero": (0, 1), "sequence_parallel": (False, True)}
 CURES = {
     "weights": "cut the model further: a larger tp or pp, or ZeRO 3",
     "gradients": "cut the model further, or choose ZeRO 2",
@@ -72,7 +70,7 @@ class Estimate:
     @cached_property
     def message(self) -> float:
         """Seconds of one message between two stages, which nothing hides but a DualPipe."""
-        return pipeline_seconds(self.model, self.layout, self.machine)
+        return parts.pipeline_seconds(self.model, self.layout, self.machine)
 
     @cached_property
     def stages(self) -> list[float]:
@@ -108,20 +106,19 @@ class Estimate:
     @cached_property
     def reduce(self) -> float:
         """Seconds of averaging the gradients, after the last micro-batch, where most are."""
-        ranks = rank_shares(self.model, self.layout)
+        ranks = parts.rank_shares(self.model, self.layout)
         share = max(ranks, key=lambda each: each.weights)
         if self.layout.zero == 3:
-            ways = layer_seconds(self.model, self.layout, self.machine)
-            return fsdp_seconds(self.layout, self.machine, share, *(one.total for one in ways))
+            forward, backward = layer_seconds(self.model, self.layout, self.machine)
+            ways = forward.total, backward.total
+            return parts.fsdp_seconds(self.layout, self.machine, share, *ways)
         backward = sum(one.total for one in self.work[1][ranks.index(share) :: self.layout.pp])
-        return replicas_seconds(self.layout, self.machine, share, backward)
+        return parts.replicas_seconds(self.layout, self.machine, share, backward)
 
     @cached_property
     def causes(self) -> dict[str, float]:
-        """{what for: seconds} on the slowest device; they add up to `seconds`.
-
-        The all-to-alls of experts are among the tensor-parallel messages.
-        """
+        """{what for: seconds} on the slowest device; they add up to `seconds`. The all-to-alls of
+        experts are among the tensor-parallel messages."""
         p, m = self.layout.pp, self.layout.micro_batches
         slowest = self.ranks.index(max(self.ranks))
         work = [one for way in self.work for one in way[slowest::p]]
@@ -133,7 +130,7 @@ class Estimate:
             "pipeline messages": m * len(work) * self.message,
             "bubble": self.fill,
             "averaging gradients": self.reduce,
-            "update": update_seconds(self.model, self.layout, self.machine),
+            "update": parts.update_seconds(self.model, self.layout, self.machine),
             "rest": self.machine.step,
         }
 
@@ -157,7 +154,7 @@ class Estimate:
     @cached_property
     def memory(self) -> Memory:
         """Bytes on the device that keeps most."""
-        return memory(self.model, self.layout)
+        return parts.memory(self.model, self.layout)
 
     @property
     def fits(self) -> bool:
@@ -177,11 +174,8 @@ class Estimate:
 
     @cached_property
     def simulated(self) -> Simulated:
-        """One pipeline of 1F1B: time, bubble, memory of activations, trace.
-
-        A rank computes nothing while it sends: messages are part of the F or B before them.
-        Raises ValueError for a DualPipe.
-        """
+        """One pipeline of 1F1B, on a clock: time, bubble, memory of activations, trace. A rank
+        computes nothing while it sends: messages are part of the F or B before them."""
         model, layout = self.model, self.layout
         if layout.dualpipe:
             raise ValueError(
@@ -209,13 +203,63 @@ class Estimate:
 def estimate(
     model: ModelConfig, layout: Layout, machine: Machine, gpus: int | None = None
 ) -> Estimate:
-    """One step in closed form, in well below a millisecond.
+    """One step in closed form, in well below a millisecond; gpus: how many there are.
 
-    gpus: how many there are; left out, as many as the layout takes.
     Raises ValueError, one sentence, for a layout that the model or the devices cannot be cut into.
     One that does not fit into memory is no error here: see `Estimate.require_room`.
     """
     return Estimate(model, layout.for_model(model, gpus), machine)
+
+
+def layouts(
+    model: ModelConfig, machine: Machine, gpus: int, batch: int, sequence: int | None = None, **same
+) -> Iterator[Layout]:
+    """All layouts that the model and the devices can be cut into.
+
+    Tensor parallelism stays inside a node, and chunks come with a number of micro-batches that the
+    stages divide, as Megatron-LM demands (`Layout` itself takes any number). Of ZeRO: 0 and 1.
+    same: fields that all of them have, as ``flash=True``, ``zero=3``, ``cp=2`` or ``ep=8``.
+    """
+    free = {name: choices for name, choices in TRIED.items() if name not in same}
+    divisors, cp = [d for d in range(1, gpus + 1) if gpus % d == 0], same.get("cp", 1)
+    for tp, pp, micro in product(divisors, divisors, MICRO_BATCHES):
+        dp = gpus // (tp * pp * cp)
+        if tp > machine.node or dp * tp * pp * cp != gpus or batch % (dp * micro):
+            continue
+        for chunks, *chosen in product(CHUNKS, *free.values()):
+            fields = dict(zip(free, chosen, strict=True))
+            if fields.get("zero") and dp * cp == 1:
+                continue
+            if fields.get("sequence_parallel") and tp == 1:
+                continue
+            if chunks > 1 and (pp == 1 or batch // (dp * micro) % pp):
+                continue
+            sizes = batch, sequence or model.positions, dp, pp, tp, chunks, micro
+            try:
+                yield Layout(*sizes, **fields, **same).for_model(model)
+            except ValueError:
+                continue
+
+
+def search(
+    model: ModelConfig, machine: Machine, gpus: int, batch: int, sequence: int | None = None, **same
+) -> list[Estimate]:
+    """All layouts that fit into memory, the fastest first; same: see `layouts`. Raises ValueError,
+    one sentence, where there is no layout, or none fits."""
+    if not is_size(gpus):
+        raise ValueError(f"search(gpus={gpus!r}): give a whole number, 1 or more")
+    every = layouts(model, machine, gpus, batch, sequence, **same)
+    every = [Estimate(model, layout, machine) for layout in every]
+    if not every:
+        raise ValueError(
+            f"a batch of {batch} on {gpus} devices: no layout cuts {model.layers} layers, "
+            f"{model.heads} heads and the batch evenly; choose a batch or devices with more "
+            "divisors"
+        )
+    found = [each for each in every if each.fits]
+    if not found:
+        min(every, key=lambda each: each.memory.total).require_room()
+    return sorted(found, key=lambda each: each.seconds)
 
 
 def memory_bars(estimates: Mapping[str, Estimate], title: str = ""):

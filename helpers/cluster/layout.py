@@ -128,10 +128,8 @@ class Layout:
         return 4 if self.fp32_gradients else 2
 
     def on_a_node(self, dimension: str, node: int) -> int:
-        """How many ranks of one group are on one node of `node`.
-
-        dimension: "tp", "cp", "pp", "ep", "expert_copies", or "dp", those of a sequence among them.
-        """
+        """How many ranks of one group, "tp", "cp", "pp", "ep", "expert_copies", or "dp" (those of a
+        sequence among them), are on one node of `node`."""
         strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "pp": self.tp * self.replicas}
         strides |= {"ep": self.per_expert, "expert_copies": self.per_expert * self.ep}
         length = self.replicas if dimension == "dp" else getattr(self, dimension)
@@ -151,10 +149,8 @@ class Layout:
         return [sum(counts[rank :: self.pp]) for rank in range(self.pp)]
 
     def for_model(self, model: ModelConfig, gpus: int | None = None) -> "Layout":
-        """The layout itself if the model can be cut so; ValueError, one sentence, if not.
-
-        gpus: how many there are; left out, as many as it takes.
-        """
+        """The layout itself if the model can be cut so and there are so many GPUs; ValueError, one
+        sentence, if not."""
         if gpus is not None and gpus != self.gpus:
             raise ValueError(
                 f"{self._product()} is {self.gpus} device{'s' * (self.gpus != 1)}, and there "

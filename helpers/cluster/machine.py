@@ -61,10 +61,8 @@ class Machine:
     def matmul_seconds(
         self, m: float, n: float, k: float, count: float = 1, times: float = 1.0
     ) -> float:
-        """Of `count` products (m, k) x (k, n) that start together, `times` as fast as in 16 bits.
-
-        Whatever takes longer: the operations, or reading both factors and writing the product.
-        """
+        """Of `count` products (m, k) x (k, n) that start together, `times` as fast as in 16 bits:
+        the operations, or reading both factors and writing the product."""
         work = 2 * m * n * k * count / times
         rate = self.peak * self.matmul / (1 + self.matmul_half * (1 / m + 1 / n + 1 / k))
         return max(work / rate, self.memory_seconds(2 * count * (m * k + k * n + m * n)))

@@ -34,10 +34,7 @@ def read_config(source: str | Path | Mapping) -> ModelConfig:
     """Read the sizes of any decoder that the installed transformers can build.
 
     source: the path of a config.json, or its content as a mapping. Of a model that reads more than
-    text, its decoder is counted.
-
-    Raises:
-        ValueError: if it is not a config.json of a decoder, or a size is missing or no number.
+    text, its decoder is counted. Raises ValueError, one sentence, for anything else.
     """
     where = "the config" if isinstance(source, Mapping) else str(source)
     fields = source if isinstance(source, Mapping) else _load(as_path(source))

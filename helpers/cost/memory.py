@@ -73,9 +73,8 @@ class Kept:
 def kept_by_layer(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
     """Return everything that one layer keeps of one micro-batch of `batch` sequences.
 
-    For a GPT-2 these add up to sbh (34 + 5as/h), the paper's equation 1, with dropout. A LLaMA has
-    no dropout, and an MLP with three matrices. Of a model with experts: a layer that has them.
-    Latent attention keeps what it compresses too, and whole heads of keys and values.
+    For a GPT-2 these add up to sbh (34 + 5as/h), the paper's equation 1, with dropout, which a
+    LLaMA lacks. Latent attention keeps what it compresses too, and whole heads of keys and values.
     """
     tokens, h, latent = batch * sequence, model.hidden, model.latent
     one, scores = BYTES * tokens, float(tokens) * sequence * model.heads

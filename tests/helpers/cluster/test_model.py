@@ -9,48 +9,20 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from helpers import cluster, cost
 from helpers.clone import ROOT
-from helpers.cluster import (
-    PRESETS,
-    Interconnect,
-    Layout,
-    estimate,
-    layouts,
-    memory,
-    memory_bars,
-    preset,
-    search,
-    time_bars,
-)
-from helpers.cluster.layer import (
-    experts_messages,
-    experts_seconds,
-    layer_seconds,
-    nodes_reached,
-    products_seconds,
-)
+from helpers.cluster import PRESETS, Interconnect, Layout, estimate, layer, memory, preset
 from helpers.cluster.machine import all_gather_seconds, message_seconds
 from helpers.cluster.parts import layers_in_flight, rank_shares
-from helpers.cost import (
-    MODELS,
-    RECOMPUTE,
-    MoE,
-    all_gather_bytes,
-    flops,
-    gpt,
-    layer_activations,
-    parameters,
-    read_config,
-    states,
-)
+from helpers.cost import MODELS, gpt, layer_activations
 from helpers.draw.style import CAUSES, HATCHED
 from helpers.simulate import OutOfMemory
 
 A100, H100 = preset("A100"), preset("H100")
 MODEL = gpt(4096, 24, 32)
 GATED = replace(MODELS["Llama 3 8B"], layers=24)  # with 8 heads of keys and values
-MIXTRAL = read_config(ROOT / "EP/configs/mixtral_8x7b.json")
-DEEPSEEK = read_config(ROOT / "EP/configs/deepseek_v3.json")
+MIXTRAL = cost.read_config(ROOT / "EP/configs/mixtral_8x7b.json")
+DEEPSEEK = cost.read_config(ROOT / "EP/configs/deepseek_v3.json")
 LONG = replace(MODELS["Llama 3 8B"], positions=131_072)
 FREE = Interconnect(1e30, 1.0, 0.0)
 IDEAL = replace(
@@ -64,7 +36,7 @@ SLOW = replace(A100, between=Interconnect(1e9, 1.0, 1e-5), launch=0.0)
 # --- time ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("recompute", RECOMPUTE)
+@pytest.mark.parametrize("recompute", cost.RECOMPUTE)
 @pytest.mark.parametrize("model", [MODEL, GATED], ids=["GPT", "Llama"])
 def test_an_ideal_machine_reaches_its_peak(recompute, model):
     """Every operation of `helpers.cost` is in the model, and none more."""
@@ -78,10 +50,10 @@ def test_an_ideal_machine_computes_the_operations_of_deepseek(pp):
     """Latent attention, three dense layers, router, routed and shared experts."""
     layout = Layout(2, 4096, pp=pp, recompute="none", uneven=True)
     held = sum(share.weights for share in rank_shares(DEEPSEEK, layout))
-    assert held == pytest.approx(parameters(DEEPSEEK).total)
+    assert held == pytest.approx(cost.parameters(DEEPSEEK).total)
     forward, backward = estimate(DEEPSEEK, layout, IDEAL).work
     work = sum(one.matmul for one in (*forward, *backward)) * IDEAL.peak
-    assert work == pytest.approx(flops(DEEPSEEK, 1, 4096).model)
+    assert work == pytest.approx(cost.flops(DEEPSEEK, 1, 4096).model)
 
 
 @pytest.mark.parametrize("pp, chunks, m", [(4, 1, 8), (8, 1, 16), (4, 2, 8), (4, 6, 16)])
@@ -97,13 +69,16 @@ def random_layouts(seed, count):
     """(model, layout, machine) that are accepted."""
     chance = random.Random(seed)
     while count:
-        model, machine = MODELS[chance.choice(list(MODELS))], PRESETS[chance.choice(list(PRESETS))]
+        model, machine = (
+            MODELS[chance.choice(list(MODELS))],
+            PRESETS[chance.choice(list(PRESETS))],
+        )
         pp, dp, tp = chance.randint(1, 12), chance.choice((1, 2, 8)), chance.choice((1, 2, 4, 8))
         m = chance.choice((1, chance.randint(1, pp), pp, 2 * pp, 6 * pp, chance.randint(1, 4 * pp)))
         flags = ("flash", "sequence_parallel", "overlap_dp", "overlap_tp", "fp32_gradients")
         layout = Layout(
             *(m * dp, 2048, dp, pp, tp, chance.choice((1, 1, 2, 3, 4)) if pp > 1 else 1),
-            recompute=chance.choice(RECOMPUTE),
+            recompute=chance.choice(cost.RECOMPUTE),
             zero=chance.randint(0, 3),
             uneven=chance.random() < 0.8,
             **{flag: chance.random() < 0.5 for flag in flags},
@@ -142,7 +117,7 @@ def test_any_accepted_layout_is_priced_as_on_the_clock():
 def test_two_tiers_of_network():
     link = Interconnect(100e9, 1.0, 1e-3)
     machine = replace(A100, inside=link, between=replace(link, bandwidth=10e9, latency=0.0))
-    volume = all_gather_bytes(1e9, 8)
+    volume = cost.all_gather_bytes(1e9, 8)
     inside, four, alone = (all_gather_seconds(machine, 1e9, 8, near) for near in (8, 4, 1))
     assert inside == pytest.approx(volume / 100e9 + 3e-3)  # three steps of a message
     assert alone == pytest.approx(volume / 10e9)  # eight nodes, one rank on each
@@ -176,8 +151,8 @@ def test_gradients_hide_behind_the_backward_pass_all_but_the_last_layer():
 
 def test_memory_by_component():
     layout = Layout(64, dp=4, pp=4, tp=2, micro_batch=2, recompute="selective")
-    found, count = memory(MODEL, layout), parameters(MODEL)
-    kept = states((6 * count.layer + count.embedding + count.positions) / 2)
+    found, count = memory(MODEL, layout), cost.parameters(MODEL)
+    kept = cost.states((6 * count.layer + count.embedding + count.positions) / 2)
     assert (found.weights, found.optimizer) == (kept.weights, kept.optimizer)
     assert found.activations == 4 * 6 * layer_activations(MODEL, 2, 2048, 2, False, "selective")
     assert found.total == sum(found.named().values())
@@ -192,12 +167,15 @@ def test_memory_by_component():
     assert memory(gpt(256, 2, 4), Layout(8)).working == 6 * 2048 * 51200  # the logits
     tiny = gpt(256, 13, 4, vocabulary=8)  # layers of its stages: 3, 4, 3, 3
     uneven = memory(tiny, Layout(8, pp=4, uneven=True))
-    assert uneven.weights == pytest.approx(2 * 4 * parameters(tiny).layer)
+    assert uneven.weights == pytest.approx(2 * 4 * cost.parameters(tiny).layer)
 
 
 def test_llama_405b_needs_the_80_gb_that_it_had():
     """Without recomputation, as the paper says; within 5 % on 8,192 and 16,384 GPUs."""
-    big, flags = MODELS["Llama 3 405B"], ("sequence_parallel", "flash", "fp32_gradients", "uneven")
+    big, flags = (
+        MODELS["Llama 3 405B"],
+        ("sequence_parallel", "flash", "fp32_gradients", "uneven"),
+    )
     layout = Layout(2048, 8192, 128, 16, 8, 8, 1, "none", zero=2, **dict.fromkeys(flags, True))
     assert layout.stage_layers(126) == [0, *[1] * 126, 0]  # only embedding, and only the loss
     assert Layout(16, pp=16, uneven=True).stage_layers(61) == [3, *[4] * 13, 3, 3]
@@ -228,40 +206,40 @@ def test_each_device_has_its_part_of_a_sequence():
 @pytest.mark.parametrize("limit", [0, 2])
 def test_nodes_of_a_token_by_counting_every_choice(limit):
     """Six experts on three nodes, two chosen: all 15 pairs, or those on two nodes."""
-    moe, seen = MoE(6, 2, 8, nodes=limit), []
+    moe, seen = cost.MoE(6, 2, 8, nodes=limit), []
     for nodes in combinations(range(3), limit or 3):
         among = [e for e in range(6) if e // 2 in nodes]
         seen += [len({e // 2 for e in pair}) for pair in combinations(among, 2)]
-    assert nodes_reached(moe, 3) == pytest.approx(sum(seen) / len(seen))
+    assert layer.nodes_reached(moe, 3) == pytest.approx(sum(seen) / len(seen))
 
 
 def test_the_bytes_of_a_dispatch_counted_by_hand():
     """16 ranks on two nodes, 8 experts chosen of 32, hidden 4096, 100 tokens."""
-    model = replace(MIXTRAL, moe=MoE(32, 8, 1024))
+    model = replace(MIXTRAL, moe=cost.MoE(32, 8, 1024))
     plain = Layout(16, 100, dp=16, ep=16)
-    stays, leaves = experts_messages(model, plain, H100)
+    stays, leaves = layer.experts_messages(model, plain, H100)
     assert (stays, leaves) == (2 * 100 * 4096 * 8 * 7 / 16, 2 * 100 * 4096 * 8 / 2)
     links = {link: replace(getattr(H100, link), latency=0.0) for link in ("inside", "between")}
-    both = experts_seconds(model, plain, replace(H100, **links))
+    both = layer.experts_seconds(model, plain, replace(H100, **links))
     assert both == pytest.approx(2 * leaves / H100.between.speed)
     # Sent once to the other node if one of the 16 experts there is chosen: nearly always.
     other = 1 - math.comb(16, 8) / math.comb(32, 8)
     once = replace(plain, dedup=True)
-    stays, leaves = experts_messages(model, once, H100)
+    stays, leaves = layer.experts_messages(model, once, H100)
     assert leaves == pytest.approx(2 * 100 * 4096 * other)
     assert stays == pytest.approx(2 * 100 * 4096 * 8 * 7 / 8)  # all that arrives is passed on
-    assert experts_seconds(model, replace(plain, ep=1), H100) == 0
+    assert layer.experts_seconds(model, replace(plain, ep=1), H100) == 0
 
 
 def test_eight_bits_and_fused_attention():
     layout = Layout(8, 8192, recompute="none", flash=True)
-    weights, ahead, back = products_seconds(MODEL, layout, H100)
+    weights, ahead, back = layer.products_seconds(MODEL, layout, H100)
     half = 2 * 8192 * 8192 * 4096  # Q times K and P times V, half of each
     assert ahead == pytest.approx(half / (H100.peak * H100.fused))
     assert back - 2 * weights == pytest.approx(2.5 * ahead)  # five products for the two forward
     eight = replace(layout, fp8=True)
-    assert products_seconds(MODEL, eight, H100)[0] == pytest.approx(weights / 2, rel=1e-3)
-    plain, fast = (layer_seconds(MODEL, each, H100)[0].memory for each in (layout, eight))
+    assert layer.products_seconds(MODEL, eight, H100)[0] == pytest.approx(weights / 2, rel=1e-3)
+    plain, fast = (layer.layer_seconds(MODEL, each, H100)[0].memory for each in (layout, eight))
     inputs = 3 * 8192 * (4096 + 4096 + 4096 + 16384)  # of four products
     assert fast - plain == pytest.approx(H100.memory_seconds(inputs))
 
@@ -285,49 +263,22 @@ def test_a_dualpipe():
         _ = done.simulated
 
 
-def on_the_clock(layers, g, r, f, b):
-    """Seconds of one micro-batch of FSDP2 on two queues, action by action.
-
-    The network does what it is given in the order in which it was given: the gather of the next
-    layer when a layer begins to compute, its reduction when it has computed.
-    """
-    device = network = 0.0
-
-    def send(size, ready):
-        nonlocal network
-        network = max(network, ready) + size
-        return network
-
-    whole = {0: send(g, 0.0)}
-    for layer in range(layers):
-        start = max(device, whole[layer])
-        if layer < layers - 1:
-            whole[layer + 1] = send(g, start)
-        device = start + f
-    whole, computed = {layers - 1: device}, None  # the last one has stayed whole
-    for layer in reversed(range(layers)):
-        start = max(device, whole[layer])
-        if computed is not None:
-            send(r, computed)
-        if layer:
-            whole[layer - 1] = send(g, start)
-        device = computed = start + b
-    return send(r, computed)
-
-
-@pytest.mark.parametrize("speed", [1e9, 8e9, 20e9, 1e12])
-def test_fsdp_is_about_what_two_queues_do(speed):
-    link, model = Interconnect(speed, 1.0, 1e-5), gpt(4096, 32, 32, vocabulary=1)
-    machine = replace(A100, inside=link, between=link)
+def test_fsdp_shows_the_first_gather_and_the_last_reduction():
+    """And what the network takes longer than each layer; without overlap all 63 and 32 of them."""
     layout = Layout(64, dp=16, micro_batch=2, zero=3, overlap_dp=True, fp32_gradients=True)
-    f, b = (one.total for one in layer_seconds(model, layout, machine))
+    model = gpt(4096, 32, 32, vocabulary=1)
+    f, b = (one.total for one in layer.layer_seconds(model, layout, A100))
     one = rank_shares(model, layout)[0].weights / 32
-    g, r = (all_gather_seconds(machine, size * one, 16, 8) for size in (2, 4))
-    measured = on_the_clock(32, g, r, f, b)
-    found = estimate(model, layout, machine).reduce / layout.micro_batches + 32 * (f + b)
-    assert found == pytest.approx(measured, rel=0.03)
-    plain = estimate(model, replace(layout, overlap_dp=False), machine).reduce
-    assert plain == pytest.approx(layout.micro_batches * (63 * g + 32 * r))
+    for speed in (1e9, 8e9, 1e12):
+        link = Interconnect(speed, 1.0, 1e-5)
+        machine = replace(A100, inside=link, between=link)
+        g, r = (all_gather_seconds(machine, size * one, 16, 8) for size in (2, 4))
+        shown = estimate(model, layout, machine).reduce / 2
+        assert (g > f, g + r > b) == (speed < 1e10, speed < 1e10)
+        longer = 2 * g + r - f - b if speed < 1e10 else 0
+        assert shown == pytest.approx(g + r + 31 * longer)
+        plain = estimate(model, replace(layout, overlap_dp=False), machine).reduce / 2
+        assert plain == pytest.approx(63 * g + 32 * r)
 
 
 # --- the search, bars, and wrong input -----------------------------------------------------------
@@ -336,7 +287,7 @@ SMALL = gpt(4096, 12, 32)
 
 
 def test_nothing_that_goes_is_left_out_and_the_fastest_comes_first():
-    every = list(layouts(SMALL, A100, 32, 64))
+    every = list(cluster.layouts(SMALL, A100, 32, 64))
     assert len(every) == len(set(every)) == 1140
     assert all(o.chunks == 1 or o.micro_batches % o.pp == 0 for o in every)
     found = {(o.dp, o.pp, o.tp, o.micro_batch) for o in every if o.recompute == "full"}
@@ -347,9 +298,9 @@ def test_nothing_that_goes_is_left_out_and_the_fastest_comes_first():
         if d * p * t == 32 and 12 % p == 0 and 64 % (d * b) == 0
     }
     tried = [estimate(SMALL, layout, A100) for layout in every]
-    times = [e.seconds for e in search(SMALL, A100, 32, 64)]
+    times = [e.seconds for e in cluster.search(SMALL, A100, 32, 64)]
     assert times == sorted(e.seconds for e in tried if e.fits)
-    one = list(layouts(SMALL, A100, 32, 64, zero=3, cp=2, recompute="none", flash=True))
+    one = list(cluster.layouts(SMALL, A100, 32, 64, zero=3, cp=2, recompute="none", flash=True))
     assert {(o.zero, o.cp, o.recompute, o.flash, o.gpus) for o in one} == {(3, 2, "none", True, 32)}
 
 
@@ -361,7 +312,7 @@ def test_the_bars_say_their_parts_and_no_two_look_alike(texts):
     colors = [CAUSES[name] for name in names if name not in ("optimizer", "update")]
     assert len(set(colors)) == len(colors) and colors.count(HATCHED) == 1
     assert CAUSES["optimizer"] == CAUSES["update"]
-    space, time = memory_bars({"m": done}, "a title"), time_bars({"t": done})
+    space, time = cluster.memory_bars({"m": done}, "a title"), cluster.time_bars({"t": done})
     assert {"weights", "optimizer", "1", "2", "3", "a title"} <= set(texts(space))
     assert any(text.startswith("A100: ") for text in texts(space))
     assert {"matrix products", "bubble"} <= set(texts(time)) and "weights" in space.alt
@@ -407,11 +358,11 @@ def test_a_layout_that_does_not_go(layout, words):
 
 def test_nothing_goes_or_nothing_fits():
     with pytest.raises(ValueError, match="a batch of 7 on 4096 devices: no layout cuts 12 layers"):
-        search(SMALL, A100, 4096, 7)
+        cluster.search(SMALL, A100, 4096, 7)
     with pytest.raises(OutOfMemory, match="the A100 has 80 GB"):
-        search(gpt(12288, 96, 96), A100, 8, 8)
+        cluster.search(gpt(12288, 96, 96), A100, 8, 8)
     with pytest.raises(ValueError, match=r"search\(gpus=0\): give a whole number"):
-        search(SMALL, A100, 0, 8)
+        cluster.search(SMALL, A100, 0, 8)
     with pytest.raises(ValueError, match="there is no machine 'A1000': choose one of A100"):
         preset("A1000")
     layout = Layout(256, dp=8, pp=16, cp=2, tp=8, chunks=8, zero=2, ep=4, fp8=True)
