@@ -20,14 +20,10 @@ and judge:
 any training, as it is; `python -m helpers.oracle SINGLE PARALLEL` compares two scripts that way. A
 rank is any participant that holds the whole model: two replicas of three stages are two ranks.
 
-Judge with SGD. Adam divides each gradient by its own size, so gradients that are all three times
+Judge with SGD: Adam divides each gradient by its own size, so gradients that are all three times
 too large lead to nearly the same weights. Numbers are compared relative to the largest entry of
-their tensor: 1e-5 for float32, 1e-12 for float64 (`TOLERANCES`), which is what another order of the
-same additions may change.
-
-`compare` does arithmetic by name, `step` holds the facts, `evidence` asks questions of them,
-`mistakes` is the table of what can go wrong, `judge` puts it all together, and `record` watches a
-training that knows nothing of it.
+their tensor: 1e-5 for float32, 1e-12 for float64, what another order of the same additions may
+change.
 """
 
 from helpers.oracle.compare import TOLERANCES, Difference, common_factor, differences

@@ -1,7 +1,7 @@
 """Compare tensors by name, and take sums and means of them as one device would."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -47,29 +47,25 @@ def differences(
     tensor that is nearly zero is measured by a hundredth of the largest entry of all tensors, and
     one of zeros alone by that entry itself.
     """
-    return list(_differing(expected, actual, tolerance))
+    most, found = max((largest(t) for t in expected.values() if t is not None), default=0.0), []
+    for name, right in expected.items():
+        there = actual.get(name)
+        if right is None and there is not None:
+            found.append(Difference(name, "unexpected", "is there, and should be None"))
+        elif right is not None and there is None:
+            found.append(Difference(name, "missing", "is None, or is not there at all"))
+        elif right is not None:
+            floor = SMALLEST * most if largest(right) else most
+            found.append(compare(right, there, tolerance, floor, name))
+    for name, tensor in actual.items():
+        if tensor is not None and name not in expected:
+            found.append(Difference(name, "unexpected", "is there, and nobody expected it"))
+    return list(filter(None, found))
 
 
 def same(expected: Tensors, actual: Tensors, tolerance: float | None = None) -> bool:
-    """Return whether `differences` would find none; stops at the first."""
-    return next(_differing(expected, actual, tolerance), None) is None
-
-
-def _differing(expected: Tensors, actual: Tensors, tolerance: float | None) -> Iterator[Difference]:
-    most = max((largest(t) for t in expected.values() if t is not None), default=0.0)
-    for name, right in expected.items():
-        found = actual.get(name)
-        if right is None and found is not None:
-            yield Difference(name, "unexpected", "is there, and should be None")
-        elif right is not None and found is None:
-            yield Difference(name, "missing", "is None, or is not there at all")
-        elif right is not None:
-            floor = SMALLEST * most if largest(right) else most
-            if difference := compare(right, found, tolerance, floor, name):
-                yield difference
-    for name, tensor in actual.items():
-        if tensor is not None and name not in expected:
-            yield Difference(name, "unexpected", "is there, and nobody expected it")
+    """Return whether no tensor differs."""
+    return not differences(expected, actual, tolerance)
 
 
 def compare(

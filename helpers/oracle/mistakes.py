@@ -81,11 +81,10 @@ def first(e: Evidence) -> Found:
             yield "says nothing", facts
         elif len(missing) == len(right):
             yield "no name", facts | {"right": right[0], "held": held[0]}
-        elif missing or extra:
-            yield (
-                "missing name" if missing else "extra name",
-                facts | {"name": [*missing, *extra][0]},
-            )
+        elif missing:
+            yield "missing name", facts | {"name": missing[0]}
+        elif extra:
+            yield "extra name", facts | {"name": extra[0]}
     yield from _of_kind(e, "shape")
     yield from _of_kind(e, "dtype")
     if found := e.differing["before"]:
@@ -127,52 +126,47 @@ def frozen(e: Evidence) -> Found:
 
 
 def mixtures(e: Evidence) -> Found:
-    """Sums for means, and divisions too many; where micro-batches are unequal, of what a rank makes
-    of its own."""
+    """Sums for means, divisions too many, means of means; where micro-batches are unequal, of what
+    a rank makes of its own."""
     ranks, micro, parts, total = e.n_ranks, e.n_micro, len(e.parts), int(e.tokens.sum())
-    tokens = [total / divisor for divisor in {1, ranks, micro, parts or 1}]
+    own, of_ranks = e.own[:2], (e.inside @ e.tokens).tolist() if e.own else []
+    # The mean over the ranks of what each has of its own, by tokens and plain.
+    by_tokens, plain = [[e.shares @ each, each.mean(dim=0)] for each in own] or ([], [])
+    first, last = (torch.eye(micro).double()[place].repeat(ranks) for place in (0, -1))
+    facts = {"total": total, "of_ranks": shown(map(int, of_ranks), 6)}
+    facts |= {"times": e.times, "of_parts": shown(map(int, e.tokens), 6)}
     for mistake, possible, candidates in (
-        ("summed micro-batches", micro > 1, [micro, *(micro * mean for mean in over_ranks(e, 1))]),
-        ("summed ranks", ranks > 1, [ranks, *(own.sum(dim=0) for own in e.own[:2])]),
+        ("summed micro-batches", micro > 1, [micro, *(micro * mean for mean in plain)]),
+        ("summed ranks", ranks > 1, [ranks, *(each.sum(dim=0) for each in own)]),
         ("summed both", min(ranks, micro) > 1, [ranks * micro, torch.ones(parts)]),
-        ("summed tokens", total > parts, tokens),
+        ("summed tokens", total > parts, [total / n for n in {1, ranks, micro, parts or 1}]),
         ("divided by ranks twice", ranks > 1, [1 / ranks]),
         ("divided by micro-batches twice", micro > 1, [1 / micro]),
         ("divided by both twice", min(ranks, micro) > 1, [1 / ranks / micro]),
+        ("ranks alike", ranks > 1, by_tokens[1:]),
+        ("micro-batches alike", micro > 1, [torch.ones(parts) / (parts or 1), *plain]),
     ):
         if possible and e.holds(*candidates):
-            yield mistake, {"times": e.times, "total": total}
+            yield mistake, facts
+    for mistake, one in (("last alone", last), ("first alone", first)):
+        if micro > 1 and any(e.factor(e.mixed(w)) for w in (one * e.tokens, one)):
+            yield mistake, {}
 
 
 def averages(e: Evidence) -> Found:
-    """Averages that were not taken, or over the wrong things."""
-    if e.n_ranks > 1 and e.own:
-        own = next((e.mixed(own) for own in e.own if e.holds(own)), None)
-        factor = None if own else next((f for w in e.own if (f := e.factor(e.mixed(w)))), None)
-        if factor is not None:
-            divided = abs(factor * e.n_ranks - 1) < 1e-4
-            yield "own times", {"of": "divided by world_size" if divided else f"times {factor:.4g}"}
-        elif own is not None and _weights_averaged(e, own):
-            yield "weights averaged", {"alike": "" if e.wrong_weights else " (as it did here)"}
-        elif own is not None:
-            yield "never averaged", {}
-    for mistake, place in (("last alone", -1), ("first alone", 0)):
-        one = torch.eye(e.n_micro).double()[place].repeat(e.n_ranks)
-        if e.n_micro > 1 and any(e.factor(e.mixed(w)) for w in (one * e.tokens, one)):
-            yield mistake, {}
-    of_ranks = (e.inside @ e.tokens).tolist() if e.own else []
-    alike = {"ranks": (of_ranks, over_ranks(e, 0)[1:])}
-    if e.own and of_ranks != e.tokens.tolist():
-        equal = torch.full((len(e.parts),), 1 / len(e.parts))
-        alike["micro-batches"] = e.tokens.tolist(), [equal, *over_ranks(e, 1)]
-    for what, (tokens, candidates) in alike.items():
-        if e.holds(*candidates):
-            yield "mean of means", {"what": what, "tokens": shown(map(int, tokens), 6)}
-
-
-def over_ranks(e: Evidence, which: int) -> list[torch.Tensor]:
-    """The mean over the ranks of what each has of its own, by tokens and plain."""
-    return [e.shares @ e.own[which], e.own[which].mean(dim=0)] if e.own else []
+    """Averages that were not taken, or over weights."""
+    for own in map(e.mixed, e.own if e.n_ranks > 1 else ()):
+        if factor := e.factor(own):
+            of = f"times {factor:.4g}"
+            if abs(factor * e.n_ranks - 1) < 1e-4:
+                of = "divided by world_size"
+            if abs(factor - 1) > 1e-4:
+                yield "own times", {"of": of}
+            elif _weights_averaged(e, own):
+                yield "weights averaged", {"alike": "" if e.wrong_weights else " (as it did here)"}
+            else:
+                yield "never averaged", {}
+            return
 
 
 def _weights_averaged(e: Evidence, gradients: list) -> bool:

@@ -46,7 +46,7 @@ class Recording:
         self.at, self._stop, self._count, self._clock = at, stop, 0, None
         self._roots: list[torch.nn.Module] = []
         self._inside: set[int] = set()
-        self._hooks = []
+        self._hooks = {}
         self.before: Tensors = {}
         self.gradients: Tensors = {}
         self.after: Tensors = {}
@@ -103,7 +103,9 @@ class Recording:
         self._inside |= inside
         for name, p in module.named_parameters():
             if p.requires_grad and p.is_leaf and not _is_dtensor(p):
-                self._hooks.append(p.register_hook(partial(self._backward, plain_name(name))))
+                if id(p) in self._hooks:  # a part of this module was called alone before
+                    self._hooks[id(p)].remove()
+                self._hooks[id(p)] = p.register_hook(partial(self._backward, plain_name(name)))
 
     def _backward(self, name: str, added: torch.Tensor) -> None:
         if self._count == self.at:
@@ -119,9 +121,7 @@ class Recording:
         if self._count == self.at:
             named = self._named()
             self.before = {n: copied(p) for n, p in named.items()}
-            self.gradients = {
-                n: None if p.grad is None else copied(p.grad) for n, p in named.items()
-            }
+            self.gradients = {n: copied(p.grad) for n, p in named.items()}
             groups = optimizer.param_groups
             known = len(groups) == 1 and not optimizer.state
             # AdamW's defaults hold an entry that only Adam's constructor takes.
@@ -182,7 +182,7 @@ def recording(at: int = 0, stop: bool = False):
     except _Enough:
         pass
     finally:
-        for handle in [*handles, *seen._hooks]:
+        for handle in [*handles, *seen._hooks.values()]:
             handle.remove()
 
 

@@ -88,43 +88,34 @@ def _event(row: dict, rank: int, lane: str) -> Event:
 
 def _from_torch(spans: list[dict], content: dict) -> list[Event]:
     rank = (content.get("distributedInfo") or {}).get("rank", 0)
-    spans = [row for row in spans if row.get("cat") not in (None, "Trace")]
-    spans = [row | {"cat": _category(row)} for row in spans]
-    computing = next((c for c in _COMPUTING if _has_work(spans, c)), None)
-    if any(row["cat"] == "kernel" and _BACKEND.match(row["name"]) for row in spans):
-        spans = [row for row in spans if not _is_of_a_kernel(row)]
-    events = []
+    rows = []
     for row in spans:
-        works = row["cat"] == computing and _stands_for_work(row)
-        lane = "compute" if works else _LANES.get(row["cat"], row["cat"])
-        events.append(_event(row, rank, lane))
+        category = row.get("cat")
+        if category in (None, "Trace"):
+            continue
+        kind = kind_of(row["name"])
+        if category == "Operator":  # of older files, marks too
+            category = "user_annotation" if kind in _WORK | {"step"} else "cpu_op"
+        # Of annotations, only known words are computing (a whole step is not).
+        sent = bool(_BACKEND.match(row["name"]))
+        works = kind in _WORK if "annotation" in category else not sent
+        category = "kernel" if category == "Kernel" else category
+        rows.append((row, category, kind, sent, works))
+    # torch itself marks "Optimizer.step", so that alone stands for no computing.
+    marked = {
+        category
+        for _, category, kind, _, works in rows
+        if works and ("annotation" not in category or kind != "update")
+    }
+    computing = next((category for category in _COMPUTING if category in marked), None)
+    kernels = any(category == "kernel" and sent for _, category, _, sent, _ in rows)
+    events = []
+    for row, category, _, sent, works in rows:
+        seen = kernels and sent and category in _COMPUTING and category != "kernel"
+        if not seen or _ON_PROCESSOR.match(row["name"]):  # else it is a kernel's, seen twice
+            lane = "compute" if works and category == computing else _LANES.get(category, category)
+            events.append(_event(row, rank, lane))
     return events
-
-
-def _is_of_a_kernel(row: dict) -> bool:
-    """Return whether it is a transfer that has a kernel, seen from the processor."""
-    seen = row["cat"] in _COMPUTING and row["cat"] != "kernel" and _BACKEND.match(row["name"])
-    return bool(seen) and not _ON_PROCESSOR.match(row["name"])
-
-
-def _category(row: dict) -> str:
-    """Return torch's category; its older files write "Kernel", and "Operator" for marks, too."""
-    if row["cat"] == "Operator":
-        return "user_annotation" if kind_of(row["name"]) in _WORK | {"step"} else "cpu_op"
-    return "kernel" if row["cat"] == "Kernel" else row["cat"]
-
-
-def _has_work(spans: list[dict], category: str) -> bool:
-    """Return whether the category can stand for computing: torch itself marks "Optimizer.step"."""
-    rows = [row for row in spans if row["cat"] == category and _stands_for_work(row)]
-    return any("annotation" not in category or kind_of(row["name"]) != "update" for row in rows)
-
-
-def _stands_for_work(row: dict) -> bool:
-    """Whether it is computing: of annotations, only known words are (a whole step is not)."""
-    if "annotation" in row["cat"]:
-        return kind_of(row["name"]) in _WORK
-    return not _BACKEND.match(row["name"])
 
 
 def _from_threads(spans: list[dict], rows: list[dict]) -> list[Event]:

@@ -178,7 +178,7 @@ def shares(trace: Trace) -> dict[int, Shares]:
     """
     found, whole = {}, [(trace.start, trace.end)]
     for rank, events in trace.by_rank().items():
-        window = union(_steps(events)) or whole
+        window = union(e for e in events if e.kind == "step") or whole
         communication = union(e for e in events if e.lane == "communication" or e.kind == "wait")
         reading = union(e for e in events if e.lane == "input")
         computing = _computing(events, communication, reading)
@@ -201,17 +201,13 @@ def _computing(
     return union(work)
 
 
-def _steps(events: list[Event]) -> list[Event]:
-    return [e for e in events if e.kind == "step"]
-
-
 def in_lanes(trace: Trace) -> Trace:
     """Return the trace to look at: its steps, and of these the three lanes that tell the story.
 
     Operators, kernels and Python functions are left out, and so is what lies inside an event of
     its own kind ("Optimizer.step" in a marked update).
     """
-    if steps := _steps(trace.events):
+    if steps := [e for e in trace.events if e.kind == "step"]:
         trace = trace.between(min(e.start for e in steps), max(e.end for e in steps))
     kept: list[Event] = []
     for events in trace.by_rank().values():
