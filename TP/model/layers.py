@@ -9,7 +9,6 @@ import numpy as np
 from model import func_impl
 from model.func_impl import sum_over
 
-
 # The place of a rank: its groups, as of `get_info`, and how its layers are cut.
 Grid = namedtuple("Grid", "mp_size dp_size megatron mp_idx dp_idx mp_comm dp_comm")
 
