@@ -27,12 +27,9 @@ def choose_layout(model, machine, gpus, batch):
             dp = gpus // (tp * pp)
             for micro in (1, 2, 4, 8, 16):
                 for how in ("none", "selective", "full"):
+                    cut = batch, model.positions, dp, pp, tp, 1, micro, how
                     try:
-                        layout = Layout(
-                            *(batch, model.positions, dp, pp, tp, 1, micro, how),
-                            sequence_parallel=tp > 1,
-                            zero=int(dp > 1),
-                        )
+                        layout = Layout(*cut, sequence_parallel=tp > 1, zero=int(dp > 1))
                         done = estimate(model, layout, machine)
                     except ValueError:
                         continue

@@ -16,8 +16,7 @@ CASES = ("allreduce", "allgather", "reduce_scatter", "alltoall", "split")
 def shown(comm, case):
     """Return what this rank has to say of a collective; without one, whether messages arrive."""
     rank, size = comm.Get_rank(), comm.Get_size()
-    # How many numbers a rank gives and gets.
-    collectives = {
+    collectives = {  # how many numbers a rank gives and gets
         "allreduce": (4, 4, "the sum of all"),
         "allgather": (2, 2 * size, "what all had"),
         "reduce_scatter": (2 * size, 2, "its part of the sum"),
@@ -39,16 +38,12 @@ def shown(comm, case):
     return f"{size} ranks of {MPI.Get_library_version().split(',')[0]}: {works}"
 
 
-def main():
-    parser = Flags(__doc__)
-    parser.add_argument("--test_case", choices=CASES, help="show one collective")
-    case = parser.parse_args().test_case
-    comm = find_world()
-    for rank, text in enumerate(comm.comm.allgather(shown(comm, case))):  # in order, by one rank
-        if comm.Get_rank() == 0 and (case or rank == 0):
-            print(f"rank {rank}: {text}" if case else text, flush=True)
-
-
 if __name__ == "__main__":
     with plain_errors():
-        main()
+        parser = Flags(__doc__)
+        parser.add_argument("--test_case", choices=CASES, help="show one collective")
+        case, comm = parser.parse_args().test_case, find_world()
+        texts = comm.comm.allgather(shown(comm, case))
+        for rank, text in enumerate(texts if comm.Get_rank() == 0 else ()):  # in order, by one rank
+            if case or rank == 0:
+                print(f"rank {rank}: {text}" if case else text, flush=True)

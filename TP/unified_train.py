@@ -38,10 +38,8 @@ def read_flags(arguments=None):
         if getattr(options, name) < 1:
             raise ValueError(f"--{name} is {getattr(options, name)}: give a whole number from 1")
     if options.batch_size % options.dp_size:
-        raise ValueError(
-            f"a batch of {options.batch_size} rows cannot be divided among {options.dp_size} "
-            "copies of the model: choose a --batch_size that --dp_size divides"
-        )
+        cut = f"{options.batch_size} rows cannot be divided among {options.dp_size} copies"
+        raise ValueError(f"a batch of {cut} of the model: --dp_size must divide --batch_size")
     return options
 
 
@@ -82,14 +80,11 @@ def train(comm, options, data, say=print):
 def main():
     options = read_flags()
     comm, path = find_world(), options.data or (MNIST if MNIST.exists() else None)
-    data = read_digits(path) if path else make_digits()
-    _, _, net = train(comm, options, data)
-    if comm.Get_rank() == 0:
-        grid = net.fc1.grid
-        for name, group in (("model-parallel", grid.mp_comm), ("data-parallel", grid.dp_comm)):
-            sent, through = group.bytes_sent, group.total_bytes_transferred
-            both = f"{sent:,} bytes in rings ({through:,} through a root)"
-            print(f"{name} group: rank 0 sends {both}")
+    _, _, net = train(comm, options, read_digits(path) if path else make_digits())
+    groups = {"model-parallel": net.fc1.grid.mp_comm, "data-parallel": net.fc1.grid.dp_comm}
+    for name, group in groups.items() if comm.Get_rank() == 0 else ():
+        through = f"({group.total_bytes_transferred:,} through a root)"
+        print(f"{name} group: rank 0 sends {group.bytes_sent:,} bytes in rings {through}")
 
 
 if __name__ == "__main__":

@@ -16,14 +16,12 @@ def split_data(x_train, y_train, mp_size, dp_size, rank):
     if rows != len(y_train):
         raise ValueError(f"there are {rows} images and {len(y_train)} labels: give one label each")
     if not 0 <= rank < ranks:
-        raise ValueError(
-            f"there is no rank {rank}: mp_size {mp_size} x dp_size {dp_size} is {ranks} ranks, "
-            "counted from 0"
-        )
+        grid = f"mp_size {mp_size} x dp_size {dp_size} is {ranks} ranks, counted from 0"
+        raise ValueError(f"there is no rank {rank}: {grid}")
     if rows % dp_size:
+        told = f"take {rows - rows % dp_size} rows, or a dp_size that divides {rows}"
         raise ValueError(
-            f"{rows} rows cannot be divided among {dp_size} copies of the model: take "
-            f"{rows - rows % dp_size} rows, or a dp_size that divides {rows}"
+            f"{rows} rows cannot be divided among {dp_size} copies of the model: {told}"
         )
     part = rows // dp_size
     mine = slice(rank // mp_size * part, (rank // mp_size + 1) * part)

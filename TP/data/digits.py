@@ -50,9 +50,8 @@ def read_digits(path):
         with h5py.File(path, "r") as file:
             data = {name: file[name][()] for name in NAMES}
     except (OSError, KeyError) as error:
-        raise ValueError(
-            f"{path} is no HDF5 file with {', '.join(NAMES)}: give one that is ({error})"
-        ) from None
+        told = f"{path} is no HDF5 file with {', '.join(NAMES)}: give one that is ({error})"
+        raise ValueError(told) from None
     for name in ("train", "test"):
         images, labels = data[f"x_{name}"], data[f"y_{name}"]
         scale = 255 if images.dtype == np.uint8 else 1

@@ -31,16 +31,15 @@ def get_info(comm, rank, mp_size, dp_size, is_fc1, is_megatron_mp, in_dim, out_d
     """
     ranks, wanted = comm.Get_size(), mp_size * dp_size
     if wanted != ranks:
-        raise ValueError(
-            f"mp_size {mp_size} x dp_size {dp_size} is {wanted}, and there are {ranks} ranks: "
-            f"choose two numbers whose product is {ranks}, or start {wanted} ranks"
-        )
+        told = f"choose two numbers whose product is {ranks}, or start {wanted} ranks"
+        grid = f"mp_size {mp_size} x dp_size {dp_size} is {wanted}"
+        raise ValueError(f"{grid}, and there are {ranks} ranks: {told}")
     cuts_inputs = is_megatron_mp and not is_fc1
     cut, what = (in_dim, "inputs") if cuts_inputs else (out_dim, "outputs")
     if cut % mp_size:
+        told = f"choose an mp_size that divides {cut}"
         raise ValueError(
-            f"a layer of {cut} {what} cannot be cut into {mp_size} equal parts: choose an mp_size "
-            f"that divides {cut}"
+            f"a layer of {cut} {what} cannot be cut into {mp_size} equal parts: {told}"
         )
     # BEGIN SOLUTION TP-2
     mp_idx, dp_idx = rank % mp_size, rank // mp_size

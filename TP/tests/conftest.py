@@ -106,6 +106,6 @@ def world():
 @pytest.fixture(params=["raw", "wrapped"])
 def comm(request, world):
     """All ranks: first mpi4py's own communicator, then the lab's."""
-    from mpi_wrapper import Communicator
+    from mpi_wrapper.comm import Communicator
 
     return world if request.param == "raw" else Communicator(world)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from mpi4py import MPI
-from mpi_wrapper import Communicator
+from mpi_wrapper.comm import Communicator
 
 pytestmark = pytest.mark.mpi
 

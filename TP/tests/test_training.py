@@ -7,7 +7,7 @@ import unified_train
 from data.digits import make_digits, read_digits
 from model.layers import Layer, Mlp, cross_entropy, draw_weights, make_grid
 from mpi4py import MPI
-from mpi_wrapper import Communicator
+from mpi_wrapper.comm import Communicator
 
 pytestmark = pytest.mark.mpi
 SIZES = (12, 16, 8)  # inputs, hidden, classes: eight ranks divide what they cut

@@ -1,6 +1,6 @@
 """German-English sentences: generated here, or from the hub."""
 
-from dataclasses import dataclass
+from collections import namedtuple
 from itertools import islice
 
 from wrong_input import WrongInput
@@ -11,13 +11,8 @@ GENERATED = "generated"
 IWSLT = "bbaaaa/iwslt14-de-en-preprocess"  # on the hub; the homework's own choice
 
 
-@dataclass(frozen=True)
-class Translations:
-    """Three lists of {"de": …, "en": …}, without a sentence in common."""
-
-    train: list
-    validation: list
-    test: list
+# Three lists of {"de": …, "en": …}, without a sentence in common.
+Translations = namedtuple("Translations", "train validation test")
 
 
 def load(name=GENERATED, train=4000, held_out=200, seed=0):

@@ -8,11 +8,9 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 @dataclass(frozen=True)
 class Size:
-    """What a size means. learning_rate: what it learns well with (AdamW, batches of 64).
-
-    vocab: pieces of the tokenizer, at most. rows, positions: of the embeddings, at least.
-    spread: of the weights at the start, as a standard deviation. GPT-2's 0.02 is for widths of
-    768 and more; a narrow model learns far faster from larger ones.
+    """learning_rate: what it learns well with (AdamW, batches of 64). vocab: pieces of the
+    tokenizer, at most. rows, positions: of the embeddings, at least. spread: standard deviation of
+    the first weights. GPT-2's 0.02 is for widths of 768; a narrow model wants more.
     """
 
     layers: int

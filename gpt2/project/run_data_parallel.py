@@ -94,10 +94,7 @@ def run_dp(
 
 
 def same_weights(model):
-    """Put rank 0's weights on every rank, and check that they arrived: RuntimeError if not."""
-    with torch.no_grad():
-        for p in model.parameters():
-            dist.broadcast(p, 0)
+    """Check that all ranks have drawn the same weights from the seed: RuntimeError if not."""
     facts = utils.everyone([p.detach().double().sum().item() for p in model.parameters()])
     for rank, fact in enumerate(facts):
         if fact != facts[0]:

@@ -20,8 +20,8 @@ NEEDS = {"all_reduce": (GRADIENT,), "reduce_scatter": (GRADIENT,), "all_gather":
 class Pending(Coroutine):
     """What a rank has started. ready: its rank need not wait for others. taken: it is awaited.
 
-    words: what the rank does. other: the rank that it waits for. Each kind has finish(), which
-    returns what awaiting it returns.
+    words: what the rank does. other: the rank that it waits for. finish() returns what awaiting it
+    returns.
     """
 
     def __init__(self, books, words: str, other: int | None = None, ready: bool = False):
@@ -32,9 +32,8 @@ class Pending(Coroutine):
 
     def __await__(self):
         if self.taken:
-            raise PuzzleError(
-                f"rank {self.books.rank} awaits the same thing twice: it {self.words}"
-            )
+            told = f"awaits the same thing twice: it {self.words}"
+            raise PuzzleError(f"rank {self.books.rank} {told}")
         self.taken = True
         while not self.ready:
             self.books.cluster.look()
@@ -43,11 +42,9 @@ class Pending(Coroutine):
         self.books.cluster.moved += 1
         return self.finish()
 
-    def doing(self) -> str:
-        return self.words
-
-    def needs(self) -> list[int]:
-        return [self.other]
+    def waits(self) -> tuple[list[int], str]:
+        """Return for which ranks, and what this one does, in words."""
+        return [self.other], self.words
 
     # asyncio.create_task and gather take coroutines.
     def send(self, value):
@@ -210,13 +207,9 @@ class Joined(Pending):
         self.value = None
         return made
 
-    def doing(self):
+    def waits(self):
         first = (self.books.collectives or [self.call])[0]
         behind = "" if first is self.call else f", which comes after its {first.words}"
-        return self.words + behind
-
-    def needs(self):
-        first = self.books.collectives[0]
-        missing = [number for number in first.group if number not in first.joined]
-        others = [j.books for j in first.joined.values()]
-        return missing or [b.rank for b in others if b.collectives[:1] != [first]]
+        missing = [rank for rank in first.group if rank not in first.joined]
+        busy = [r for r, j in first.joined.items() if j.books.collectives[:1] != [first]]
+        return missing or busy, self.words + behind

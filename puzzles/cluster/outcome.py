@@ -15,10 +15,11 @@ def check(models) -> None:
     ranks = cluster_of(models)
     for rank in ranks:
         for pending in rank.pending:
+            does = pending.waits()[1]
             if pending.taken:
-                raise PuzzleError(f"rank {rank.rank} has not ended: it {pending.doing()}")
+                raise PuzzleError(f"rank {rank.rank} has not ended: it {does}")
             told = f"rank {rank.rank} never waited for what it had started"
-            raise PuzzleError(f"{told}: it {pending.doing()}; write await before it, or later")
+            raise PuzzleError(f"{told}: it {does}; write await before it, or later")
     for layer in range(ranks[0].layers):
         finals = [rank.finals[layer] for rank in ranks if layer in rank.finals]
         if not finals:

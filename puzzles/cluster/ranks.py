@@ -259,7 +259,8 @@ def deadlock(cluster: Dist) -> Deadlock:
         if stuck is None:
             ended.append(rank)
         else:
-            waits.append(Wait(rank, tuple(sorted(stuck.needs())), stuck.doing()))
+            others, words = stuck.waits()
+            waits.append(Wait(rank, tuple(sorted(others)), words))
     found = find_deadlock(waits, ended)
     if found is None:
         return Deadlock("deadlock: collectives of overlapping groups were started in two orders")

@@ -4,6 +4,7 @@ The digits of `classic` and of the eight puzzles are facts of tests/frozen.
 """
 
 import inspect
+from itertools import accumulate
 
 import part0
 import part2
@@ -128,21 +129,20 @@ def test_out_of_memory_is_an_event_with_a_name():
     assert models[0].log[-1].typ == "out_of_memory"
 
 
-@pytest.mark.parametrize(("overlap", "together"), [(True, max), (False, lambda a, b: a + b)])
-def test_computing_and_communication_overlap(overlap, together):
-    async def step(model):
+def test_computing_and_communication_overlap_where_a_call_is_awaited_late():
+    async def step(model, late):
         weight, x = model.load_weights(0)[0], model.get_input_activation(range(32))
-        begun = model.time
-        started = model.all_reduce(model.empty_grad(0))
-        if not overlap:
+        begun, started = model.time, model.all_reduce(model.empty_grad(0))
+        if not late:
             await started
         model.forward(0, x, weight)
-        if overlap:
+        if late:
             await started
-        work = profiles.Bytes(32).forward(32)
-        assert model.time - begun == pytest.approx(together(REDUCE, work))
+        both = REDUCE, profiles.Bytes(32).forward(32)
+        assert model.time - begun == pytest.approx(max(both) if late else sum(both))
 
-    run(step, 32, 1, 32, profile="bytes")
+    run(step, 32, 1, 32, True, profile="bytes")
+    run(step, 32, 1, 32, False, profile="bytes")
 
 
 def test_what_a_collective_brings_and_gives_is_held_until_its_end():
@@ -179,6 +179,13 @@ def test_pipelines_beside_the_schedule_simulator(ranks, micro_batches, monkeypat
         case, plan = (part2.part2_training_loop, ranks, 2 * ranks, samples), naive(ranks)
     found = outcome(run(*case, profile="bytes"))
     assert found.time == pytest.approx(simulate(plan, costs).step_time + update, rel=1e-6)
+
+
+def test_1f1b_keeps_as_many_micro_batches_as_the_schedule_says():
+    """Rank r keeps p - r micro-batches."""
+    for model in run(part3.part3_training_loop, 4, 4, 32, 2, profile="classic"):
+        kept = accumulate({"forward": 1, "backward": -1}.get(each.typ, 0) for each in model.log)
+        assert max(kept) == 4 - model.rank
 
 
 def test_a_measured_pipeline_takes_what_the_cluster_model_says():
