@@ -41,14 +41,6 @@ PROGRAMS = {
         for p in model.parameters():
             p.grad, flat = flat[: p.numel()].view_as(p) / world_size, flat[p.numel() :]
         """},
-    "DP-2": {
-        "other memory, the same parameter, and the frozen one left alone": """
-        for p in model.parameters():
-            if p.requires_grad:
-                everybody = [torch.empty_like(p.data) for _ in range(world_size)]
-                dist.all_gather(everybody, p.data)
-                p.data = torch.stack(everybody).mean(0)
-        """},
     "DP-3": {
         "every world_size-th, of a tensor":
             {BLOCK: "range(rank, length, world_size)",
@@ -79,17 +71,7 @@ PROGRAMS = {
             group.compute()
             group.all_reduce(group.gradients())
             group.update()
-        """, "it runs, but its loss"),
-        "copies one replica's mean to all":
-            {"zip(group.weights(), short, strict=True)":
-                 "((w, short[0]) for w in group.weights())"}},
-    "DP-PP-1": {
-        "gathered, and a new tensor as the gradient": """
-        for p in stage.parameters():
-            everybody = [torch.empty_like(p.grad) for _ in range(dist.get_world_size(group))]
-            dist.all_gather(everybody, p.grad, group=group)
-            p.grad = torch.stack(everybody).mean(0)
-        """},
+        """, "it runs, but its loss")},
     "DP-PP-2": {
         "averages along the row":
             ({"(stage, groups.dp)": "(stage, groups.pp)"},
@@ -99,15 +81,6 @@ PROGRAMS = {
                 found = [None] * grid.dp
                 dist.all_gather_object(found, p.grad, group=groups.dp)
                 p.grad = sum(found) / grid.dp"""}},
-    "PF-3": {
-        "the other way round": """
-me = os.getpid()
-if me == self.owner:
-    return self.file
-self.owner = me
-self.file = self.open_file()
-return self.file
-"""},
     "PF-4": {
         "weights in half":
             ({'with record_function("forward")': f'{TO_HALF}with record_function("forward")'},
@@ -144,11 +117,6 @@ return self.transformer(source, read, tgt_mask=later)
 
         return search(model, machine, gpus, batch)[0].layout
         """},
-    "TR-1": {
-        "losses are added up in float32":
-            {"of_batch = 0.0": "of_batch = torch.zeros(())",
-             "+= loss.item()": "+= loss.detach()",
-             "append(of_batch)": "append(of_batch.item())"}},
     "RC-1": {
         "rounded on the way":
             ({"add_(arrived)": "add_(arrived.float().to(arrived.dtype))"}, "float32's accuracy"),
@@ -183,7 +151,6 @@ return self.transformer(source, read, tgt_mask=later)
             ({"mp_comm.Allgather": "mp_comm.Get_rank() == 0 and mp_comm.Allgather"},
              "a rank waits in a collective that another one never calls")},
     "TP-6": {
-        "matmul": {"F.linear(Copy.apply(x), self.weight)": "Copy.apply(x) @ self.weight.mT"},
         "no parameter":
             ({"nn.Parameter(": "("}, "must be an nn.Parameter, or no optimizer finds it")},
     "TP-7": {
@@ -195,10 +162,6 @@ return self.transformer(source, read, tgt_mask=later)
                  "total, target = Sum.apply(torch.stack([total, own]))"}},
     "CP-1": {
         "no Partial": ("return one.o + other.o", "must return a Partial")},
-    "CP-2": {
-        "a message more, for which nobody waits":
-            ({"if step < ring.size - 1:\n        arrived": "if True:\n        arrived"},
-             "messages started: 4 in place of 3")},
     "CP-3": {
         "off by one":
             ({"2 * ranks - 1 - rank": "2 * ranks - rank"},
@@ -210,18 +173,7 @@ return self.transformer(source, read, tgt_mask=later)
         "over all ranks, by c10d's own function":
             ({"dist.all_to_all_single(theirs, counts, group=self.group)":
                   "dist.distributed_c10d.all_to_all_single(theirs, counts)"},
-             "an all-to-all goes to the default group"),
-        "the counts as lists":
-            {"dist.all_to_all_single(theirs, counts, group=self.group)":
-                 "dist.all_to_all(list(theirs.chunk(self.ranks)), list(counts.chunk(self.ranks)), "
-                 "group=self.group)"}},
-    "FB-1": {
-        "the largest by max and min":
-            {"parts.abs().amax((1, 3), keepdim=True)":
-                 "torch.maximum(parts.amax((1, 3), True), -parts.amin((1, 3), True))"}},
-    "FB-4": {
-        "one rank after the other":
-            {"restore(parts).sum(0, keepdim=True)": "sum(restore(parts))[None]"}},
+             "an all-to-all goes to the default group")},
     "PP-1": {
         "ones in place of the gradient":
             ({"y.backward(gradient)": "y.backward(torch.ones_like(y))"},
@@ -252,9 +204,7 @@ return self.transformer(source, read, tgt_mask=later)
             ({"x = parts[k]": "x = parts[0]"}, "micro-batch 0 goes through rank 0 more than once"),
         "backward in another order on the last rank":
             ({BACK: BACK.replace("micro_batches)", "micro_batches)[:: -1 if rank == last else 1]")},
-             "rank 2 goes backward through micro-batch 0 with the gradient of micro-batch 5"),
-        "the last one comes back first":
-            {BACK: BACK.replace("micro_batches)", "micro_batches)[::-1]")}},
+             "rank 2 goes backward through micro-batch 0 with the gradient of micro-batch 5")},
     "PP-3": {
         "nobody waits for what goes back":
             ({"send(x.grad, rank - 1, k)":
@@ -285,12 +235,6 @@ return nn.ModuleList(map(_assemble_partition, parts)), [where[n] for n in begins
         "from the last layer":
             ({"in modules:": "in list(modules)[::-1]:"},
              "the layers come in the order [2, 1, 0]: a batch must go through them as they stand")},
-    "GP-4": {
-        "by micro-batch": """
-for k in range(num_batches + num_partitions - 1):
-    first, last = max(0, k - num_partitions + 1), min(k, num_batches - 1)
-    yield [(i, k - i) for i in range(first, last + 1)]
-"""},
     "GP-5": {
         "another error":
             ({"raise answer[1].with_traceback(answer[2])": 'raise RuntimeError("no answer")'},
@@ -301,13 +245,6 @@ for i, j in schedule:
     self.in_queues[j].put(job)
     batches[i] = self.out_queues[j].get()[1][1]
 """, "the parts work one after the other")},
-    "GP-7": {
-        "append": """
-sequence = nn.Sequential()
-for n in range(len(self.h)):
-    sequence.append(WithDevice(BlockWithMask(self.h[n]), self.devices[n]))
-self._hold(Pipe(sequence, split_size, recorders=recorders))
-"""},
     "PZ-5": {
         "gathers three times":
             ({LOSS: f'weights["whole"] = await model.all_gather(weights[last], last)\n{LOSS}'},
