@@ -15,8 +15,6 @@ return torch.nn.functional.cross_entropy(torch.cat(out, 1), targets)
 BACK = "for k in range(micro_batches):\n    backward(k)"
 WAIT_FORWARD, WAIT_BACK = "free(rank + 1, k)", "free(rank - 1, k - 1)"
 NO_WAIT = {WAIT_FORWARD: "pass", WAIT_BACK: "pass"}
-UPDATE = "    weights[layer], opt_states[layer] = model.update("
-SUM_UP = "await model.reduce_scatter(grad_weights[layer], layer)"
 LOSS = "grad_activations[last] = model.loss"
 
 PROGRAMS = {
@@ -85,13 +83,6 @@ PROGRAMS = {
         "weights in half":
             ({'with record_function("forward")': f'{TO_HALF}with record_function("forward")'},
              "they must stay torch.float32")},
-    "PF-5": {
-        "padded, and a mask of true and false": """
-places = target.shape[1]
-read = nn.functional.pad(target, (0, 0, 1, 0))[:, :-1]
-later = torch.ones(places, places, dtype=torch.bool).triu(1)
-return self.transformer(source, read, tgt_mask=later)
-"""},
     "CK-1": {
         "named before all are complete":
             ({"dist.barrier()  # now all parts are complete\n": ""},
@@ -111,12 +102,7 @@ return self.transformer(source, read, tgt_mask=later)
         return parameters(model).total, flops(model).layer / 1e12, forward_peak(model).total / 1e9
         """},
     "CO-3": {
-        "memory forgotten": ({"done.fits and ": ""}, "does not fit:"),
-        "by the library": """
-        from helpers.cluster import search
-
-        return search(model, machine, gpus, batch)[0].layout
-        """},
+        "memory forgotten": ({"done.fits and ": ""}, "does not fit:")},
     "RC-1": {
         "rounded on the way":
             ({"add_(arrived)": "add_(arrived.float().to(arrived.dtype))"}, "float32's accuracy"),
@@ -143,10 +129,6 @@ return self.transformer(source, read, tgt_mask=later)
     "TP-2": {
         "no return": ({"return mp_idx, dp_idx": "_ = mp_idx, dp_idx"}, "six things")},
     "TP-3": {
-        "transposed":
-            {"np.empty((mp_size, *x.shape)": "np.empty((mp_size * x.shape[-1], len(x))",
-             "(x), gathered": "(x.T), gathered",
-             "np.concatenate(list(gathered), axis=-1)": "gathered.T"},
         "rank 0 alone":
             ({"mp_comm.Allgather": "mp_comm.Get_rank() == 0 and mp_comm.Allgather"},
              "a rank waits in a collective that another one never calls")},
@@ -225,13 +207,6 @@ return self.transformer(source, read, tgt_mask=later)
         return [[str(a) for a in row] for row in found.schedule.ranks]
         """},
     "GP-3": {
-        "by where parts begin": """
-layers = list(modules)
-where = [_retrieve_device(layer) for layer in layers]
-begins = [0] + [n for n in range(1, len(where)) if where[n] != where[n - 1]]
-parts = [layers[a:b] for a, b in zip(begins, [*begins[1:], None])]
-return nn.ModuleList(map(_assemble_partition, parts)), [where[n] for n in begins]
-""",
         "from the last layer":
             ({"in modules:": "in list(modules)[::-1]:"},
              "the layers come in the order [2, 1, 0]: a batch must go through them as they stand")},
@@ -249,17 +224,6 @@ for i, j in schedule:
         "gathers three times":
             ({LOSS: f'weights["whole"] = await model.all_gather(weights[last], last)\n{LOSS}'},
              "it takes 20.7 steps, and 20.4 are enough: a layer is gathered twice")},
-    "PZ-P1": {
-        "whole gradients":
-            ({"        grad = await model.reduce_scatter(grad, layer)\n": "",
-              UPDATE: f"    grad_weights[layer] = {SUM_UP}\n{UPDATE}"},
-             "are enough: keep one whole weight and one whole gradient at a time")},
-    "PZ-P4": {
-        # met: submissions to that lab, one of them with 139,268 % MFU
-        "gradients that claim all samples":
-            ({"grad_weights.pop(layer)":
-                  '__import__("lib").WeightGrad(layer, last + 1, range(samples), samples)'},
-             "was built by hand, and nobody has computed it")},
     "TW-1": {
         "a pipeline over all ranks":
             ({', group=mesh["pp"].get_group()': ""}, "the pipeline goes over all ranks")},
