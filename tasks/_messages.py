@@ -1,6 +1,13 @@
 """What the tasks on messages share: what a rank sends and receives, listed as plain data."""
 
 import contextlib
+import sys
+from unittest import mock
+
+import torch
+import torch.distributed as dist
+
+from helpers.hang.monitor import NoSuchRank, the_monitor
 
 BATCH = "batch_isend_irecv"
 
@@ -17,12 +24,6 @@ def noted(alone=False):
     collective doesn't begin, for other ranks may take no part in this case; if the rank is alone,
     no message does either.
     """
-    import sys
-
-    import torch
-
-    from helpers.hang.monitor import NoSuchRank, the_monitor
-
     watch, calls, messages, begun = the_monitor(), [], [], []
     note, waiting, remember = watch.note, watch.waiting, watch.remember
 
@@ -71,9 +72,5 @@ def noted(alone=False):
 @contextlib.contextmanager
 def world_of(ranks):
     """While the body runs, torch says that there are so many ranks; the others take no part."""
-    from unittest import mock
-
-    import torch.distributed as dist
-
     with mock.patch.object(dist, "get_world_size", lambda group=None: ranks):
         yield

@@ -71,7 +71,6 @@ def stages():
 
 
 def listed(*clusters, profile="classic"):
-    """Return `cases`: these clusters."""
     return lambda: [case(*each, profile=profile) for each in clusters]
 
 

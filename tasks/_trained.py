@@ -67,8 +67,7 @@ def trained(module, case, whole=lambda weight: weight):
 def too_little(sent, rank, stages, options, own):
     """Return what of "its row" and "its column" got less than any such trainer sends, in numbers.
 
-    A row gets the outputs of a stage, or their gradients, of each token that has a target. A column
-    gets the gradients of the weights.
+    A row gets the outputs of a stage, or their gradients, of each token that has a target.
     """
     ranks = range(dist.get_world_size())
     row = {other for other in ranks if other // stages == rank // stages} - {rank}

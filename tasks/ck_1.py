@@ -34,6 +34,7 @@ LESSON, MINUTES, RANKS = "beyond_one_machine", 35, 3
 def listed_save(module, state, folder, step):
     """One `save_part`: what this rank does, in its order; "note" is a collective that it meets."""
     whole, events = folder / f"step-{step}", []
+    mark = folder.with_name(f"begun{dist.get_rank()}")
 
     def listing(owner, name, facts=lambda *args, **kwargs: {}):
         real = getattr(owner, name)
@@ -50,14 +51,14 @@ def listed_save(module, state, folder, step):
         return {"of": os.fstat(file if isinstance(file, int) else file.fileno()).st_ino}
 
     def of_rename(old, new, *_, **__):
-        end = time.monotonic() + 5  # the others may be about to write: none shall lack the folder
-        while len(list(Path(old).glob("*.pt"))) < RANKS and time.monotonic() < end:
+        end = time.monotonic() + 2  # the others may be about to write: none shall lack the folder
+        while len([*mark.parent.glob("begun*")]) < RANKS and time.monotonic() < end:
             time.sleep(0.01)
         return {"named": Path(new) == whole, "from": str(old), "of": os.stat(old).st_ino}
 
     with contextlib.ExitStack() as stack:
         for patch in (
-            listing(torch, "save"),
+            listing(torch, "save", lambda *_, **__: mark.touch() or {}),
             listing(shutil, "rmtree"),
             listing(os, "mkdir"),
             listing(os, "fsync", of_file),
@@ -68,6 +69,7 @@ def listed_save(module, state, folder, step):
             stack.enter_context(patch)
         module.save_part(state, folder, step)
     dist.barrier()
+    mark.unlink(missing_ok=True)
     part = whole / f"rank{dist.get_rank()}.pt"
     inode = part.stat().st_ino if part.exists() else None
     dist.barrier()  # before anybody goes on
@@ -117,7 +119,6 @@ NO_FOLDER = (
 
 
 def explain(case, seen):
-    """The causes before their effects."""
     for saves in zip(*(one["saves"] for one in seen), strict=True):
         if sentence := wrong_order(saves, case["step"]):
             return sentence
@@ -152,7 +153,7 @@ def wrong_order(saves, step):
         synced = [event for event in ranks[rank] if event.get("of") == save["part"]]
         begun = [event for event in ranks[rank] if event["what"] == "save"]
         writing = [event for event in synced if event["what"] == "fsync"] or begun
-        if any(event["there"] for event in (*begun, *writing)):
+        if any(event["there"] for event in begun or writing):
             return (
                 f"the folder has its final name before rank {rank} has written anything: write the "
                 "parts into a folder with another name, and rename it when all are complete"

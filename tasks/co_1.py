@@ -37,17 +37,7 @@ def observe(module, case):
     return number if plain else f"{number!r} is no number"
 
 
-LLAMA_7B = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 11008,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 32,
-    "num_hidden_layers": 32,
-    "vocab_size": 32000,
-    "max_position_embeddings": 2048,
-    "tie_word_embeddings": False,
-}
+LLAMA_7B = json.loads(Path(__file__).parents[1].joinpath("TP/llama_7b_config.json").read_text())
 TOLERANCE = 1e-3  # parameters are counted exactly; the others may be rounded to four digits
 
 

@@ -77,13 +77,9 @@ def observe(module, case):
 
 def cases():
     width = int(torch.randint(6, 9, ()))
-
-    def some(*shape):
-        return torch.randn(shape)
-
-    layers = [(some(width, width) / width, some(width)) for _ in range(LAYERS)]
-    samples = [[some(4, width) for _ in range(RANKS)] for _ in range(STEPS)]
-    return [{"table": some(width, width), "layers": layers, "samples": samples}]
+    layers = [(torch.randn(width, width) / width, torch.randn(width)) for _ in range(LAYERS)]
+    samples = [[torch.randn(4, width) for _ in range(RANKS)] for _ in range(STEPS)]
+    return [{"table": torch.randn(width, width), "layers": layers, "samples": samples}]
 
 
 LOOP = "while self.next < len(self.buckets) and self.buckets[self.next].left == 0:"

@@ -42,9 +42,8 @@ def explain(case, seen):
     if not updates:
         return "the weights don't change: the optimizer must take its step"
     if updates > 1:
-        how = (
-            "is called in a loop over the units" if updates == case else f"updates {updates} times"
-        )
+        loop = "is called in a loop over the units"
+        how = loop if updates == case else f"updates {updates} times"
         return f"the optimizer {how}: it knows the parts of all units, so call it once a step"
     if "average" not in calls:
         return "no unit averages its gradients: call unit.average() for each"

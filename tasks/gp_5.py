@@ -83,26 +83,17 @@ MUTANTS = {
 
 def explain(case, seen):
     asked, raised = seen["asked before an answer is taken"], seen["raised"]
-    if not asked:
-        return (
-            "no worker is asked, so the parts work one after the other: put each Task into the "
-            "part's in-queue"
-        )
-    if asked != "part 0 and part 1":
-        return (
-            "the parts work one after the other: ask all workers of a tick first, then take the "
-            "answers"
-        )
-    if raised == "nothing":
-        return "the error of a worker is lost: raise it where done is False"
-    if raised != "the error of the layer":
-        return (
-            f"a layer raises KeyError in a worker, and out of compute comes {raised}: raise the "
-            "worker's error where done is False"
-        )
-    if same(seen["micro-batches"], case["batches"]):
-        return "the micro-batches are as they came in: put each result into batches[i]"
-    return (
+    rules = {
+        "no worker is asked, so the parts work one after the other: put each Task into the part's "
+        "in-queue": not asked,
+        "the parts work one after the other: ask all workers of a tick first, then take the "
+        "answers": asked != "part 0 and part 1",
+        "the error of a worker is lost: raise it where done is False": raised == "nothing",
+        f"a layer raises KeyError in a worker, and out of compute comes {raised}: raise the "
+        "worker's error where done is False": raised != "the error of the layer",
+        "the micro-batches are as they came in: put each result into batches[i]":
+            same(seen["micro-batches"], case["batches"]),
         "the micro-batches are not what the layers make of them: put each result into batches[i], "
-        "and let each task keep its own i and j"
-    )
+        "and let each task keep its own i and j": True,
+    }  # fmt: skip
+    return next(sentence for sentence, broken in rules.items() if broken)

@@ -151,8 +151,7 @@ TASKS = {
          "backward, add the shard to grad_weights[layer]. In the end update each shard."),
         listed((32, 64, 256, 8), (4, 6, 32, 2), (1, 2, 4, 2)), P1,
         "gather twice and reduce once for each layer and micro-batch",
-        "keep one whole weight and one whole gradient at a time",
-        page=PAGE,
+        "keep one whole weight and one whole gradient at a time", page=PAGE,
     ),
     "PZ-P2": puzzle(
         "part2_training_loop", 30, "the naive pipeline, with any number of layers on a rank",
@@ -162,8 +161,7 @@ TASKS = {
          "and the last rank."),
         listed(*P2), P2,
         "nothing is sent twice, and each rank works only on its own layers",
-        "load only the layers of this rank, and delete what has been used",
-        page=PAGE,
+        "load only the layers of this rank, and delete what has been used", page=PAGE,
     ),
     "PZ-P3": puzzle(
         "part3_training_loop", 60, "1F1B: one forward and one backward in turn",
@@ -204,7 +202,6 @@ TASKS = {
         lambda: [case(16, 6, 16, 1, profile="measured"),
                       case(48, 60, 192, 1, profile="measured")],
         {(48, 60, 192): (50.2946, inf)},
-        "the MFU must be 35 % at least; look at the trace: what is not computing?", "",
-        seconds=240,
+        "the MFU must be 35 % at least; look at the trace: what is not computing?", "", seconds=240,
     ),
 }  # fmt: skip

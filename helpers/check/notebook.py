@@ -61,18 +61,11 @@ def after(result) -> None:
     """Count a cell that was stopped by a task as done, and unset what it would have set."""
     shell = the_shell()
     task_id, shell.lab_stopped_by = getattr(shell, "lab_stopped_by", ""), ""
-    owed = getattr(shell, KEPT)
-    try:
-        tree = ast.parse(shell.transform_cell(result.info.raw_cell))
-    except (SyntaxError, AttributeError):
+    if not task_id:
         return
-    stored = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    names = {node.id for node in stored if isinstance(node.ctx, ast.Store)}
-    if task_id:
-        result.error_in_exec = None
-        for name in names:
-            shell.user_ns.pop(name, None)
-            owed[name] = task_id
-    elif result.success:
-        for name in names:
-            owed.pop(name, None)
+    tree = ast.parse(shell.transform_cell(result.info.raw_cell))
+    result.error_in_exec = None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            shell.user_ns.pop(node.id, None)
+            getattr(shell, KEPT)[node.id] = task_id

@@ -24,7 +24,6 @@ LEFT_OUT = "notebooks/source/"
 # What stands elsewhere here.
 MOVED = {"README.student.md": "README.md", "tools/classroom.yml": ".github/workflows/tasks.yml"}
 MADE = re.compile(r"(^|/)(\.|__pycache__|build/|runs/)|\.(pyc|log|hdf5)$|\.mine\d+\.py$")
-NEXT = 'open a lesson; where it says "your turn", write in the file that it links to'
 MAKEFILE = """\
 # The environment is that of the lab in which this copy was written; away from there, its own.
 PYTHON ?= python3
@@ -108,18 +107,17 @@ def files() -> list[str]:
 def main(arguments: list[str]) -> int:
     """Return 0 if a copy is there now, 1 if this is one."""
     out = Path(*arguments[:1] or [ROOT / "my-lab"]).absolute()
-    if not (ROOT / PACKED).exists():
-        need_clone()
-    else:
+    if (ROOT / PACKED).exists():
         print("This is a student's copy already: there is nothing to write.")
         return 1
+    need_clone()
     try:
         write(out)
         print(f"Your copy of the lab, without solutions: {out}")
     except FileExistsError:
         print(f"Your copy of the lab is there already, and stays as it is: {out}")
     print(f"To go on there at any time: cd {out} && make lab")
-    print(f"Next: {NEXT}.")
+    print('Next: open a lesson; where it says "your turn", write in the file that it links to.')
     return 0
 
 

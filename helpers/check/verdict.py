@@ -1,6 +1,5 @@
 """What a check found: as text, and as a box in a notebook."""
 
-import base64
 import os
 import textwrap
 from dataclasses import dataclass
@@ -84,19 +83,12 @@ class Verdict:
         for line in self.lines:
             text = escape(line).replace(file, link)
             rows.append(f'<div style="margin-top: 6px">{text}</div>')
-        rows.append(picture(self.waits) if self.waits else "")
+        if self.waits:
+            from helpers.draw import who_waits
+
+            rows.append(who_waits(self.waits)._repr_html_() or "")
         for title, text in {"Details": self.details, "It printed": self.printed}.items():
             rows.append(fold_html(title, f"<pre>{escape(text)}</pre>") if text else "")
         rows.append(fold_html(ONE_WAY, code_html(self.code)) if self.code else "")
         box = f"border: 1px solid {color}; border-left: 6px solid {color}; padding: 8px 14px"
         return f'<div style="{box}">{"".join(rows)}</div>'
-
-
-def picture(waits: Any) -> str:
-    """Return who waits for whom as an image."""
-    from helpers.draw import who_waits
-
-    drawn = who_waits(waits)
-    data = base64.b64encode(drawn.svg().encode()).decode()
-    source = f"data:image/svg+xml;base64,{data}"
-    return f'<img alt="{escape(drawn.alt)}" style="max-width: 100%" src="{source}">'

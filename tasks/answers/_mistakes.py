@@ -232,8 +232,7 @@ EXAMPLE = Mistake(
     planted("        rank.model.zero_grad()\n", "        optimizer.zero_grad()\n"),
 )
 
-# Rewritings that change nothing, so that comparing two cases doesn't show the mistake. Some look
-# suspicious.
+# Rewritings that change nothing, so that comparing two cases doesn't show the mistake.
 HARMLESS = tuple(
     {
         "        dist.all_reduce(count)\n": "        dist.all_reduce(count, group=self.row)\n"

@@ -32,8 +32,6 @@ NUMBERS = {
             "did you count 2 bytes for each parameter instead of 16?)",
             350: "You divided by the stages or by the parts only: 8 stages with 8 parts make 64.",
             2800: "That is the whole model. Divide by the stages and the parts.",
-            5.5: "Did you divide by all 512 devices? Each of the 8 replicas keeps everything. (Or "
-            "did you count 2 bytes for each parameter instead of 16?)",
         },
     ),
     "design_your_own-4": Number(

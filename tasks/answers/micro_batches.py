@@ -31,10 +31,8 @@ NUMBERS = {
         tolerance=12,
         because="p - r = 16 micro-batches of 34 GB.",
         slips={
-            15
-            * 34.1: "That's the warm-up alone. One more forward comes before the first backward.",
-            8
-            * 34.1: "The stage has 8 layers, and they're in the 34 GB. It keeps 16 micro-batches.",
+            511.5: "That's the warm-up alone. One more forward comes before the first backward.",
+            272.8: "The stage has 8 layers, and they're in the 34 GB. It keeps 16 micro-batches.",
             34.1: "That's one micro-batch. How many are between their forward and their backward?",
         },
     ),

@@ -57,15 +57,12 @@ class Copy:
             client = NotebookClient(notebook, km=kernel, timeout=600, allow_errors=True)
             client.resources = {"metadata": {"path": str(self.root / "notebooks")}}
             client.execute(env=self.env | variables)
-        return [shown(cell) for cell in notebook.cells if cell.cell_type == "code"]
+        return ["\n".join(map(shown, cell.outputs)) for cell in notebook.cells if "outputs" in cell]
 
 
-def shown(cell) -> str:
-    parts = []
-    for output in cell.outputs:
-        data = output.get("data", {})
-        parts.append(output.get("text", "") + data.get("text/plain", "") + output.get("ename", ""))
-    return "\n".join(parts)
+def shown(output) -> str:
+    plain = output.get("data", {}).get("text/plain", "")
+    return output.get("text", "") + plain + output.get("ename", "")
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,6 @@ return torch.nn.functional.cross_entropy(torch.cat(out, 1), targets)
 BACK = "for k in range(micro_batches):\n    backward(k)"
 WAIT_FORWARD, WAIT_BACK = "free(rank + 1, k)", "free(rank - 1, k - 1)"
 NO_WAIT = {WAIT_FORWARD: "pass", WAIT_BACK: "pass"}
-UPDATE = "    weights[layer], opt_states[layer] = model.update("
-SUM_UP = "await model.reduce_scatter(grad_weights[layer], layer)"
 LOSS = "grad_activations[last] = model.loss"
 
 PROGRAMS = {
@@ -40,14 +38,6 @@ PROGRAMS = {
         dist.all_reduce(flat)
         for p in model.parameters():
             p.grad, flat = flat[: p.numel()].view_as(p) / world_size, flat[p.numel() :]
-        """},
-    "DP-2": {
-        "other memory, the same parameter, and the frozen one left alone": """
-        for p in model.parameters():
-            if p.requires_grad:
-                everybody = [torch.empty_like(p.data) for _ in range(world_size)]
-                dist.all_gather(everybody, p.data)
-                p.data = torch.stack(everybody).mean(0)
         """},
     "DP-3": {
         "every world_size-th, of a tensor":
@@ -79,17 +69,7 @@ PROGRAMS = {
             group.compute()
             group.all_reduce(group.gradients())
             group.update()
-        """, "it runs, but its loss"),
-        "copies one replica's mean to all":
-            {"zip(group.weights(), short, strict=True)":
-                 "((w, short[0]) for w in group.weights())"}},
-    "DP-PP-1": {
-        "gathered, and a new tensor as the gradient": """
-        for p in stage.parameters():
-            everybody = [torch.empty_like(p.grad) for _ in range(dist.get_world_size(group))]
-            dist.all_gather(everybody, p.grad, group=group)
-            p.grad = torch.stack(everybody).mean(0)
-        """},
+        """, "it runs, but its loss")},
     "DP-PP-2": {
         "averages along the row":
             ({"(stage, groups.dp)": "(stage, groups.pp)"},
@@ -99,26 +79,10 @@ PROGRAMS = {
                 found = [None] * grid.dp
                 dist.all_gather_object(found, p.grad, group=groups.dp)
                 p.grad = sum(found) / grid.dp"""}},
-    "PF-3": {
-        "the other way round": """
-me = os.getpid()
-if me == self.owner:
-    return self.file
-self.owner = me
-self.file = self.open_file()
-return self.file
-"""},
     "PF-4": {
         "weights in half":
             ({'with record_function("forward")': f'{TO_HALF}with record_function("forward")'},
              "they must stay torch.float32")},
-    "PF-5": {
-        "padded, and a mask of true and false": """
-places = target.shape[1]
-read = nn.functional.pad(target, (0, 0, 1, 0))[:, :-1]
-later = torch.ones(places, places, dtype=torch.bool).triu(1)
-return self.transformer(source, read, tgt_mask=later)
-"""},
     "CK-1": {
         "named before all are complete":
             ({"dist.barrier()  # now all parts are complete\n": ""},
@@ -138,17 +102,7 @@ return self.transformer(source, read, tgt_mask=later)
         return parameters(model).total, flops(model).layer / 1e12, forward_peak(model).total / 1e9
         """},
     "CO-3": {
-        "memory forgotten": ({"done.fits and ": ""}, "does not fit:"),
-        "by the library": """
-        from helpers.cluster import search
-
-        return search(model, machine, gpus, batch)[0].layout
-        """},
-    "TR-1": {
-        "losses are added up in float32":
-            {"of_batch = 0.0": "of_batch = torch.zeros(())",
-             "+= loss.item()": "+= loss.detach()",
-             "append(of_batch)": "append(of_batch.item())"}},
+        "memory forgotten": ({"done.fits and ": ""}, "does not fit:")},
     "RC-1": {
         "rounded on the way":
             ({"add_(arrived)": "add_(arrived.float().to(arrived.dtype))"}, "float32's accuracy"),
@@ -175,15 +129,10 @@ return self.transformer(source, read, tgt_mask=later)
     "TP-2": {
         "no return": ({"return mp_idx, dp_idx": "_ = mp_idx, dp_idx"}, "six things")},
     "TP-3": {
-        "transposed":
-            {"np.empty((mp_size, *x.shape)": "np.empty((mp_size * x.shape[-1], len(x))",
-             "(x), gathered": "(x.T), gathered",
-             "np.concatenate(list(gathered), axis=-1)": "gathered.T"},
         "rank 0 alone":
             ({"mp_comm.Allgather": "mp_comm.Get_rank() == 0 and mp_comm.Allgather"},
              "a rank waits in a collective that another one never calls")},
     "TP-6": {
-        "matmul": {"F.linear(Copy.apply(x), self.weight)": "Copy.apply(x) @ self.weight.mT"},
         "no parameter":
             ({"nn.Parameter(": "("}, "must be an nn.Parameter, or no optimizer finds it")},
     "TP-7": {
@@ -195,10 +144,6 @@ return self.transformer(source, read, tgt_mask=later)
                  "total, target = Sum.apply(torch.stack([total, own]))"}},
     "CP-1": {
         "no Partial": ("return one.o + other.o", "must return a Partial")},
-    "CP-2": {
-        "a message more, for which nobody waits":
-            ({"if step < ring.size - 1:\n        arrived": "if True:\n        arrived"},
-             "messages started: 4 in place of 3")},
     "CP-3": {
         "off by one":
             ({"2 * ranks - 1 - rank": "2 * ranks - rank"},
@@ -210,18 +155,7 @@ return self.transformer(source, read, tgt_mask=later)
         "over all ranks, by c10d's own function":
             ({"dist.all_to_all_single(theirs, counts, group=self.group)":
                   "dist.distributed_c10d.all_to_all_single(theirs, counts)"},
-             "an all-to-all goes to the default group"),
-        "the counts as lists":
-            {"dist.all_to_all_single(theirs, counts, group=self.group)":
-                 "dist.all_to_all(list(theirs.chunk(self.ranks)), list(counts.chunk(self.ranks)), "
-                 "group=self.group)"}},
-    "FB-1": {
-        "the largest by max and min":
-            {"parts.abs().amax((1, 3), keepdim=True)":
-                 "torch.maximum(parts.amax((1, 3), True), -parts.amin((1, 3), True))"}},
-    "FB-4": {
-        "one rank after the other":
-            {"restore(parts).sum(0, keepdim=True)": "sum(restore(parts))[None]"}},
+             "an all-to-all goes to the default group")},
     "PP-1": {
         "ones in place of the gradient":
             ({"y.backward(gradient)": "y.backward(torch.ones_like(y))"},
@@ -252,9 +186,7 @@ return self.transformer(source, read, tgt_mask=later)
             ({"x = parts[k]": "x = parts[0]"}, "micro-batch 0 goes through rank 0 more than once"),
         "backward in another order on the last rank":
             ({BACK: BACK.replace("micro_batches)", "micro_batches)[:: -1 if rank == last else 1]")},
-             "rank 2 goes backward through micro-batch 0 with the gradient of micro-batch 5"),
-        "the last one comes back first":
-            {BACK: BACK.replace("micro_batches)", "micro_batches)[::-1]")}},
+             "rank 2 goes backward through micro-batch 0 with the gradient of micro-batch 5")},
     "PP-3": {
         "nobody waits for what goes back":
             ({"send(x.grad, rank - 1, k)":
@@ -275,22 +207,9 @@ return self.transformer(source, read, tgt_mask=later)
         return [[str(a) for a in row] for row in found.schedule.ranks]
         """},
     "GP-3": {
-        "by where parts begin": """
-layers = list(modules)
-where = [_retrieve_device(layer) for layer in layers]
-begins = [0] + [n for n in range(1, len(where)) if where[n] != where[n - 1]]
-parts = [layers[a:b] for a, b in zip(begins, [*begins[1:], None])]
-return nn.ModuleList(map(_assemble_partition, parts)), [where[n] for n in begins]
-""",
         "from the last layer":
             ({"in modules:": "in list(modules)[::-1]:"},
              "the layers come in the order [2, 1, 0]: a batch must go through them as they stand")},
-    "GP-4": {
-        "by micro-batch": """
-for k in range(num_batches + num_partitions - 1):
-    first, last = max(0, k - num_partitions + 1), min(k, num_batches - 1)
-    yield [(i, k - i) for i in range(first, last + 1)]
-"""},
     "GP-5": {
         "another error":
             ({"raise answer[1].with_traceback(answer[2])": 'raise RuntimeError("no answer")'},
@@ -301,28 +220,10 @@ for i, j in schedule:
     self.in_queues[j].put(job)
     batches[i] = self.out_queues[j].get()[1][1]
 """, "the parts work one after the other")},
-    "GP-7": {
-        "append": """
-sequence = nn.Sequential()
-for n in range(len(self.h)):
-    sequence.append(WithDevice(BlockWithMask(self.h[n]), self.devices[n]))
-self._hold(Pipe(sequence, split_size, recorders=recorders))
-"""},
     "PZ-5": {
         "gathers three times":
             ({LOSS: f'weights["whole"] = await model.all_gather(weights[last], last)\n{LOSS}'},
              "it takes 20.7 steps, and 20.4 are enough: a layer is gathered twice")},
-    "PZ-P1": {
-        "whole gradients":
-            ({"        grad = await model.reduce_scatter(grad, layer)\n": "",
-              UPDATE: f"    grad_weights[layer] = {SUM_UP}\n{UPDATE}"},
-             "are enough: keep one whole weight and one whole gradient at a time")},
-    "PZ-P4": {
-        # met: submissions to that lab, one of them with 139,268 % MFU
-        "gradients that claim all samples":
-            ({"grad_weights.pop(layer)":
-                  '__import__("lib").WeightGrad(layer, last + 1, range(samples), samples)'},
-             "was built by hand, and nobody has computed it")},
     "TW-1": {
         "a pipeline over all ranks":
             ({', group=mesh["pp"].get_group()': ""}, "the pipeline goes over all ranks")},
