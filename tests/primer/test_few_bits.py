@@ -7,7 +7,7 @@ import torch
 import train
 from blocks import MX, ROW, SQUARE, quantize, restore
 from formats import BF16, E2M1, E4M3, E5M2, FP16, FP32, rounded
-from recipes import RECIPES, Delayed, Product, Trainer, blocks, tensor
+from recipes import RECIPES, Product, Trainer
 from torch.nn.functional import ScalingType, scaled_mm
 
 from simplellm.llama import CausalLLama, LLama
@@ -78,25 +78,6 @@ def test_a_layer_of_blocks_says_what_torchs_scaled_product_does_forward_and_back
         other = witness(a, b)
         assert (mine - other).abs().max() < 1e-6 * other.abs().max()
         assert (mine - exact).norm() < 0.05 * exact.norm()
-
-
-def test_a_delayed_scale_is_that_of_the_largest_before():
-    cast = Delayed(E4M3, history=2)
-    for largest, cut in ((1.0, 1.0), (8.0, 1.0), (3.0, 3.0), (9.0, 8.0), (9.0, 9.0)):
-        assert cast(torch.tensor([largest, 0.5])).max().item() == pytest.approx(cut, rel=0.07)
-    assert Delayed(E4M3)(torch.zeros(3)).tolist() == [0, 0, 0]
-
-
-def test_an_outlier_breaks_one_scale_and_not_blocks():
-    x = torch.randn(128, 256, generator=GENERATOR)
-    x[3, 200] = 1e7
-    rest = x.abs() < 1e3
-
-    def off(cast):
-        return ((cast(x) - x)[rest].norm() / x[rest].norm()).item()
-
-    assert off(tensor(E4M3)) == 1.0  # all others became 0
-    assert off(blocks(ROW)) < 0.08 and off(blocks(MX, powers=True)) < 0.05
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -37,12 +37,9 @@ def test_a_new_schedule_is_searched_explored_and_listed(backwards, capsys):
     assert re.search(r"^backwards +1 +4  0000.00000$", capsys.readouterr().out, re.M)
 
 
-def test_a_schedule_without_chunks_is_made_without_them_and_one_with_them_takes_them(backwards):
+def test_chunks_are_offered_and_taken_where_a_builder_takes_them(backwards):
     assert not backwards.chunked and backwards.made(2, 3, chunks=5).stages == 2
     assert SCHEDULES["breadth-first"].made(2, 3, chunks=5).stages == 10
-
-
-def test_the_sliders_offer_all_and_chunks_where_a_builder_takes_them():
     offered = {control["name"]: control for control in controls(START)}
     assert offered["schedule"]["values"] == list(SCHEDULES)
     assert offered["chunks"]["only"] == ["interleaved 1F1B", "breadth-first"]

@@ -74,12 +74,9 @@ def test_chunks_in_a_v_and_in_a_loop():
     }
 
 
-def test_the_same_arguments_give_the_same_schedule():
+def test_the_same_arguments_give_the_same_schedule_and_small_sizes_work():
     costs = Costs(3, 2, 1, latency=0.3, **ROOM)
     assert search(4, 6, costs, walks=70).schedule == search(4, 6, costs, walks=70).schedule
-
-
-def test_one_rank_and_one_micro_batch():
     assert search(1, 3, walks=5).simulated.step_time == 9
     assert search(3, 1, walks=5).simulated.step_time <= simulate(one_f_one_b(3, 1)).step_time
 
