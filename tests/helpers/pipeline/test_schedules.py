@@ -128,7 +128,7 @@ def test_the_results_of_a_pair_leave_when_both_are_done(name):
 
 
 def posted_ahead(width):
-    """On each of two ranks: how many receives wait at each loss, for messages of so many numbers."""
+    """On each of two ranks: how many receives wait at each loss. width: numbers of a message."""
     found = []
 
     def loss(y, target):
