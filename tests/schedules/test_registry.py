@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.schedules import SCHEDULES, Schedule, builders, gpipe, named
+from helpers.schedules import SCHEDULES, Schedule, gpipe, named
 from helpers.schedules.__main__ import main
 from helpers.search import rivals, search
 from helpers.timeline import explore
@@ -43,15 +43,6 @@ def test_chunks_are_offered_and_taken_where_a_builder_takes_them(backwards):
     offered = {control["name"]: control for control in controls(START)}
     assert offered["schedule"]["values"] == list(SCHEDULES)
     assert offered["chunks"]["only"] == ["interleaved 1F1B", "breadth-first"]
-
-
-def test_each_paper_and_each_class_of_torch_stand_where_they_are_explained():
-    dictionary = (ROOT / "docs/torch.md").read_text(encoding="utf-8")
-    for each in SCHEDULES.values():
-        told = f"{builders.__doc__} {each.build.__doc__}"
-        assert each.paper in told, f"{each.name}: no docstring names its paper, {each.paper}"
-        row = re.search(rf".*schedules\.{each.build.__name__}`.*", dictionary)
-        assert row is None or each.torch in row[0], f"docs/torch.md, {each.name}: {row[0]}"
 
 
 def test_sizes_that_are_none_are_refused_with_the_usage(capsys):
