@@ -15,17 +15,17 @@ import torch.distributed as dist
 from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 
+WAYS = "order", "no-wait", "batch", "deadlock"
 
-def neighbours(rank, world_size):
-    """The rank on the left and the rank on the right of `rank`, in a ring."""
+
+def neighbours(rank, world_size):  # the one on the left, and the one on the right
     return (rank - 1) % world_size, (rank + 1) % world_size
 
 
 def exchange_deadlock(mine, rank, world_size):
     """Show how it doesn't work: every rank sends first, so no rank is left to receive.
 
-    dist.send returns once its receiver has begun to receive. All ranks wait in that line, and no
-    rank gets to the next one.
+    dist.send returns once its receiver has begun to receive, and no rank gets to the next line.
     """
     left, right = neighbours(rank, world_size)
     theirs = torch.empty_like(mine)
@@ -87,28 +87,23 @@ def exchange_in_a_batch(mine, rank, world_size):
     # END SOLUTION
 
 
-def ways():
-    """The functions by the name of the flag."""
-    return {
-        "order": exchange_in_order,
-        "no-wait": exchange_without_waiting,
-        "batch": exchange_in_a_batch,
-        "deadlock": exchange_deadlock,
-    }
+def ways():  # by the name of the flag
+    three = exchange_in_order, exchange_without_waiting, exchange_in_a_batch
+    return dict(zip(WAYS, (*three, exchange_deadlock), strict=True))
 
 
 def read_flags(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--way", choices=[*ways()], help="only this one (all but the deadlock)")
+    parser.add_argument("--way", choices=WAYS, help="only this one (all but the deadlock)")
     return add_run_flags(parser, ranks=3).parse_args(arguments)
 
 
 def show(options, place, device, say=None):
     """Exchange this rank's number by each way, print what came, and return the trace."""
     mine, recorder = torch.full((4,), float(place.rank), device=device), Recorder(place.rank)
-    for way in [options.way] if options.way else ["order", "no-wait", "batch"]:
+    for way in [options.way] if options.way else WAYS[:3]:
         with recorder.span("send", way):
             theirs = ways()[way](mine, place.rank, place.world_size)
         print(f"{way}: rank {place.rank} got {theirs.tolist()}", flush=True)

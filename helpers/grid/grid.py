@@ -10,10 +10,7 @@ DIMENSIONS = ("dp", "pp", "cp", "tp")  # slowest first
 
 
 class Coordinates(NamedTuple):
-    """The place of a rank: its replica, pipeline stage, part of each layer, part of each sequence.
-
-    All count from 0.
-    """
+    """The place of a rank, from 0: its replica, stage, part of each layer and of each sequence."""
 
     dp: int
     pp: int
@@ -98,12 +95,7 @@ class Grid:
         return list(dict.fromkeys(self.group(rank, dimension) for rank in range(self.size)))
 
     def __str__(self) -> str:
-        """Return one line per replica; ranks in the same cell share a stage's layers (TP, CP).
-
-                     stage 0    stage 1
-        replica 0    0   1      2   3
-        replica 1    4   5      6   7
-        """
+        """Return one line per replica; ranks in the same cell share a stage's layers (TP, CP)."""
         width = len(str(self.size - 1))
         rows = [["", *(f"stage {s}" for s in range(self.pp))]]
         for d in range(self.dp):
@@ -120,11 +112,8 @@ class Grid:
 def make_groups(grid: Grid) -> SimpleNamespace:
     """Create all groups of a grid, on every rank, and return those of this rank: groups.dp, …
 
-    Every rank must call it, because torch creates a group only if all ranks ask for it (also those
-    outside it) and in the same order: first the DP groups, then PP, CP and TP.
-
-    Raises:
-        ValueError: if the number of connected ranks differs from the grid's.
+    Every rank must call it, because torch creates a group only if all ranks ask for it, also those
+    outside it, in the same order. Raises ValueError unless as many are connected as the grid has.
     """
     import torch.distributed as dist  # only here: a grid on paper needs no torch
 

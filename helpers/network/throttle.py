@@ -11,7 +11,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from helpers.network.link import Link
@@ -27,8 +27,7 @@ def _message(link: Link, size: float, ranks: int) -> float:
 
 
 # For each operation: the argument that all ranks have in the end, or had, and the seconds that a
-# rank takes to send and receive its bytes. Counted in gloo, the bytes are these but for
-# reduce-scatter, where gloo sends twice as many: those of an all-reduce.
+# rank takes to send and receive its bytes.
 COSTS: dict[str, tuple[int, Callable[[Link, float, int], float]]] = {
     "all_reduce": (0, Link.all_reduce_seconds),
     "all_gather": (0, _parts),
@@ -78,11 +77,8 @@ def slow_link(
     and for those of `fully_shard`. DistributedDataParallel's own C++ is not slowed, unless it has a
     communication hook that calls these functions.
 
-    Collectives take what a ring would send. For all of them but one that is also what gloo sends;
-    its reduce-scatter, counted, puts the bytes of a whole all-reduce on the wire, twice a ring's.
-    Here it is priced as the ring, (n-1)/n of the bytes: so NCCL sends, and so lesson 13 counts when
-    it says that ZeRO 1 costs no more than an all-reduce. On a real slow network (`hosts`) gloo's
-    takes twice as long.
+    Collectives take what a ring sends, as NCCL does. Gloo sends the same, but its reduce-scatter on
+    a real slow network (`hosts`) takes twice as long, like a whole all-reduce.
 
     sleep: waits for the given number of seconds.
     only: the functions of torch.distributed that use this link; the others stay fast.
@@ -91,19 +87,22 @@ def slow_link(
 
     names = (*COSTS, "P2POp", "batch_isend_irecv")
     before = {name: getattr(dist, name) for name in names if hasattr(dist, name)}  # an older torch
-    with _Way(link, sleep, "out") as out, _Way(link, sleep, "in") as into:
-        ways = dict.fromkeys(COSTS, out) | dict.fromkeys(("recv", "irecv"), into)
-        for name in before.keys() & set(only):
-            setattr(dist, name, _late(name, before[name], ways[name]))
-        real = {getattr(dist, name): before[name] for name in ("isend", "irecv")}
-        dist.P2POp = lambda op, *args, **kwargs: before["P2POp"](real.get(op, op), *args, **kwargs)
-        way_of = {before[name]: ways[name] for name in ("isend", "irecv") if name in only}
-        dist.batch_isend_irecv = _late_batch(before["batch_isend_irecv"], way_of)
-        try:
-            yield
-        finally:
-            for name, function in before.items():
-                setattr(dist, name, function)
+    out, into = _Way(link, sleep, "out"), _Way(link, sleep, "in")
+    ways = dict.fromkeys(COSTS, out) | dict.fromkeys(("recv", "irecv"), into)
+    for name in before.keys() & set(only):
+        setattr(dist, name, _late(name, before[name], ways[name]))
+    real = {getattr(dist, name): before[name] for name in ("isend", "irecv")}
+    dist.P2POp = lambda op, *args, **kwargs: before["P2POp"](real.get(op, op), *args, **kwargs)
+    way_of = {before[name]: ways[name] for name in ("isend", "irecv") if name in only}
+    dist.batch_isend_irecv = _late_batch(before["batch_isend_irecv"], way_of)
+    try:
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(dist, name, function)
+        for way in (out, into):
+            way.waiters.shutdown()
+            way.wire.shutdown()
 
 
 class _Way:
@@ -113,13 +112,6 @@ class _Way:
         self.link, self.sleep = link, sleep
         self.wire = ThreadPoolExecutor(1, f"link-{name}")
         self.waiters = ThreadPoolExecutor(1000, f"link-wait-{name}")  # as many as are under way
-
-    def __enter__(self) -> "_Way":
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.waiters.shutdown()
-        self.wire.shutdown()
 
     def carry(self, seconds: float) -> None:
         """Return when this message, and those that came before it, would be there."""
@@ -133,28 +125,25 @@ class _LateWork:
         import torch
 
         self.future: torch.futures.Future = torch.futures.Future()
-        self.done = way.waiters.submit(self._finish, work, way, seconds)
+        way.waiters.submit(self._finish, work, way, seconds)
 
     def _finish(self, work: Any, way: _Way, seconds: float) -> None:
         value = None
         try:
             work.wait()
             way.carry(seconds)
-            try:
+            with suppress(RuntimeError):  # gloo's messages have no future
                 value = work.get_future().value()
-            except RuntimeError:  # gloo's messages have no future
-                pass
-        except BaseException as error:  # whoever waits for the future gets the error too
+            self.future.set_result(value)
+        except Exception as error:  # comes up where somebody waits
             self.future.set_exception(error)
-            raise
-        self.future.set_result(value)
 
     def wait(self, timeout: Any = None) -> bool:
-        self.done.result()  # an error of the operation comes up here
+        self.future.wait()
         return True
 
     def is_completed(self) -> bool:
-        return self.done.done()
+        return self.future.done()
 
     def get_future(self) -> Any:
         return self.future

@@ -5,10 +5,9 @@ so a column-parallel layer holds rows of torch's weight. Of the logits, (B, S, V
 tensor of a step, no rank ever holds all: the ranks exchange only a maximum, a sum and the target's
 logit for each position. The number of ranks must divide what is cut, or ValueError says so.
 
-Sequence parallelism cuts the activations between those layers along the sequence (Korthikanti et
-al. 2022, arXiv 2205.05198). Otherwise every rank would compute and keep norms, residuals and
-dropout for the whole sequence. The communication volume stays: an all-gather and a reduce-scatter
-together send what an all-reduce sends.
+Sequence parallelism cuts the activations between those layers along the sequence, so that no rank
+keeps norms and residuals for all of it. The communication volume stays: an all-gather and a
+reduce-scatter together send what an all-reduce sends.
 """
 
 from collections.abc import Callable, Iterable

@@ -76,9 +76,6 @@ def cut(
     afterwards. Attention must derive its number of heads from the shapes, because a rank holds
     only some of the heads.
 
-    Dropout: ranks of one seed draw one mask. That is right for what all of them have, and wrong for
-    parts, of heads or of the sequence: Megatron-LM gives each rank a generator of its own there.
-
     Raises:
         PlanError: if the plan matches no module, or one of another kind.
         ValueError: if the number of ranks does not divide a dimension, or if a module of which

@@ -12,8 +12,10 @@ import torch.distributed as dist
 
 
 class Layers:
-    """The weights. attention: for each layer (d, d), the same on all ranks; experts: (d, d), this
-    rank's. seconds: of attention and of the experts for one half, on paced ranks."""
+    """The weights (d, d) of each layer: attention, the same on all ranks, and this rank's experts.
+
+    seconds: of attention and of the experts for one half, on paced ranks.
+    """
 
     def __init__(self, attention, experts, seconds=(0.0, 0.0)):
         self.attention, self.experts, self.seconds = attention, experts, seconds
@@ -140,8 +142,7 @@ class Backward:
         # END SOLUTION
 
 
-def one_by_one(*passes):
-    """Take each pass through all of its pieces before the next one begins."""
+def one_by_one(*passes):  # each through all of its pieces
     for each in passes:
         while each.left:
             each.step()

@@ -30,8 +30,7 @@ class Unit:
         self.whole.untyped_storage().resize_(0)
 
     @property
-    def in_memory(self):
-        """Whether the weights are here, or on their way."""
+    def in_memory(self):  # or on their way
         return self.whole.untyped_storage().nbytes() > 0
 
     def start(self):
@@ -47,7 +46,6 @@ class Unit:
         return self.rank.send(others, post, kind="all-gather")
 
     def free(self):
-        """Free the weights; each rank still has its own part."""
         self.whole.untyped_storage().resize_(0)
         Unit.alive -= 1
 

@@ -26,8 +26,7 @@ class Rank:
     def compute(self, seconds, function, *inputs, kind="F", **info):
         """Return what the function makes of the inputs, after so many seconds.
 
-        A sleep ends late. So that this doesn't add up, work that didn't have to wait counts from
-        when the work before was due to end.
+        A sleep ends late: work that didn't have to wait counts from when the last was due to end.
         """
         begun = self.recorder.now()
         start = self.due if begun - self.due < PROMPT else begun
@@ -41,8 +40,7 @@ class Rank:
     def send(self, size, post, like=None, kind="send"):
         """Start a message of `size` bytes, and return a function that waits for what arrives.
 
-        post: starts it, and returns its works and the tensor that is being received. like: what
-        arrives on paper.
+        post: starts it, and returns works and the tensor it receives. like: what paper receives.
         """
         begun = self.recorder.now()
         works, arriving = post()

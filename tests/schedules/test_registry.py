@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.schedules import SCHEDULES, Schedule, builders, gpipe, named
+from helpers.schedules import SCHEDULES, Schedule, gpipe, named
 from helpers.schedules.__main__ import main
 from helpers.search import rivals, search
 from helpers.timeline import explore
@@ -37,24 +37,12 @@ def test_a_new_schedule_is_searched_explored_and_listed(backwards, capsys):
     assert re.search(r"^backwards +1 +4  0000.00000$", capsys.readouterr().out, re.M)
 
 
-def test_a_schedule_without_chunks_is_made_without_them_and_one_with_them_takes_them(backwards):
+def test_chunks_are_offered_and_taken_where_a_builder_takes_them(backwards):
     assert not backwards.chunked and backwards.made(2, 3, chunks=5).stages == 2
     assert SCHEDULES["breadth-first"].made(2, 3, chunks=5).stages == 10
-
-
-def test_the_sliders_offer_all_and_chunks_where_a_builder_takes_them():
     offered = {control["name"]: control for control in controls(START)}
     assert offered["schedule"]["values"] == list(SCHEDULES)
     assert offered["chunks"]["only"] == ["interleaved 1F1B", "breadth-first"]
-
-
-def test_each_paper_and_each_class_of_torch_stand_where_they_are_explained():
-    dictionary = (ROOT / "docs/torch.md").read_text(encoding="utf-8")
-    for each in SCHEDULES.values():
-        told = f"{builders.__doc__} {each.build.__doc__}"
-        assert each.paper in told, f"{each.name}: no docstring names its paper, {each.paper}"
-        row = re.search(rf".*schedules\.{each.build.__name__}`.*", dictionary)
-        assert row is None or each.torch in row[0], f"docs/torch.md, {each.name}: {row[0]}"
 
 
 def test_sizes_that_are_none_are_refused_with_the_usage(capsys):

@@ -62,24 +62,16 @@ def test_equal_halves_give_zb_h1_in_the_memory_of_1f1b_and_more_memory_helps():
 
 
 def test_chunks_in_a_v_and_in_a_loop():
-    v = search(4, 8, Costs(0.5, 0.5, 0.5), places=[0, 1, 2, 3, 3, 2, 1, 0], walks=60)
-    assert v.simulated.step_time <= simulate(zb_v(4, 8), Costs(0.5, 0.5, 0.5)).step_time
-    loop = search(4, 8, Costs(0.5, 0.5, 0.5), places=[0, 1, 2, 3] * 2, walks=60)
-    one = simulate(interleaved(4, 8), Costs(0.5, 0.5, 0.5)).step_time
-    assert loop.simulated.step_time < one
-    assert {done.schedule.name for done in loop.rivals} == {
-        "naive",
-        "interleaved 1F1B, 2 chunks",
-        "breadth-first, 2 chunks",
-    }
+    half = Costs(0.5, 0.5, 0.5)
+    v = search(4, 8, half, places=[0, 1, 2, 3, 3, 2, 1, 0], walks=60)
+    assert v.simulated.step_time <= simulate(zb_v(4, 8), half).step_time
+    loop = search(4, 8, half, places=[0, 1, 2, 3] * 2, walks=60)
+    assert loop.simulated.step_time < simulate(interleaved(4, 8), half).step_time
 
 
-def test_the_same_arguments_give_the_same_schedule():
+def test_the_same_arguments_give_the_same_schedule_and_small_sizes_work():
     costs = Costs(3, 2, 1, latency=0.3, **ROOM)
     assert search(4, 6, costs, walks=70).schedule == search(4, 6, costs, walks=70).schedule
-
-
-def test_one_rank_and_one_micro_batch():
     assert search(1, 3, walks=5).simulated.step_time == 9
     assert search(3, 1, walks=5).simulated.step_time <= simulate(one_f_one_b(3, 1)).step_time
 

@@ -220,13 +220,6 @@ def test_a_rank_waits_for_room():
     assert found[2:4] == [("dependency", 4, 5), ("memory", 5, 7)]
 
 
-def test_a_trace_of_a_simulation_is_saved_and_read_again(tmp_path):
-    trace = simulate(interleaved(2, 4), Costs(latency=0.1, activation_bytes=7)).trace
-    again = Trace.load(trace.save(tmp_path / "step.json"))
-    assert again.meta == trace.meta and trace.meta["schedule"].startswith("interleaved")
-    assert sorted(map(repr, again.events)) == sorted(map(repr, trace.events))
-
-
 WRONG = {
     "a schedule that can't run": (lambda: simulate(parse("0: F0 B0\n1: F0")), "never does 1B0"),
     "a list of three": (lambda: ask([1, 2, 3]), "has 3 numbers, and the schedule needs 2: one"),

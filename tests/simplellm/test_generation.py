@@ -57,16 +57,14 @@ def test_tokens_are_drawn_with_the_chances_that_the_settings_give(temperature, t
 
 
 def test_wrong_settings():
-    net = model()
-    for how, sentence in (
-        ({"temperature": float("nan")}, "temperature must be .* not nan"),
-        ({"top_p": 1.5}, r"top_p must be in \(0, 1\], not 1.5"),
-        ({"prompt_ids": []}, "the prompt is empty: give at least one token"),
-        ({"prompt_ids": [1, 50]}, "token 50 at row 0, column 1 is outside the vocabulary of 50"),
+    net, broken = model(), model()
+    broken.lm_head.weight.data[0, 0] = float("nan")
+    for call, sentence in (
+        (lambda: net.generate([1], temperature=float("nan")), "temperature must be .* not nan"),
+        (lambda: net.generate([1], top_p=1.5), r"top_p must be in \(0, 1\], not 1.5"),
+        (lambda: net.generate([]), "the prompt is empty: give at least one token"),
+        (lambda: broken.generate([1]), "scores are not numbers"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            net.generate(**{"prompt_ids": [1]} | how)
-        assert net.training
-    net.lm_head.weight.data[0, 0] = float("nan")
-    with pytest.raises(ValueError, match="scores are not numbers"):
-        net.generate([1])
+            call()
+        assert net.training and broken.training

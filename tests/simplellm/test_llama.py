@@ -99,15 +99,14 @@ def test_the_loss_is_the_mean_over_all_next_tokens_that_are_not_padding(pad_idx)
 
 def test_perplexity_is_averaged_over_sequences_and_counts_what_the_mask_lets_through():
     mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
-    rows = [
-        math.exp(sum(surprise(row, i) for i in range(most)) / most)
-        for row, most in enumerate((2, 4))
-    ]
+    means = [sum(surprise(row, i) for i in range(most)) / most for row, most in ((0, 2), (1, 4))]
     found = perplexityLoss(LOGITS, TARGET, mask)
-    assert found.item() == pytest.approx(sum(rows) / 2, rel=1e-5)
+    assert found.item() == pytest.approx(sum(map(math.exp, means)) / 2, rel=1e-5)
     assert torch.equal(perplexityLoss(LOGITS, TARGET.where(mask.bool(), -100)), found)
     mask[0] = 0
-    assert perplexityLoss(LOGITS, TARGET, mask).item() == pytest.approx(rows[1], rel=1e-5)
+    assert perplexityLoss(LOGITS, TARGET, mask).item() == pytest.approx(
+        math.exp(means[1]), rel=1e-5
+    )
     assert perplexityLoss(LOGITS, TARGET, torch.zeros(2, 5)).isnan()
 
 

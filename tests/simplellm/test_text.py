@@ -177,37 +177,30 @@ def test_which_stories_are_read(how, wanted):
 
 def test_one_line_says_what_is_in_use(capsys, monkeypatch):
     dataloaders._say_once.cache_clear()
-    iter(TinyStories(Letters())), iter(TinyStories(Letters(), seq_l=16))
+    for how in ({}, {"seq_l": 16}, {"rank": 2, "world_size": 3}, {"quiet": True, "seed": 3}):
+        iter(TinyStories(Letters(), **how))
+    monkeypatch.setenv("SIMPLELLM_QUIET", "1")
+    iter(TinyStories(Letters(), seed=4))
     assert capsys.readouterr().out == (
         "[data] stories generated here (seed 0, train), rank 0 of 1; "
         'the real TinyStories: source="hub"\n'
     )
-    iter(TinyStories(Letters(), rank=2, world_size=3))  # rank 0 has said it for all
-    iter(TinyStories(Letters(), quiet=True, seed=3))
-    monkeypatch.setenv("SIMPLELLM_QUIET", "1")
-    iter(TinyStories(Letters(), seed=4))
-    assert capsys.readouterr().out == ""
 
 
 def test_the_hub_is_streamed_and_shared_and_its_failure_is_one_sentence(monkeypatch):
-    # A stand-in for the package datasets, and for a network.
-    rows = [{"text": t} for t in ("Ann ran.", "  ", "Ben sat.\n", "Cat.", "Dog.", "Eel.")]
-    calls = []
-
-    def load_dataset(name, split, streaming):
-        calls.append((name, split, streaming))
-        yield from rows
+    def load_dataset(name, split, streaming):  # of a stand-in for the package datasets
+        assert (name, streaming) == ("roneneldan/TinyStories", True)
+        passes.append(split)
+        yield from ({"text": t} for t in ("Ann ran.", "  ", "Ben sat.\n", "Cat.", "Dog.", "Eel."))
         if split == "train":
             raise OSError("no route to host\nmore\nlines")
 
-    hub = types.SimpleNamespace(load_dataset=load_dataset)
-    monkeypatch.setitem(sys.modules, "datasets", hub)
-    how = {"source": "hub", "split": "validation"}
+    passes, how = [], {"source": "hub", "split": "validation"}
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
     part = TinyStories(Letters(), rank=1, world_size=2, **how)
-    assert documents(part, 3) == ["Ben sat.", "Dog.", "Ben sat."]
-    assert calls == [("roneneldan/TinyStories", "validation", True)] * 2
+    assert documents(part, 3) == ["Ben sat.", "Dog.", "Ben sat."] and passes == ["validation"] * 2
     around = documents(TinyStories(Letters(), skip=3003, **how), 3)  # far beyond the end of five
-    assert around == ["Dog.", "Eel.", "Ann ran."] and len(calls) <= 5
+    assert around == ["Dog.", "Eel.", "Ann ran."] and len(passes) <= 5
     with pytest.raises(ConnectionError, match=r"\(OSError: no route to host\): check the network"):
         documents(TinyStories(Letters(), source="hub"), 9)
     monkeypatch.setitem(sys.modules, "datasets", None)

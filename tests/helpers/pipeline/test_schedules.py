@@ -127,6 +127,24 @@ def test_the_results_of_a_pair_leave_when_both_are_done(name):
                 assert sent[0] >= done
 
 
+def posted_ahead(width):
+    """On each of two ranks: how many receives wait at each loss. width: numbers of a message."""
+    found = []
+
+    def loss(y, target):
+        found.append(len(pipeline.transport.posted))
+        return nn.functional.mse_loss(y, target)
+
+    pipeline = Pipeline(gpipe(2, 8), {dist.get_rank(): nn.LayerNorm(width)}, loss=loss)
+    pipeline.step(torch.ones(8, width), torch.ones(8, width))
+    return found
+
+
+def test_receives_are_posted_ahead_but_no_more_than_three_of_long_messages():
+    _, found = launch(lambda: [posted_ahead(4), posted_ahead(2**15)], 2, quiet=True, timeout=60)
+    assert found == [[7, 6, 5, 4, 3, 2, 1, 0], [3, 3, 3, 3, 3, 2, 1, 0]]
+
+
 # --- ranks that are in different numbers of groups: torch names a group after that number ---------
 
 # The last one sends its second micro-batch last and needs it first.
