@@ -69,11 +69,12 @@ def test_processes_that_can_not_go_on_are_told_of_at_once(program, told):
 
 def test_a_replica_that_another_one_has_replaced_is_refused_and_one_that_is_ahead():
     lighthouse = Lighthouse(replicas=2)
-    lighthouse.present[0] = {"ticket": 4, "address": None, "heard": time.monotonic(), "at": 0}
-    for ticket, told in ((7, "another process has taken the place of this replica 0"),
-                         (4, "step 3 is ahead of the lighthouse, which is at 0")):  # fmt: skip
+    lighthouse.present[0] = {"address": "here", "heard": time.monotonic(), "at": 0}
+    refused = {"there": "another process has taken the place of this replica 0"}
+    refused["here"] = "step 3 is ahead of the lighthouse, which is at 0"
+    for address, told in refused.items():
         with pytest.raises(Refused, match=told):
-            ask(lighthouse.address, verb="mean", replica=0, ticket=ticket, step=3)
+            ask(lighthouse.address, verb="mean", replica=0, address=address, step=3)
     lighthouse.stop()
 
 
