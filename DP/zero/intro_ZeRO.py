@@ -71,7 +71,7 @@ def train(options, place, device, say=print):
             loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
         with recorder.span("B"):
             loss.backward()
-        most = kept(net, [trainer.optimizer])
+        most = kept(net, trainer.optimizer)
         with recorder.span("update"):
             trainer.step()
         losses.append(check_finite(loss, step))

@@ -61,7 +61,7 @@ def zero(kind, name):
         for step in range(STEPS):
             trainer.zero_grad()
             loss_of(net, rank, step).backward()
-            kept = memory.kept(net, [trainer.optimizer])
+            kept = memory.kept(net, trainer.optimizer)
             trainer.step()
         sent = sum(e.info["bytes"] for e in recorder.trace().events)
         for unit in trainer.units if stage else ():
