@@ -83,10 +83,7 @@ class FromFile(Dataset):
         file = self.handle()
         items = [file[name][index] for name in NAMES]
         # A copy of an array: what is mapped must not be written to.
-        return tuple(
-            item if isinstance(item, torch.Tensor) else torch.from_numpy(np.array(item))
-            for item in items
-        )
+        return tuple(x if torch.is_tensor(x) else torch.from_numpy(np.array(x)) for x in items)
 
     def open_file(self):
         return KINDS[self.kind][2](self.path)
@@ -171,8 +168,7 @@ def open_input(kind, path, shapes):
         ) from error
     for name, item in found.items():
         there = f"{tuple(item.shape)} {item.dtype}".replace("torch.", "")
-        asked = f"{getattr(shapes, name)[1:]} {shapes.dtype}"
-        if there != asked:
+        if there != (asked := f"{getattr(shapes, name)[1:]} {shapes.dtype}"):
             raise ValueError(
                 f"an item of {name} in {path} is {there}, and {asked} was asked for: change "
                 "--src-shape, --tgt-shape and --dtype, or give another file with --data"

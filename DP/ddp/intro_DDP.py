@@ -51,10 +51,7 @@ def record_bucket(recorder, bucket):
 
 
 def train(options, place, device, say=print):
-    """Train for `options.steps` steps; give this rank's losses, the model and the trace.
-
-    say(step, loss): called after each step.
-    """
+    """Train, and call say(step, loss) after each step; give losses, the model and the trace."""
     tokenizer, net = prepare(options, device)
     recorder = Recorder(rank=place.rank)
     model, finish = averaging(net, options.average, options.bucket_mb, recorder)

@@ -5,7 +5,6 @@ take on as many machines (`helpers.pipeline.Pace` does the same for a pipeline).
 hooks, the buckets and the messages are real.
 """
 
-import functools
 import time
 
 import torch
@@ -37,21 +36,6 @@ class Clock:
         time.sleep(max(0.0, self.due - time.perf_counter()))
 
 
-class Work(torch.autograd.Function):
-    """A layer's forward and backward, each as long as work("F") and work("B")."""
-
-    @staticmethod
-    def forward(ctx, x, weight, work):
-        ctx.work, ctx.numbers = work, weight.numel()
-        work("F")
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, gradient):
-        ctx.work("B")
-        return gradient, gradient.expand(ctx.numbers), None
-
-
 class Paced(nn.Module):
     """Equal layers that take `forward` and `backward` seconds together. Call it with (1,) numbers.
 
@@ -68,7 +52,9 @@ class Paced(nn.Module):
 
     def forward(self, x):
         for layer, weight in enumerate(self.weights):
-            x = Work.apply(x, weight, functools.partial(self.work, layer))
+            self.work(layer, "F")
+            x = x + 0 * weight.sum()
+            x.register_hook(lambda _, layer=layer: self.work(layer, "B"))
         return x
 
     def work(self, layer, kind):

@@ -5,7 +5,6 @@ connection closes, the replica is dead; if it falls silent, the replica is froze
 both cases the step goes on without it. The lighthouse itself keeps no weights.
 """
 
-import itertools
 import threading
 import time
 from collections import deque
@@ -36,9 +35,8 @@ class Lighthouse:
         self.closed, self.last, self.counted, self.losses = 0, None, [], []
         self.past = deque(maxlen=KEPT)  # (mean, {replica: place}) of the last closed steps
         self.open = {}  # replica: its message for the step that is open
-        self.present = {}  # replica: ticket, address, and whether it takes part in the open step
-        self.tickets, self.ended = itertools.count(), False
-        self.changed = threading.Condition()
+        self.present = {}  # replica: its address, and the step in which it takes part
+        self.ended, self.changed = False, threading.Condition()
         verbs = {"alive": self.alive, "source": self.source, "mean": self.mean}
         self.server = Server(lambda caller, verb, **told: verbs[verb](caller, **told))
         self.address = self.server.address
@@ -47,12 +45,11 @@ class Lighthouse:
 
     def alive(self, caller, replica, address):
         """Keep a replica among those present for as long as its heartbeats come."""
-        me = {"ticket": next(self.tickets), "address": address, "at": None}
+        me = {"address": address, "at": None, "heard": time.monotonic(), "done": False}
         with self.changed:
-            self.present[replica] = me | {"heard": time.monotonic(), "done": False}
-            me = self.present[replica]
+            self.present[replica] = me
         try:
-            caller.send(me["ticket"])
+            caller.send("noted")
             while not self.ended:
                 me["done"] = caller.recv()
                 me["heard"] = time.monotonic()
@@ -92,11 +89,11 @@ class Lighthouse:
 
     # The mean over those present
 
-    def mean(self, caller, replica, ticket, step, place=0, tokens=0, loss=0.0, gradient=None):
+    def mean(self, caller, replica, address, step, place=0, tokens=0, loss=0.0, gradient=None):
         """Return the mean of a step: of a closed one at once, of the open one when it closes."""
         with self.changed:
             me = self.present.get(replica, {})
-            if me.get("ticket") != ticket:
+            if me.get("address") != address:
                 raise Refused(f"another process has taken the place of this replica {replica}")
             me["at"] = step
             if step == self.closed and tokens:

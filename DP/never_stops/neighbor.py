@@ -132,12 +132,12 @@ def run(number, ranks, port, work, steps, every, at, stay=None):
         dist.init_process_group("gloo", store=meet, rank=number, world_size=ranks, timeout=SILENCE)
         try:
             found = rank.train(steps, at, stay)
-            break
         except Refused as error:
             found = str(error)
-            break
         except RuntimeError:  # another rank has ended
             dist.destroy_process_group()
+            continue
+        break
     # One that left earlier would look as if it had died.
     store.set(f"left {number}", "")
     store.wait([f"left {each}" for each in range(ranks)], SILENCE)

@@ -21,26 +21,20 @@ FAULTS = [(3, "kill", 1), (5, "freeze", 2), (6, "start", 1), (6, "back", 1), (9,
 
 @dataclass
 class Outcome:
-    """What a run has left.
+    """What a run has left."""
 
-    weights: {replica: its weights at the end}. counted: for each step {replica: place}.
-    said: {replica: the sentence with which it was refused}.
-    """
-
-    weights: dict
-    counted: list
+    weights: dict  # {replica: its weights at the end}
+    counted: list  # for each step {replica: place}
     losses: list
-    said: dict
+    said: dict  # {replica: the sentence with which it was refused}
 
 
 def survive(replicas, steps, faults=(), silence=5.0, pace=0.0):
     """Train while faults happen, for so many steps or until the last fault is over.
 
-    Args:
-        faults: (step, action, replica) in order, each from this step on: "kill", "start", "freeze"
-            or "thaw" a replica, or wait until it's "back" (its gradient counts again).
-        silence: seconds after which a frozen replica is no longer waited for.
-        pace: seconds that a gradient takes at least.
+    faults: (step, action, replica) in order, each from this step on: "kill", "start", "freeze" or
+    "thaw" a replica, or wait until it's "back" (its gradient counts again). silence: seconds after
+    which a frozen replica is no longer waited for. pace: seconds that a gradient takes at least.
     """
     lighthouse = Lighthouse(replicas, silence=silence)
     with Crew(run, lighthouse.address, functools.partial(Work, replicas), pace) as crew:
@@ -69,10 +63,7 @@ def finished(lighthouse, crew):
 
 
 def distance(outcome, replicas):
-    """Return how far the replicas' weights are from each other, and from one device's.
-
-    Both are the largest difference of a weight.
-    """
+    """Return the largest difference of a weight among the replicas, and from one device."""
     alone = on_one_device(Work(replicas), outcome.counted)
     ends = list(outcome.weights.values())
     apart = max(np.abs(ends[0] - weights).max() for weights in ends)

@@ -30,7 +30,7 @@ class Replica:
         self.state, self.lock = None, threading.Lock()
         self.serving, self.heart = Server(self.give_state), Client(lighthouse)
         self.heart.send({"verb": "alive", "replica": number, "address": self.serving.address})
-        self.ticket = self.heart.recv()
+        self.heart.recv()  # the lighthouse has noted it
         self.beating = threading.Thread(target=self.beat, daemon=True)
         self.beating.start()
 
@@ -77,7 +77,7 @@ class Replica:
         return (past["mean"], past["counted"]) if "mean" in past else None
 
     def ask_for_mean(self, step, **batch):
-        mine = {"replica": self.number, "ticket": self.ticket, "step": step}
+        mine = {"replica": self.number, "address": self.serving.address, "step": step}
         return ask(self.lighthouse, verb="mean", **mine, **batch)
 
     # Training

@@ -84,12 +84,8 @@ def heal(peers, fetch, missed):
 def checkpoint_interval(save, between):
     """Return (seconds from one checkpoint to the next, share of the time that is lost).
 
-    The interval is the one that loses least, to first order: a save takes its time once in every
-    interval, and each failure costs half an interval on average. The share has both in it.
-
-    Args:
-        save: seconds that training stands still for a checkpoint.
-        between: mean seconds from one failure to the next.
+    The interval is the one that loses least, to first order: a save takes `save` seconds once in
+    every interval, and each failure, one in `between` seconds, costs half an interval on average.
     """
     every = math.sqrt(2 * save * between)
     return every, save / every + every / (2 * between)

@@ -7,6 +7,7 @@ Its sockets lie in a folder that only this user can open: whoever can write to o
 """
 
 import threading
+from contextlib import suppress
 from multiprocessing.connection import Client, Listener
 
 
@@ -14,7 +15,7 @@ class Refused(RuntimeError):
     """The other side can't do what it was asked; the text says why."""
 
 
-def ask(address, patience=None, **message):
+def ask(address, /, patience=None, **message):
     """Send a question and return the answer.
 
     patience: seconds of silence after which to give up; None waits for as long as it takes.
@@ -50,12 +51,10 @@ class Server:
         threading.Thread(target=self.listen, daemon=True).start()
 
     def listen(self):
-        while True:
-            try:
-                connection = self.listener.accept()
-            except OSError:
-                return  # closed: the end
-            threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
+        with suppress(OSError):  # closed: the end
+            while True:
+                call = (self.listener.accept(),)
+                threading.Thread(target=self.talk, args=call, daemon=True).start()
 
     def talk(self, connection):
         with connection:

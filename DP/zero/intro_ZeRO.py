@@ -45,18 +45,15 @@ class Zero0:
 
 def units_of(net):
     """What travels together: each block; the ends, as one where they share their weights."""
-    body = net.model
-    ends = [[body.embed_tokens], [net.lm_head]]
-    if net.lm_head.weight is body.embed_tokens.weight:
-        ends = [[body.embed_tokens, net.lm_head]]
-    return [ends[0], *([block] for block in body.layers), [body.norm], *ends[1:]]
+    body, head = net.model, net.lm_head
+    middle = [*([block] for block in body.layers), [body.norm]]
+    if head.weight is body.embed_tokens.weight:
+        return [[body.embed_tokens, head], *middle]
+    return [[body.embed_tokens], *middle, [head]]
 
 
 def train(options, place, device, say=print):
-    """Train for `options.steps` steps; give losses, the number of parameters, bytes, the trace.
-
-    say(step, loss): called after each step. The bytes are what this rank keeps before an update.
-    """
+    """Train; give losses, the number of parameters, what this rank keeps in bytes, the trace."""
     tokenizer, net = prepare(options, device)
     count = sum(p.numel() for p in net.parameters())
     recorder = Recorder(rank=place.rank)
@@ -74,7 +71,7 @@ def train(options, place, device, say=print):
             loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
         with recorder.span("B"):
             loss.backward()
-        most = kept(net, [trainer.optimizer])
+        most = kept(net, trainer.optimizer)
         with recorder.span("update"):
             trainer.step()
         losses.append(check_finite(loss, step))

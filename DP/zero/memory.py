@@ -38,17 +38,17 @@ class Watch:
         return self.context.__exit__(*error)
 
 
-def kept(model, optimizers):
+def kept(model, optimizer):
     """Bytes of this rank's weights, gradients and optimizer states: {"weights": …, …}.
 
     Counted are the memory blocks behind the tensors, each once: views of one block are one block.
     """
-    parameters = list(model.parameters())
-    owned = [p for o in optimizers for group in o.param_groups for p in group["params"]]
-    states = [t for o in optimizers for state in o.state.values() for t in state.values()]
+    owned = [p for group in optimizer.param_groups for p in group["params"]]
+    weights = [*model.parameters(), *owned]
+    states = [t for state in optimizer.state.values() for t in state.values()]
     return {
-        "weights": _bytes([*parameters, *owned]),
-        "gradients": _bytes([p.grad for p in [*parameters, *owned] if p.grad is not None]),
+        "weights": _bytes(weights),
+        "gradients": _bytes([p.grad for p in weights if p.grad is not None]),
         "optimizer": _bytes([t for t in states if getattr(t, "numel", int)() > 1]),
     }
 

@@ -26,12 +26,11 @@ def watched(stage):
     net, ids = model(), torch.randint(VOCABULARY, (1, TOKENS))
     make = (Zero0, Zero1, Zero2, Zero3)[stage]
     trainer = make(units_of(net), torch.optim.Adam, Recorder(0, enabled=False))
+    owned, states = trainer.optimizer.param_groups[0]["params"], trainer.optimizer.state
     for _ in range(2):  # the first step makes Adam's states
         trainer.zero_grad()
-        optimizer = trainer.optimizer
-        owned = optimizer.param_groups[0]["params"]
-        states = [t for each in optimizer.state.values() for t in each.values()]
-        with Watch([*net.parameters(), *owned, *states]) as watch:
+        kept = [t for state in states.values() for t in state.values()]
+        with Watch([*net.parameters(), *owned, *kept]) as watch:
             watch.phase = "forward"
             loss = nn.functional.cross_entropy(net(ids).flatten(0, 1), ids.flatten())
             watch.phase = "backward"

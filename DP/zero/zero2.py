@@ -14,15 +14,14 @@ class Zero2(Zero1):
 
     def __init__(self, units, make_optimizer, recorder):
         super().__init__(units, make_optimizer, recorder)
-        self.missing = {}  # by unit: the parameters whose gradients are not complete
         self.unit_of = {p: unit for unit in self.units for p in unit.parameters}
         self.restart()
         for p in self.unit_of:
             p.register_post_accumulate_grad_hook(self.complete)
 
     def restart(self):
-        for unit in self.units:
-            self.missing[unit] = set(unit.parameters)
+        """All gradients of all units are missing."""
+        self.missing = {unit: set(unit.parameters) for unit in self.units}
 
     def complete(self, p):
         """Autograd calls this with a parameter whose gradient is complete."""

@@ -1,4 +1,4 @@
-"""What a step of data parallelism is made of: buckets on a link by hand, and the names of gaps."""
+"""Buckets on a link by hand, and the names of gaps. (Lessons 11 and 12 hold plans against runs.)"""
 
 import gaps as gaps_of_steps
 import pytest
@@ -22,13 +22,6 @@ def test_a_bucket_waits_for_its_last_gradient_and_for_the_one_before(megabytes, 
     assert trace.duration == pytest.approx(seconds)
 
 
-def test_the_gradients_of_a_plan_are_complete_at_the_end_of_backward():
-    plan = sweep.Plan(seconds=3.0, layers=4, numbers=16)
-    assert plan.gradients == [(1.5, 16), (2.0, 16), (2.5, 16), (3.0, 16)]
-    assert plan.link.all_reduce_seconds(64, plan.ranks) == pytest.approx(0.606)
-    assert [len(sweep.cut(plan.gradients, plan.megabytes(k))) for k in (1, 2, 4)] == [1, 2, 4]
-
-
 def test_a_gap_has_the_name_of_what_ends_it():
     rows = [
         (0, "input", 0, 1), (0, "F", 1.25, 2), (0, "B", 2.5, 4), (0, "all-reduce", 4, 7),
@@ -41,12 +34,6 @@ def test_a_gap_has_the_name_of_what_ends_it():
     assert found == dict(model=2.25, input=1, launch=0.75, waiting=2, exposed=1, tail=1)
     late = gaps_of_steps.parts(trace, 1, steps=1)
     assert late == dict(model=5, input=1, launch=0, waiting=0, exposed=1, tail=1)
-
-
-@pytest.mark.parametrize("bucket, exposed", [(0.5, 0.5), (2, 5)])  # the last one; a slow link
-def test_what_sticks_out_depends_on_whether_the_link_keeps_up(bucket, exposed):
-    parts = {"forward": 1, "backward": 4, "launch": 0, "reading": 0, "update": 0}
-    assert gaps_of_steps.Run(**parts, bucket=bucket, buckets=4).seconds == 5 + exposed
 
 
 def test_a_gap_before_a_kernel_is_the_hosts_only_if_the_launch_came_late():

@@ -7,7 +7,6 @@ import sys
 import time
 
 import neighbor
-import numpy as np
 import pytest
 from crew import Crew
 from lighthouse import Lighthouse
@@ -58,12 +57,8 @@ def failing(number):
     raise ValueError(f"no text for {number}")
 
 
-def ending(number):
-    pass
-
-
 @pytest.mark.parametrize(
-    "program, told", [(failing, "no text for 0"), (ending, "have ended, so step 3 never comes")]
+    "program, told", [(failing, "no text for 0"), (abs, "have ended, so step 3 never comes")]
 )
 def test_processes_that_can_not_go_on_are_told_of_at_once(program, told):
     with Crew(program) as crew:
@@ -72,19 +67,14 @@ def test_processes_that_can_not_go_on_are_told_of_at_once(program, told):
             crew.wait_for(lambda: False, "step 3")
 
 
-def test_a_mean_is_weighted_by_tokens_and_strangers_are_refused():
+def test_a_replica_that_another_one_has_replaced_is_refused_and_one_that_is_ahead():
     lighthouse = Lighthouse(replicas=2)
-    for replica, at in ((0, 0), (1, None)):
-        me = {"ticket": replica, "address": None, "heard": np.inf, "at": at}
-        lighthouse.present[replica] = me
-    lighthouse.open[0] = {"place": 0, "tokens": 1, "loss": 1.0, "gradient": np.array([1.0])}
-    sent = {"tokens": 3, "loss": 2.0, "gradient": np.array([5.0])}
-    answer = ask(lighthouse.address, verb="mean", replica=1, ticket=1, step=0, **sent)
-    assert answer["mean"] == [4.0] and lighthouse.losses == [1.75]
-    with pytest.raises(Refused, match="another process has taken the place of this replica 0"):
-        ask(lighthouse.address, verb="mean", replica=0, ticket=7, step=0)
-    with pytest.raises(Refused, match="step 3 is ahead of the lighthouse, which is at 1"):
-        ask(lighthouse.address, verb="mean", replica=0, ticket=0, step=3)
+    lighthouse.present[0] = {"address": "here", "heard": time.monotonic(), "at": 0}
+    refused = {"there": "another process has taken the place of this replica 0"}
+    refused["here"] = "step 3 is ahead of the lighthouse, which is at 0"
+    for address, told in refused.items():
+        with pytest.raises(Refused, match=told):
+            ask(lighthouse.address, verb="mean", replica=0, address=address, step=3)
     lighthouse.stop()
 
 

@@ -5,9 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import h5py
 import inputs
-import numpy as np
 import profile_ddp as script
 import profile_flags
 import pytest
@@ -141,14 +139,6 @@ def test_every_file_has_what_memory_has_and_no_open_file_travels(kind, dtype, tm
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["x"]  # nothing half written beside it
 
 
-def test_a_worker_reads_after_its_rank_has_read(tmp_path):
-    found, memory = data_of("--hdf5", "--data", tmp_path / "x"), data_of()
-    assert torch.equal(found[0][0], memory[0][0])
-    loader = torch.utils.data.DataLoader(found, 4, num_workers=1)
-    source, _ = (torch.cat(parts) for parts in zip(*loader, strict=True))
-    assert all(torch.equal(source[i], memory[i][0]) for i in range(12))
-
-
 def test_a_file_that_is_there_is_read_and_only_the_first_rank_of_a_machine_makes_one(tmp_path):
     path = tmp_path / "x"
     with pytest.raises(FileNotFoundError):
@@ -159,26 +149,15 @@ def test_a_file_that_is_there_is_read_and_only_the_first_rank_of_a_machine_makes
     assert before == path.read_bytes()
 
 
-@pytest.mark.parametrize(
-    "arrays, sentence",
-    [
-        ({"src": (12, 2, 8), "tgt": (12, 9, 8)}, r"is \(9, 8\) float32, and \(3, 8\) float32 was"),
-        ({"src": (12, 2, 8), "labels": (3,)}, "no 12 items of src and tgt .KeyError"),
-        ({"src": (11, 2, 8), "tgt": (12, 3, 8)}, "no 12 items of src and tgt"),
-    ],
-)
-def test_an_hdf5_file_of_something_else(arrays, sentence, tmp_path):
-    with h5py.File(tmp_path / "x", "w") as file:
-        for name, shape in arrays.items():
-            file[name] = np.zeros(shape, "f4")
-    with pytest.raises(ValueError, match=sentence):
-        data_of("--hdf5", "--data", tmp_path / "x")
-
-
 @pytest.mark.parametrize("kind", FILES)
-def test_a_file_that_is_of_no_such_kind_and_half_a_file(kind, tmp_path):
+def test_a_file_of_something_else_or_of_another_kind_and_half_a_file(kind, tmp_path):
     path = tmp_path / "x"
     data_of("--input", kind, "--data", path)
+    with pytest.raises(ValueError, match=r"is \(3, 8\) float32, and \(9, 8\) float32 was asked"):
+        data_of("--input", kind, "--data", path, "--tgt-shape", 12, 9, 8)
+    more = "--src-shape", 13, 2, 8, "--tgt-shape", 13, 3, 8
+    with pytest.raises(ValueError, match="no 13 items of src and tgt"):
+        data_of("--input", kind, "--data", path, *more)
     half = path.read_bytes()[: path.stat().st_size // 2]
     for content in (b"", b"no numbers", b"\x89HDF\r\n\x1a\nand then nothing", half):
         path.write_bytes(content)

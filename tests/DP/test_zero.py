@@ -53,10 +53,7 @@ def loss_of(net, rank, step):
 
 
 def zero(kind, name):
-    """On a rank: for each stage the weights, the bytes, what was sent, and then torch's weights.
-
-    And what a second backward before `step` is told.
-    """
+    """On a rank: for each stage the weights, and the bytes that were kept and sent."""
     rank, answers = find_place().rank, []
     for stage, kind_of_trainer in enumerate(TRAINERS):
         net, recorder = make(kind), Recorder(rank)
@@ -64,7 +61,7 @@ def zero(kind, name):
         for step in range(STEPS):
             trainer.zero_grad()
             loss_of(net, rank, step).backward()
-            kept = memory.kept(net, [trainer.optimizer])
+            kept = memory.kept(net, trainer.optimizer)
             trainer.step()
         sent = sum(e.info["bytes"] for e in recorder.trace().events)
         for unit in trainer.units if stage else ():
@@ -80,28 +77,29 @@ def zero(kind, name):
 def torchs_weights():
     """On a rank: the weights of FSDP2 after the same steps."""
     net = torchs_own.sharded(make("plain"), init_device_mesh("cpu", (RANKS,)))
-    optimizer = OPTIMIZERS["adam"](net.parameters())
+    train(net, OPTIMIZERS["adam"](net.parameters()), [find_place().rank])
+    return {name: p.full_tensor() for name, p in net.named_parameters()}
+
+
+def train(net, optimizer, ranks):
+    """Some steps on what these ranks read; return the weights."""
     for step in range(STEPS):
         optimizer.zero_grad()
-        loss_of(net, find_place().rank, step).backward()
+        (sum(loss_of(net, rank, step) for rank in ranks) / len(ranks)).backward()
         optimizer.step()
-    return {name: p.full_tensor() for name, p in net.named_parameters()}
+    return {name: p.detach() for name, p in net.named_parameters()}
 
 
 @pytest.mark.slow_for("a weight that")
 @pytest.mark.parametrize(("kind", "name"), RUNS)
 def test_each_stage_is_one_device_and_keeps_and_sends_what_the_formulas_say(kind, name):
     net = make(kind)
-    optimizer, count = OPTIMIZERS[name](net.parameters()), sum(p.numel() for p in net.parameters())
-    for step in range(STEPS):
-        optimizer.zero_grad()
-        (sum(loss_of(net, rank, step) for rank in range(RANKS)) / RANKS).backward()
-        optimizer.step()
-    expected = {n: p.detach() for n, p in net.named_parameters()}
+    count = sum(p.numel() for p in net.parameters())
+    right = train(net, OPTIMIZERS[name](net.parameters()), range(RANKS))
     padding = 2 * 8 * RANKS * 5  # five units, each padded by less than a number a rank
     for rank in launch(zero, RANKS, (kind, name), quiet=True, timeout=400):
         for stage, (weights, kept, sent) in enumerate(rank):
-            assert_same(weights, expected)
+            assert_same(weights, right)
             if kind == UNUSED:
                 continue
             for part, size in memory.expected(2 * count, stage, RANKS).items():  # float64
@@ -111,7 +109,8 @@ def test_each_stage_is_one_device_and_keeps_and_sends_what_the_formulas_say(kind
 
 
 def test_torchs_own_has_the_weights_of_one_device():
-    (right, *_), *_ = launch(zero, RANKS, ("plain", "adam"), quiet=True)[0]
+    net = make("plain")
+    right = train(net, OPTIMIZERS["adam"](net.parameters()), range(RANKS))
     for weights in launch(torchs_weights, RANKS, quiet=True, checked=False, timeout=400):
         assert_same(weights, right)
 

@@ -4,8 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
-import venv
 from pathlib import Path
 
 import pytest
@@ -19,46 +17,38 @@ CURE = "lessons and tasks are in a clone of the lab: run the same command at the
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The Python of an environment with the lab's wheel, and with the packages of this one."""
+    """The folder into which the lab has been installed."""
     folder, source = tmp_path_factory.mktemp("installed"), tmp_path_factory.mktemp("source")
     for name in ("helpers", "simplellm"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("*.pyc"))
     for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT"):
         shutil.copy(ROOT / name, source)
-    venv.create(folder, with_pip=False)
-    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "--python", folder]
-    apart = ["--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip[:-2], "wheel", *apart, "-w", folder, source], check=True)
-    (wheel,) = folder.glob("*.whl")
-    subprocess.run([*pip, "install", "--no-deps", wheel], check=True)
-    paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})
-    packages = Path(paths["purelib"])
-    (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    return Path(paths["scripts"], Path(sys.executable).name)
+    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check", "install"]
+    apart = ["--no-deps", "--no-build-isolation", "--target", folder]
+    subprocess.run([*pip, *apart, source], check=True)
+    return folder
 
 
-def run(folder, *command):
-    places = {"PYTHONPATH", "VIRTUAL_ENV", "LAB_TRACEBACK"}
-    env = {name: value for name, value in os.environ.items() if name not in places}
-    return subprocess.run(
-        command,
-        cwd=folder, env=env | {"LAB_PROGRESS": "off"}, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+def run(installed, folder, *command):
+    env = {name: value for name, value in os.environ.items() if name != "LAB_TRACEBACK"}
+    env |= {"LAB_PROGRESS": "off", "PYTHONPATH": str(installed)}
+    call = [sys.executable, *command]
+    return subprocess.run(call, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("arguments", ["helpers.doctor", "helpers.check DP-1"])
 def test_a_program_that_needs_lessons_or_tasks_says_where_they_are(arguments, installed, tmp_path):
-    done = run(tmp_path, installed, "-m", *arguments.split())
+    done = run(installed, tmp_path, "-m", *arguments.split())
     assert done.returncode in (1, 2) and done.stdout == ""
     assert SAYS in done.stderr and done.stderr.endswith(CURE) and done.stderr.count("\n") == 1
 
 
 def test_what_needs_no_clone_runs_and_its_errors_are_one_sentence_too(installed, tmp_path):
     (tmp_path / "empty.py").touch()
-    done = run(tmp_path, installed.with_name("lab-ranks"), "-n", "1", "empty.py")
+    done = run(installed, tmp_path, installed / "bin/lab-ranks", "-n", "1", "empty.py")
     assert done.returncode == 0, done.stderr
     code = "from helpers.plain_errors import plain_errors; from helpers.schedules import gpipe\n"
     (tmp_path / "wrong.py").write_text(f"{code}with plain_errors():\n    gpipe(0, 8)\n")
-    done = run(tmp_path, installed, "wrong.py")
+    done = run(installed, tmp_path, "wrong.py")
     assert done.returncode == 1 and done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
