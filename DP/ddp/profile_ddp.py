@@ -44,7 +44,7 @@ class Training:
 def join(options, place):
     """Return this rank's device, after joining DDP's process group if this rank isn't alone."""
     gpus = torch.cuda.device_count()
-    backend = choose_backend(options.backend, place, gpus, dist.is_nccl_available()).backend
+    backend, _ = choose_backend(options.backend, place, gpus, dist.is_nccl_available())
     device = torch.device(choose_device(place.local_rank, gpus, backend))
     alone = place.launcher == "by hand" and place.world_size == 1
     if not alone and not dist.is_initialized():
