@@ -8,8 +8,8 @@ from helpers.hang.places import Frame, caller, is_library
 class Method(NamedTuple):
     """A method of a process group: the function that ends in it, and where its arguments are.
 
-    tensor: the argument whose size must be the same on all ranks; gives, takes: those that hold a
-    part for each rank, and from each. Numbers of arguments, without the group.
+    tensor: the number of the argument, without the group, whose size must be the same on all ranks;
+    gives, takes: of those that hold a part for each rank, and from each.
     """
 
     function: str

@@ -61,13 +61,10 @@ def messages_in_a_circle(found: "Snapshot") -> Told:
 
 def group_not_made(found: "Snapshot") -> Told:
     """Every rank must call new_group, and some haven't."""
-    for wait, operation in found.core:
-        if operation.name == NEW_GROUP:
-            return (
-                f"rank {wait.who} is in dist.new_group ({operation.detail}){operation.at}, but "
-                f"{names(wait.needs)} never called it",
-                group_cure(operation),
-            )
+    for wait, op in found.core:
+        if op.name == NEW_GROUP:
+            does = f"rank {wait.who} is in dist.new_group ({op.detail}){op.at}"
+            return f"{does}, but {names(wait.needs)} never called it", group_cure(op)
     return None
 
 
@@ -136,9 +133,9 @@ def message_against_collective(found: "Snapshot") -> Told:
     """Some ranks of the cycle are in a collective, others in a message."""
     if len({op.collective for op in found.cycle}) < 2:
         return None
+    each = ", while ".join(op.sentence for op in found.cycle)
     return (
-        f"deadlock: {', while '.join(op.sentence for op in found.cycle)}: each waits for what the "
-        "other would do next",
+        f"deadlock: {each}: each waits for what the other would do next",
         "send and receive before all of them call the collective, or after it, on both sides alike",
     )
 

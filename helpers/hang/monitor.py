@@ -143,11 +143,7 @@ class Monitor:
         return [operation for _, operation in self._open.values()]
 
     def standing(self, ended: bool = False) -> Standing:
-        """Return where this rank stands. Called from a thread of ours.
-
-        Args:
-            ended: the program has come to its end, and so has its main thread.
-        """
+        """Return where this rank stands, to a thread of ours. ended: its main thread has ended."""
         found = places.threads_of_program()
         main = threading.main_thread().ident
         frames = places.stack(found.pop(main, None))
@@ -298,11 +294,7 @@ class Monitor:
             return own(ranks, *args, **kwargs)
 
     def _refuse(self, group: Any, peer: int | None, inside: int | None) -> None:
-        """Refuse the rank that a call names if it isn't there. inside: counted in its group.
-
-        Raises:
-            NoSuchRank: with the ranks that the call can reach.
-        """
+        """Raise NoSuchRank if the rank that a call names isn't there. inside: within its group."""
         import torch.distributed as dist
 
         try:

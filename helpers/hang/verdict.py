@@ -4,6 +4,7 @@ A verdict is certain only if nothing can still act: each rank stands in a blocki
 ended, and none of the waits can end before another one has.
 """
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cached_property
 
@@ -24,12 +25,7 @@ class Snapshot:
     silent: the ranks that did not answer: they may do anything.
     """
 
-    def __init__(
-        self,
-        standings: Sequence[Standing],
-        ended: Collection[int] = (),
-        silent: Collection[int] = (),
-    ):
+    def __init__(self, standings: Sequence[Standing], ended=(), silent: Collection[int] = ()):
         self.ended, self.silent = set(ended), set(silent)
         self.known = {s.rank: s for s in sorted(standings, key=lambda s: s.rank)}
         self.waiting = {
@@ -113,7 +109,6 @@ class Snapshot:
 
     @property
     def cycle(self) -> list[Operation]:
-        """What the ranks of the cycle wait for."""
         return [self.waiting[wait.who] for wait in self.deadlock.cycle]
 
     def _needs(self, operation: Operation) -> tuple[int, ...]:
@@ -144,10 +139,8 @@ class Snapshot:
         side = ("recv" if operation.sends else "send", operation.rank, operation.group)
         own = _by_tag(self.known[operation.rank], operation.channel[:3])
         theirs = _by_tag(peer, side)
-        if sum(theirs.values()) != sum(own.values()):
-            return None
-        for tag, count in sorted(theirs.items()):
-            if count > own.get(tag, 0) and tag != operation.tag:
+        for tag in sorted(theirs if theirs.total() == own.total() else ()):
+            if theirs[tag] > own[tag] and tag != operation.tag:
                 return peer.latest.get((*side, tag))
         return None
 
@@ -197,6 +190,6 @@ def _place(standing: Standing) -> Where:
     return locate([standing.since] if standing.waiting else standing.frames)
 
 
-def _by_tag(standing: Standing, channel: tuple) -> dict[int, int]:
+def _by_tag(standing: Standing, way: tuple) -> Counter[int]:
     """Return how many messages of one direction between two ranks were posted, by tag."""
-    return {each[3]: count for each, count in standing.posted.items() if each[:3] == channel}
+    return Counter({key[3]: count for key, count in standing.posted.items() if key[:3] == way})

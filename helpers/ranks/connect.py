@@ -12,7 +12,7 @@ import os
 import secrets
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from helpers.ranks.store import (
     ConnectError,
@@ -36,13 +36,6 @@ class BackendError(ValueError):
     """The requested backend cannot work here; the message says why."""
 
 
-class BackendChoice(NamedTuple):
-    """A backend and the reason for it."""
-
-    backend: str
-    why: str
-
-
 def connect(
     place: Place,
     backend: str = "auto",
@@ -52,8 +45,7 @@ def connect(
 ) -> "torch.device":
     """Join the process group of all ranks and return the device that this rank computes on.
 
-    Also sets the number of threads, so that the ranks of one machine share its cores. End with
-    `disconnect()`.
+    The ranks of one machine share its cores. End with `disconnect()`.
 
     Args:
         place: the place of this process, from `find_place`.
@@ -142,11 +134,7 @@ def disconnect() -> None:
 def agree(store, place: Place, backend: str, timeout: float) -> None:
     """Return once every rank has come, exactly once, with the same world size and backend.
 
-    A rank that finds a mistake leaves it in the store, so that all ranks end with the same
-    sentence.
-
-    Raises:
-        ConnectError: if the ranks disagree, one was started twice, or one did not come in time.
+    Else raise ConnectError. A rank that finds a mistake leaves it in the store for all.
     """
     rank, size, me, mistake = place.rank, place.world_size, secrets.token_hex(8), ""
     terms = store.compare_set("terms", "", f"{size} {backend} {rank}").decode()
@@ -183,7 +171,7 @@ def agree(store, place: Place, backend: str, timeout: float) -> None:
             print(f"[ranks] rank {rank} waits for {names(missing)}", flush=True)
 
 
-def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> BackendChoice:
+def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> tuple[str, str]:
     """Return the backend of a rank that sees `gpus` GPUs, and the reason for it.
 
     nccl: whether this build of torch contains it; it refuses two ranks on one GPU.
@@ -192,22 +180,20 @@ def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> Backend
         BackendError: if it can't be `request`.
     """
     require_backend(request)
-    ranks, why_not = place.local_world_size, ""
+    here = f"{many(place.local_world_size, 'rank')} and {many(gpus, 'GPU')}"
+    why_not = ""
     if gpus == 0:
         why_not = "there is no GPU here"
     elif not nccl:
         why_not = "this build of torch has no NCCL"
-    elif gpus < ranks:
-        here = f"{many(ranks, 'rank')} and {many(gpus, 'GPU')}"
+    elif gpus < place.local_world_size:
         why_not = f"NCCL needs a GPU for each rank, and there are {here} here"
+    if request == "auto":
+        return ("gloo", why_not) if why_not else ("nccl", "each rank has a GPU of its own")
     if request == "nccl" and why_not:
         seen = " (lessons see none)" * (gpus == 0)
         raise BackendError(f"NCCL was asked for, and {why_not}{seen}: use --backend gloo")
-    if request != "auto":
-        return BackendChoice(request, "it was asked for")
-    if why_not:
-        return BackendChoice("gloo", why_not)
-    return BackendChoice("nccl", "each rank has a GPU of its own")
+    return request, "it was asked for"
 
 
 def require_backend(request: str) -> None:

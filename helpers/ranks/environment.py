@@ -18,6 +18,8 @@ SOURCES = ("auto", "env", "mpi", "pals", "slurm")
 LARGEST_STEP = 0xFFFFFF00  # above it Slurm numbers a batch script or a shell
 # The name of a job: all its processes derive the same port from it, and another job another one.
 JOB_NAMES = ("SLURM_JOB_ID", "PMIX_NAMESPACE", "PBS_JOBID", "PALS_APID")
+UNSET = "type 'unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE' before you start, or choose with "
+UNSET += "--rank-source"
 STEP = "SLURM_STEP_ID"  # two steps of a job may run at once; below mpirun each machine has its own
 # Each launcher, its name for --rank-source, and its variables for the rank, the world size, the
 # local rank and the local size; the first one set counts. The innermost comes first: torchrun, for
@@ -85,11 +87,9 @@ def find_place(
     """Return the place of this process, from its command line and its environment.
 
     Args:
-        argument: the rank from the command line, or None.
-        world_size: the number of ranks from the command line, or None.
-        environ: the environment to read; by default this process's own.
+        argument, world_size: the rank and the number of ranks from the command line, or None.
         default_world_size: the number of ranks if neither the command line nor a launcher sets one.
-        source: which launcher to read, as in `discover`.
+        environ, source: as in `discover`.
 
     Raises:
         PlaceError: if the rank or the world size is invalid, or contradicts the launcher.
@@ -128,8 +128,7 @@ def discover(
         source: "auto" takes the innermost launcher that left its variables; without any, this is a
             single process. "env" reads RANK, WORLD_SIZE and so on, "pals" and "slurm" the variables
             of PALS and srun. "mpi" asks MPI itself, through mpi4py: every rank must call it.
-        environ: the environment to read; by default this process's own.
-        comm: for "mpi", the communicator to ask instead of mpi4py's COMM_WORLD.
+        environ: by default this process's own. comm: for "mpi", by default mpi4py's COMM_WORLD.
 
     Raises:
         PlaceError: if variables are missing, invalid, or contradict each other.
@@ -141,9 +140,12 @@ def discover(
     if source == "mpi":
         return _ask_mpi(environ, comm, found)
     if source == "auto":
-        counts = _innermost(found)
-    else:
-        counts = next((each for each in found if each.source == source), None)
+        # RANK and WORLD_SIZE alone may be leftovers. They don't contradict a launcher that started
+        # one process per machine, each of which started more.
+        for other in found[1:] if found and found[0].name == "the environment" else ():
+            if other.local_world_size != 1 or found[0].world_size <= other.world_size:
+                found[0].require_same(other, UNSET)
+    counts = next((each for each in found if source in ("auto", each.source)), None)
     if counts is None:
         _refuse_one_half(environ)
         if source == "auto":
@@ -160,22 +162,6 @@ def discover(
     return Place(counts.rank, counts.world_size, counts.local_rank, here, *where, counts.name)
 
 
-def _innermost(found: list[Counts]) -> Counts | None:
-    """Return the launcher that started this process itself; None if it was started by hand.
-
-    RANK and WORLD_SIZE alone may be leftovers. They don't contradict a launcher if that started one
-    process per machine, and each of those started more.
-    """
-    for other in found[1:] if found and found[0].name == "the environment" else ():
-        if other.local_world_size != 1 or found[0].world_size <= other.world_size:
-            found[0].require_same(
-                other,
-                "type 'unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE' before you start, or "
-                "choose with --rank-source",
-            )
-    return found[0] if found else None
-
-
 def _refuse_against_the_innermost(counts: Counts, found: list[Counts]) -> None:
     for inner in found[:1]:
         if inner.name in ("helpers.ranks", "torchrun"):
@@ -185,15 +171,13 @@ def _refuse_against_the_innermost(counts: Counts, found: list[Counts]) -> None:
 
 def _refuse_one_half(environ: Mapping[str, str]) -> None:
     rank, size = _first("RANK PALS_RANKID", environ), _first("WORLD_SIZE", environ)
-    if bool(rank) == bool(size):
-        return
-    there, missing, what = rank, "WORLD_SIZE", "how many there are"
-    if size:
-        there, missing, what = size, "RANK", "which one it is"
-    raise PlaceError(
-        f"{there}={environ[there]} is set, and {missing} is not, so this process does not know "
-        f"{what}: set {missing}, or type 'unset {there}'"
-    )
+    missing, what = ("WORLD_SIZE", "how many there are") if rank else ("RANK", "which one it is")
+    if bool(rank) != bool(size):
+        there = rank or size
+        raise PlaceError(
+            f"{there}={environ[there]} is set, and {missing} is not, so this process does not know "
+            f"{what}: set {missing}, or type 'unset {there}'"
+        )
 
 
 def _ask_mpi(environ: Mapping[str, str], comm: Any, found: list[Counts]) -> Place:

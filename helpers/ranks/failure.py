@@ -94,11 +94,12 @@ class RankState:
     @property
     def echo(self) -> bool:
         """Whether its error only says that a partner has gone."""
+        if self.error is None:
+            return False
         # An OSError is a cause, from the program's own files and sockets: torch doesn't raise any.
-        own = getattr(builtins, self.error.kind, None) if self.error else OSError
-        return not (isinstance(own, type) and issubclass(own, OSError)) and cases.is_echo(
-            self.error.text
-        )
+        kind = getattr(builtins, self.error.kind, Exception)
+        own = isinstance(kind, type) and issubclass(kind, OSError)
+        return not own and cases.is_echo(self.error.text)
 
 
 def first_failure(states: Sequence[RankState]) -> Failure:

@@ -19,7 +19,7 @@ class Output:
     def __init__(self, ranks: int, write: Callable[[str], object] | None):
         self.texts = [""] * ranks  # what each rank printed, without marks; of a long text the ends
         self._write = write
-        self._left_out, self._shown, self._open = [0] * ranks, [0] * ranks, [""] * ranks
+        self._shown, self._open = [0] * ranks, [""] * ranks
         self._bar: tuple[int, int] | None = None  # the rank whose bar is on the screen, its width
         decoder = codecs.getincrementaldecoder("utf-8")
         self._decoders = [decoder(errors="backslashreplace") for _ in range(ranks)]
@@ -27,7 +27,10 @@ class Output:
     def add(self, rank: int, data: bytes, final: bool = False) -> None:
         """Take what one rank printed; `final` ends a line that it left open."""
         text = self._decoders[rank].decode(data, final).replace("\r\n", "\n")
-        self._keep(rank, text)
+        kept = self.texts[rank] + text
+        if len(kept) > 2 * MOST_KEPT:
+            kept = f"{kept[: MOST_KEPT // 2]}\n[characters left out]\n{kept[-MOST_KEPT // 2 :]}"
+        self.texts[rank] = kept
         if self._write is None or self._shown[rank] > MOST_SHOWN:
             return
         lines = LINES.findall(self._open[rank] + text)
@@ -57,12 +60,3 @@ class Output:
         text = text if alone else f"[rank {rank}] {text}"
         self._bar = (rank, len(text)) if end == "\r" else None
         return text.ljust(width) + end
-
-    def _keep(self, rank: int, text: str) -> None:
-        kept = self.texts[rank] + text
-        if len(kept) > 2 * MOST_KEPT:
-            note, half = "\n[{:,} characters left out]\n", MOST_KEPT // 2
-            before = note.format(self._left_out[rank]) if self._left_out[rank] else ""
-            self._left_out[rank] += len(kept) - len(before) - 2 * half
-            kept = f"{kept[:half]}{note.format(self._left_out[rank])}{kept[-half:]}"
-        self.texts[rank] = kept

@@ -55,7 +55,8 @@ def run_as_rank(
         if fits:
             fits(options, place.world_size)
         device = connect(place, options.backend, options.timeout)
-        say = say_plainly if options.plain else partial(say_as_rank, place.rank)
+        # For a program: the loss with all its digits.
+        say = partial(print, flush=True) if options.plain else partial(say_as_rank, place.rank)
         result = train(options, place, device, say)
         if tell:
             tell(options, place, result)
@@ -78,13 +79,8 @@ def say_as_rank(rank: int, step: int, loss: float) -> None:
     print(f"rank {rank}  step {step}  loss {loss:.3f}", flush=True)
 
 
-def say_plainly(step: int, loss: float) -> None:
-    """Print a line to parse: the step, and the loss with all its digits."""
-    print(step, loss, flush=True)
-
-
 def add_rank_flags(parser: argparse.ArgumentParser, ranks: int) -> None:
-    """Add RANK, --world-size, --rank-source, --backend and --timeout. ranks: the default number."""
+    """Add the flags that `place_from` and `connect` need. ranks: the default number."""
     parser.add_argument("rank", nargs="?", help="this process's rank, from 0; torchrun sets it")
     add = parser.add_argument_group("ranks").add_argument
     add("--world-size", type=int, help=f"how many ranks there are ({ranks})")
@@ -107,5 +103,5 @@ def timeout_seconds(text: str) -> float:
 
 def place_from(options: argparse.Namespace) -> Place:
     """Return the place of this process, from its flags and its environment."""
-    how = {"default_world_size": options.default_world_size, "source": options.rank_source}
-    return find_place(options.rank, options.world_size, **how)
+    own, default = (options.rank, options.world_size), options.default_world_size
+    return find_place(*own, default_world_size=default, source=options.rank_source)

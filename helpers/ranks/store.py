@@ -72,7 +72,7 @@ def all_here(place: Place) -> bool:
 
 
 def listen(port: int = 0) -> socket.socket:
-    """Listen on the loopback only, at any free port if it is 0."""
+    """Listen on the loopback only, by default at any free port."""
     return socket.create_server((HERE, port), backlog=socket.SOMAXCONN)
 
 
@@ -107,10 +107,9 @@ def launched_store(number: int, wait: timedelta | None = None):
 
 
 def store_of_this_attempt(place: Place, timeout: float):
-    """Under torchrun: open a store that no earlier attempt has written to.
+    """Under torchrun: open a store that no earlier attempt has written to, whose ranks are dead.
 
-    torchrun keeps one for all attempts, and after a restart gloo would call dead ranks. Each
-    machine counts the attempts for itself, so rank 0 serves a store anew and leaves its port there.
+    Each machine counts the attempts for itself, so rank 0 serves one anew and leaves its port.
     """
     from torch.distributed import TCPStore
 

@@ -34,12 +34,10 @@ _ends: list = []  # what ends each thread that looks
 
 
 def begin(place: Place, native: bool, store: Any) -> None:
-    """Watch this rank from now on; `end` ends it.
+    """Watch this rank from now on; `end` ends it. store: where all ranks leave their notes.
 
-    Args:
-        native: whether waits of torch's own C++, as in DDP's backward pass, are seen too: a thread
-            that waits for a GPU would look the same.
-        store: where all ranks leave their notes.
+    native: whether waits of torch's own C++, as in DDP's backward pass, are seen too: a thread that
+        waits for a GPU would look the same.
     """
     ended = threading.Event()
     facts = (ended, place.rank, place.world_size, native, store)
@@ -50,11 +48,7 @@ def begin(place: Place, native: bool, store: Any) -> None:
 
 @atexit.register  # for a program that doesn't disconnect
 def end() -> None:
-    """Say nothing any more.
-
-    The thread must have ended before Python does, which would end it inside C++, and that aborts
-    the process.
-    """
+    """End the thread before Python does, which would end it inside C++: that aborts the process."""
     while _ends:
         ended, thread = _ends.pop()
         ended.set()
@@ -65,7 +59,7 @@ def _look(ended: threading.Event, rank: int, ranks: int, native: bool, store: An
     """Look until the end, in a thread."""
     count, seen, since, told = 0, None, 0.0, False
     least: dict = {}  # by place: how long a wait there must last to be told again
-    readings: deque[list | None] = deque(maxlen=READINGS)
+    readings: deque[list] = deque(maxlen=READINGS)
     while not ended.wait(min(LOOK_S, SAY_AFTER_S / 4)):
         stands, now = the_monitor().standing(), time.monotonic()
         state = (stands.moved, stands.waiting, stands.since)
@@ -95,16 +89,14 @@ def _deadlock(store: Any, ranks: int, readings: deque) -> Snapshot | None:
     """Return the deadlock in which all ranks are, or None."""
     keys = [str(rank) for rank in range(ranks)]
     notes = store.multi_get(keys) if store.check(keys) else None
-    readings.append(notes and [ast.literal_eval(note.decode()) for note in notes])
-    before, now = readings[0], readings[-1]
-    if not before or not now or len(readings) < READINGS:
+    each = [ast.literal_eval(note.decode()) for note in notes or ()]
+    readings.append([(count, Standing.of(facts)) for count, facts in each])
+    if len(readings) < READINGS or not readings[0] or not readings[-1]:
         return None
-    stood, stands = ([Standing.of(facts) for _, facts in notes] for notes in (before, now))
-    if any(old[0] >= new[0] for old, new in zip(before, now, strict=True)):
-        return None
-    if any(old.moved != new.moved for old, new in zip(stood, stands, strict=True)):
-        return None
-    found = Snapshot(stands)
+    for (count, stood), (later, stands) in zip(readings[0], readings[-1], strict=True):
+        if later <= count or stands.moved != stood.moved:
+            return None
+    found = Snapshot([stands for _, stands in readings[-1]])
     return found if found.certain else None
 
 

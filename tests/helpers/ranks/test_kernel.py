@@ -1,5 +1,6 @@
 """In a notebook: `%%ranks 3`; and what is interrupted, restarted, killed takes its ranks along."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from jupyter_client.manager import KernelManager
@@ -95,15 +97,9 @@ def kernel():
 
 
 def running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:  # no /proc: the signal has found it
-        return os.path.isdir("/proc") is False
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def wait_until_gone(pids: list[int]) -> None:
