@@ -6,9 +6,7 @@ import zlib
 from html import escape
 
 PICTURE = "application/x-lab-picture+json"  # {"svg": compressed}: what a built lesson keeps of one
-TIMELINE = (
-    "application/x-lab-timeline+json"  # {"json": compressed}: and of a timeline
-)
+TIMELINE = "application/x-lab-timeline+json"  # {"json": compressed}: and of a timeline
 
 
 def compressed(text: str) -> str:
