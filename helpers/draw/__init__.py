@@ -6,20 +6,13 @@
 Each returns a matplotlib Axes that a notebook shows, in the colors of its theme. Draw on it as on
 any other, ``ax.axvline(24)``, and save it as ``ax.save("step.svg")``.
 
-    style        a color for each cause, the same everywhere
-    picture      the Axes that shows itself; boxes, texts, arrows and a legend on it
-    findings     what traces show, in words
-    rows         what stands where in a timeline; timelines: one trace, or several on one axis
-    plots        curves and bars
-    diagrams     tables of cells, the ring, who waits for whom
-    themed       whether a kernel runs; waits: what a notebook does with a report of ranks
+The palette is in `style`; the Axes, with its boxes, texts and arrows, in `picture`.
 """
 
 from importlib import import_module
 
-# A page or a terminal that needs the palette alone doesn't wait for matplotlib: each name is
-# imported when it is asked for. No file has the name of a function below: importing the file would
-# put it in the function's place.
+# Imported when asked for: who needs the palette alone doesn't wait for matplotlib. No file has the
+# name of a function below, whose place it would take.
 _FILES = {
     "picture": ("Picture",),
     "timelines": ("lanes",),

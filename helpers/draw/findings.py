@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from helpers.trace import Trace, idle_by_cause, peak, with_waits
+from helpers.trace import Trace, idle_by_cause, with_waits
 from helpers.words import listed, many, percent, significant, time_text
 
 WORDS = {  # of `idle_by_cause`
@@ -12,13 +12,6 @@ WORDS = {  # of `idle_by_cause`
     "finished": "finished",
     "nothing": "idle",
 }
-# The counters that are drawn as memory: bytes, or numbers where a simulation counts no bytes.
-MEMORY = ("memory", "memory (elements)")
-
-
-def memory_name(trace: Trace) -> str:
-    """Return the counter that holds the memory of this trace."""
-    return next((name for name in MEMORY[::-1] if peak(trace, name)), MEMORY[0])
 
 
 @dataclass(slots=True)
@@ -46,16 +39,6 @@ class TraceSummary:
     def busy(self, rank: int) -> float:
         """Return the share of the time in which a rank computed, 0 to 1."""
         return 1 - sum(self.causes[rank].values()) / self.duration if self.duration else 0.0
-
-
-def comparable(parts: list[TraceSummary]) -> list[TraceSummary]:
-    """Return the traces, without memory unless every one of them has counted it."""
-    traces = [part.trace for part in parts]
-    names = {memory_name(trace) for trace in traces}
-    if len(names) > 1 or not all(max(peak(t, *names).values(), default=0) > 0 for t in traces):
-        for part in parts:
-            part.trace = Trace(part.trace.events, part.trace.meta)  # nobody draws other counters
-    return parts
 
 
 def found_in(part: TraceSummary) -> str:

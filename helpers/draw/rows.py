@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
 
-from helpers.draw.findings import MEMORY, TraceSummary, comparable, found_in, memory_name
+from helpers.draw.findings import TraceSummary, found_in
 from helpers.draw.style import LOOKS, look
 from helpers.trace import COLLECTIVES, LANES, Event, Trace, has_finished, matched_messages, peak
 from helpers.trace.measure import length, union, without
@@ -13,6 +13,7 @@ from helpers.words import bytes_text, percent
 # Up to so many ranks: the pixels of a lane of work, of another lane, and between two ranks.
 SIZES = ((12, 26, 13, 9), (24, 18, 10, 5), (100, 8, 4, 2), (256, 3, 1.5, 0.5))
 MOST_RANKS, MOST_LANES, MOST_ARROWS = SIZES[-1][0], 4, 80
+MEMORY = ("memory (elements)", "memory")
 BETWEEN = 18  # pixels between two ranks where arrows need room
 
 
@@ -53,7 +54,7 @@ def summarized(call: str, traces: Mapping[str, Trace], events: float = inf) -> l
                 f"{count:,} {what} are too many to draw, and {most:,} are the most: {cure}, or "
                 "trace.save('run.json.gz') and open that in https://ui.perfetto.dev"
             )
-    return comparable([TraceSummary(name, trace) for name, trace in traces.items()])
+    return [TraceSummary(name, trace) for name, trace in traces.items()]
 
 
 def laid_out(parts: Sequence[TraceSummary]) -> list[list[Row]]:
@@ -61,8 +62,9 @@ def laid_out(parts: Sequence[TraceSummary]) -> list[list[Row]]:
     rows, y = [], 4.0
     ranks = max(len(part.trace.ranks) for part in parts)
     tall, low, apart = next(sizes for most, *sizes in SIZES if ranks <= most)
+    counter = _counter_of_all(parts) if ranks <= 24 else ""
     for part in parts:
-        mine, memory = [], _memory(part.trace) if ranks <= 24 else {}
+        mine, memory = [], _memory(part.trace, counter)
         if part.name:
             found = found_in(part)
             words = found if found.startswith(part.name) else f"{part.name}: {found}"
@@ -108,15 +110,20 @@ def _reads_meanwhile(events: list[Event]) -> bool:
     return length(without(read, work)) < length(read) - 1e-9
 
 
-def _memory(trace: Trace) -> dict[int, tuple[list[tuple[float, float]], str]]:
+def _counter_of_all(parts: Sequence[TraceSummary]) -> str:
+    """Return the counter of memory that every trace has: bytes, or numbers of a simulation."""
+    names = (n for n in MEMORY if all(any(peak(p.trace, n).values()) for p in parts))
+    return next(names, "")
+
+
+def _memory(trace: Trace, counter: str) -> dict[int, tuple[list[tuple[float, float]], str]]:
     """Return for each rank its memory over time, as a share of the highest peak, and its peak."""
-    name, found = memory_name(trace), {}
-    peaks = peak(trace, name)
+    found, peaks = {}, peak(trace, counter)
     highest = max(filter(isfinite, peaks.values()), default=0)
     for rank, most in peaks.items() if highest > 0 else ():
-        counts = [c for c in trace.counters if (c.rank, c.name) == (rank, name)]
+        counts = [c for c in trace.counters if (c.rank, c.name) == (rank, counter)]
         steps = [(c.time, max(c.value, 0) / highest) for c in counts if isfinite(c.value)]
-        words = bytes_text(most) if name == MEMORY[0] else f"{most / 1e6:.3g} M"
+        words = bytes_text(most) if counter == "memory" else f"{most / 1e6:.3g} M"
         found[rank] = steps, f"peak {words}"
     return found
 

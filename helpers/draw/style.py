@@ -104,17 +104,8 @@ def painted(css: str) -> str:
 
     NAME: a color as above ("light-gray"), what lies around the data ("dark-text"), a kind of event
     ("F"), or the letter on it ("on-F").
-
-    Raises:
-        ValueError: if there is no such color.
     """
-
-    def color(found: re.Match) -> str:
-        if found[1] not in PALETTE:
-            raise ValueError(f"no color for {found[0]}: choose from {', '.join(PALETTE)}")
-        return PALETTE[found[1]]
-
-    return re.sub(r"var\(--palette-([\w-]+)\)", color, css)
+    return re.sub(r"var\(--palette-([\w-]+)\)", lambda found: PALETTE[found[1]], css)
 
 
 PALETTE = {  # every color above by its name: LIGHT_GRAY is "light-gray"

@@ -7,7 +7,7 @@ picture share one axis: equal lengths are equal times.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,13 +36,10 @@ MAX_UNKNOWN = 3  # kinds without a look of their own that the legend names
 RIGHT, BELOW = PAD + 76, 42  # pixels beside the rows, for "busy 73 %", and below, for the axis
 
 
-@dataclass
-class Scale:
-    """size: seconds of the unit that the axis names. longest: of it, and pixels of one."""
-
-    size: float
-    longest: float
-    pixels: float
+class Scale(NamedTuple):
+    size: float  # seconds of the unit that the axis names
+    longest: float  # of that unit
+    pixels: float  # of one of it
 
 
 @styled
@@ -146,9 +143,8 @@ def _draw_row(ax: Picture, row: Row, scale: Scale, pale) -> None:
     for e in row.events:
         wide = e.duration / scale.size
         if wide:
-            alike[kind_of(e), strong(e), wide * scale.pixels > 4].append(
-                (e.start / scale.size, wide)
-            )
+            like = alike[kind_of(e), strong(e), wide * scale.pixels > 4]
+            like.append((e.start / scale.size, wide))
     # The inner of nested events is shorter, and lies on top.
     inner_last = sorted(alike.items(), key=lambda each: -max(wide for _, wide in each[1]))
     colors = {"wait": HATCHED, "finished": WAIT}
@@ -160,9 +156,8 @@ def _draw_row(ax: Picture, row: Row, scale: Scale, pale) -> None:
         if alpha < 1:  # what lies behind doesn't shine through
             boxes(ax, spans, places, CARD, zorder=0.96)
         style |= {"alpha": alpha, "zorder": 0.9 if behind else 1}
-        boxes(ax, spans, places, colors.get(kind, look(kind).color), **style).set_rasterized(
-            len(spans) > RASTER
-        )
+        style["rasterized"] = len(spans) > RASTER
+        boxes(ax, spans, places, colors.get(kind, look(kind).color), **style)
     for number, e in enumerate(row.events if row.high >= 10 else ()):
         room, middle = e.duration / scale.size * scale.pixels - 1, (e.start + e.end) / 2
         if room < 8 or has_finished(e):

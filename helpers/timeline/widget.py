@@ -16,8 +16,6 @@ from helpers.timeline import sliders
 from helpers.timeline.packed import HERE, module, packed, page, style
 from helpers.trace import Trace
 
-ENDINGS = ".html, .svg, .png, .json or .json.gz"
-
 
 class Pictured:
     """A widget that brings its picture, for pages without a kernel; a built lesson has it alone."""
@@ -65,24 +63,16 @@ class Timeline(Pictured, anywidget.AnyWidget):
         return page(self.title, self._esm, self._css, state, above or "<h1>Timeline</h1>", below)
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write a file, whole or not at all, and return its path.
-
-        path: ends in .html (interactive, in one file), .svg, .png, .json (a Chrome trace) or
-            .json.gz. ValueError for another ending, or if a .json would hold two traces.
-        """
+        """Write a page that needs no other file, .html, or a picture, .svg or .png."""
         name = str(path).lower()
-        if name.endswith((".svg", ".png")):
-            return self.picture().save(path)
-        if name.endswith((".json", ".json.gz")):
-            if len(self.traces) > 1:
-                raise ValueError(
-                    f"cannot save {len(self.traces)} traces as {path}: a Chrome trace holds one "
-                    "run, so save each trace by its own .save()"
-                )
-            return next(iter(self.traces.values())).save(path)
         if name.endswith(".html"):
             return write_whole(path, self.html())
-        raise ValueError(f"cannot save a timeline as {path}: the name must end in {ENDINGS}")
+        if name.endswith((".svg", ".png")):
+            return self.picture().save(path)
+        raise ValueError(
+            f"cannot save a timeline as {path}: the name must end in .html, .svg or .png; a trace "
+            "saves itself as .json, by its own .save()"
+        )
 
 
 class Explorer(Timeline):

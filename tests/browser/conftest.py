@@ -1,9 +1,7 @@
 """A real JupyterLab in a real browser: the fixture `lab`, for every test that looks at a page.
 
-    def test_something(lab):
-        page = lab.open("notebooks/01_one_device.ipynb")   # as a Playwright page
-        lab.run_all(page)                                  # through the menu; no cell may fail
-        lab.screenshot(page, "01_one_device")              # build/screenshots/01_one_device.png
+    page = lab.open("notebooks/01_one_device.ipynb")   # as a Playwright page
+    lab.run_all(page)                                  # through the menu; no cell may fail
 
 The server runs on a copy of the project, with settings of its own, on a port that the system
 chose. The browser is the one of this machine; it reaches nothing but 127.0.0.1.
@@ -47,8 +45,6 @@ BROWSER_FLAGS = [
 OURS = ("http://127.0.0.1:", "data:", "blob:")
 # JupyterLab shows an exception and what goes to standard error in the same way.
 ERROR = '.jp-Notebook [data-mime-type="application/vnd.jupyter.stderr"]'
-CELL_HEIGHTS = """cells => cells.at(-1).getBoundingClientRect().bottom
-    - cells[0].getBoundingClientRect().top"""
 READY = """async () => {
     await window.jupyterapp?.restored;
     const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
@@ -97,19 +93,13 @@ class Lab:
         page.wait_for_function(RAN_OR_FAILED, timeout=900_000, polling=500)
         assert page.locator(ERROR).all_inner_texts() == []
 
-    def screenshot(self, page, name: str) -> None:
-        """The whole notebook as `build/screenshots/{name}.png`, however long it is."""
-        cells = page.locator(".jp-Notebook .jp-Cell").evaluate_all(CELL_HEIGHTS)
-        page.set_viewport_size({"width": 1200, "height": min(round(cells) + 200, 16_000)})
-        page.locator(".jp-Notebook .jp-WindowedPanel-outer").evaluate("all => all.scrollTo(0, 0)")
-        page.screenshot(path=SCREENSHOTS / f"{name}.png")
-
 
 @pytest.fixture
-def lab(running_lab: Lab) -> Iterator[Lab]:
-    """The running JupyterLab; the pages and kernels of a test end with it."""
+def lab(running_lab: Lab, request) -> Iterator[Lab]:
+    """The running JupyterLab; what a test has opened is kept in build/screenshots, and ends."""
     yield running_lab
     for page in running_lab.context.pages:
+        page.screenshot(path=SCREENSHOTS / f"{request.node.name}.png")
         page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
         page.close()
 
@@ -145,7 +135,6 @@ def running_lab(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
         context = browser.new_context(viewport={"width": 1200, "height": 900})
         context.set_default_timeout(PATIENCE)
         context.on("request", lambda r: None if r.url.startswith(OURS) else outside.append(r.url))
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         yield Lab(root, found[0]["url"], found[0]["token"], context, outside)
         context.close()
     finally:

@@ -41,9 +41,7 @@ def test_a_lesson_is_read_before_anything_has_run_and_runs_through_the_menu(lab)
     before = folded.count()
     folded.first.click()
     assert folded.count() == before - 1
-    lab.screenshot(page, f"{NAME}_as_committed")
     lab.run_all(page)
-    lab.screenshot(page, NAME)
     assert page.locator("img[alt]").count() >= 1 and lab.outside == []
 
 
@@ -56,7 +54,6 @@ def test_pictures_follow_the_theme_and_a_prediction_is_clicked(lab):
     def corners(theme):
         page.evaluate(THEME % theme)
         page.wait_for_timeout(1000)
-        lab.screenshot(page, f"pictures_{theme}")
         shots = [Image.open(io.BytesIO(pictures.nth(n).screenshot())) for n in range(3)]
         return [shot.convert("RGB").getpixel((3, 3)) for shot in shots]
 

@@ -229,4 +229,3 @@ def test_in_jupyterlab_a_slider_simulates_a_plan_reaches_python_and_keys_stay(la
     page.locator(".jp-Cell.jp-mod-active .cm-content").fill("print(game.schedule, shown.title)")
     page.evaluate("jupyterapp.commands.execute('notebook:run-cell')")
     page.locator(".jp-OutputArea", has_text="rank 0: F0 B0").last.wait_for()
-    lab.screenshot(page, "widgets")

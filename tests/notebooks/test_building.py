@@ -5,7 +5,7 @@ import psutil
 import pytest
 from nbclient.exceptions import CellExecutionError
 
-from notebooks import ROOT, as_shown, main, read, run, texts
+from notebooks import as_shown, main, read, run, texts
 
 LESSON = """\
 # %% [markdown]
@@ -15,7 +15,7 @@ LESSON = """\
 from helpers.lesson import show
 # %% tags=["time"]
 # %%time
-x = quick(40, 2)  # noqa: E731
+x = f(quick(40, 2), str(quick("a)", b[1])))  # fmt: skip
 # %%
 check("DP-1")
 """
@@ -25,27 +25,22 @@ def notebook_of(*cells):
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
 
 
-def test_a_source_becomes_a_notebook(tmp_path):
-    (tmp_path / "notebooks/source").mkdir(parents=True)
-    (tmp_path / "tasks").symlink_to(ROOT / "tasks")
-    source = tmp_path / "notebooks/source/00_halving.py"
+def test_a_source_becomes_a_notebook_without_the_words_for_the_tools(tmp_path, capsys):
+    source = tmp_path / "00_halving.py"
     source.write_text(LESSON, encoding="utf-8")
     title, first, second, card, check = texts(read(source))
     assert title == ("markdown", "# Halving", {})
     assert first[2] == {"jupyter": {"source_hidden": True}}
-    assert second == ("code", "%%time\nx = 40", {"tags": ["time"]})
+    assert second == ("code", '%%time\nx = f(40, str("a)"))', {"tags": ["time"]})
     assert card[0] == "markdown" and "Hint 1 for DP-1" in card[1]
     assert check[:2] == ("code", 'check("DP-1")')
-    assert read(source, quick=True).cells[2].source == "%%time\nx = 2"
-
-
-def test_no_reader_sees_the_words_for_the_tools():
-    code = 'x = f(quick(40, 2), str(quick("a)", b[1])))  # fmt: skip\nz = 2  # so'
-    assert as_shown(code) == 'x = f(40, str("a)"))\nz = 2  # so'
-    assert as_shown(code, quick=True).startswith("x = f(2, str(b[1]))\n")
+    assert read(source, quick=True).cells[2].source == "%%time\nx = f(2, str(b[1]))"
     assert as_shown("quick((1, quick(2, 3)), 4)") == "(1, 2)"
     with pytest.raises(ValueError, match="never ends: quick"):
         as_shown("quick(1, (2)")
+    with pytest.raises(SystemExit):
+        main(["--check", "77"])
+    assert "no lesson starts with '77'" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -63,9 +58,3 @@ def test_what_cells_show_is_kept_and_what_no_reader_should_see_is_refused():
         with pytest.raises(ValueError, match="code cell 1 shows what no reader should see"):
             run(notebook_of(code))
     assert {*psutil.Process().children()} <= others, "a kernel is left"
-
-
-def test_a_name_that_no_lesson_has_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        main(["--check", "77"])
-    assert "no lesson starts with '77'" in capsys.readouterr().err

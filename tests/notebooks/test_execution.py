@@ -4,9 +4,7 @@ Two at a time: most of a lesson is waiting, and seconds are judged on paced rank
 A lesson in which a claim fails runs again, alone on the machine.
 """
 
-import contextlib
 import os
-from collections.abc import Iterator
 
 import nbformat
 import pytest
@@ -20,33 +18,23 @@ pytestmark = pytest.mark.slow
 TRIES = 3
 
 
-@contextlib.contextmanager
-def place(alone: bool) -> Iterator[None]:
-    """Wait until this lesson may run: beside another one, or with no other."""
-    if os.name != "posix":  # where one worker runs them all
-        yield
-        return
-    import fcntl
-
-    folder = ROOT / "build" / "tests"
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lessons.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        yield
-
-
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("source", sources()[::-1], ids=lambda source: source.stem)
 def test_the_lesson_shows_what_is_committed(source):
+    (ROOT / "build/tests").mkdir(parents=True, exist_ok=True)
     for tried in range(TRIES):
         now = read(source)
-        try:
-            with place(alone=tried > 0):
+        with open(ROOT / "build/tests/lessons.lock", "w") as lock:
+            if os.name == "posix":  # elsewhere one worker runs them all
+                import fcntl
+
+                fcntl.flock(lock, fcntl.LOCK_EX if tried else fcntl.LOCK_SH)
+            try:
                 run(now)
-            break
-        except CellExecutionError as error:
-            if tried == TRIES - 1 or "claims what was not measured" not in str(error):
-                raise
+                break
+            except CellExecutionError as error:
+                if tried == TRIES - 1 or "claims what was not measured" not in str(error):
+                    raise
     committed = nbformat.read(ROOT / f"notebooks/{source.stem}.ipynb", as_version=4)
     found = differences(committed, now)
     assert not found, "\n".join(found)

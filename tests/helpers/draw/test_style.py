@@ -45,7 +45,7 @@ def test_css_gets_its_colors_from_the_palette():
     assert painted(css) == f"a {{ color: {VERMILLION}; b: var(--own); c: {DARK['band']} }}"
     assert painted("var(--palette-F) var(--palette-on-F)") == f"{look('F').color} #FFFFFF"
     assert see_through(VERMILLION, 0.2) == "rgba(213, 94, 0, 0.20)"
-    with pytest.raises(ValueError, match=r"no color for var\(--palette-red\): choose from "):
+    with pytest.raises(KeyError, match="red"):
         painted("a { color: var(--palette-red) }")
 
 

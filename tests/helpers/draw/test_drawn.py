@@ -1,0 +1,169 @@
+"""Pictures of each kind: where everything lies, and that no text sticks out or covers another.
+
+`drawn.json` has the words and the parts of each, as somebody has looked at it. After a change on
+purpose `python tests/helpers/draw/test_drawn.py` writes it anew, and build/drawn/*.svg: look at
+them on a light page and on a dark one.
+"""
+
+import itertools
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+
+from helpers.draw import bars, cells, curves, grid, lanes, ring, who_waits
+from helpers.draw.style import BLUE, DARK, ORANGE
+from helpers.schedules import dualpipe_v, interleaved, zb_h1
+from helpers.simulate import Costs, simulate
+from helpers.trace import Counter, Event, Trace
+from helpers.trace.examples import data_parallel, pipeline
+from helpers.waits import Wait, WaitGraph
+
+KEPT = Path(__file__).with_name("drawn.json")
+LOSSES = [2 + 6 * math.exp(-i / 10) for i in range(40)]
+UP = {f"run {i}": [loss + i * 0.001 if i < 5 else loss + i for loss in LOSSES] for i in range(8)}
+PAIRS = Costs(forward=0.5, input_grad=0.5, weight_grad=0.25, pair_share=0.6)
+SENT = Costs(latency=0.2, activation_bytes=4)
+ODD = [Event(3, "tokenise the text", 0, 1), Event(12345, "W", 0.5, 2, "my lane")]
+STEPS = [Event(0, "F", i, i + 1, info={"layer": i}) for i in range(20)]
+WHY = {"cause": "dependency", "for": "0B0", "until": 1}, {"cause": "memory"}, {"cause": "finished"}
+CAUSES = [Event(0, "wait", 4 * i, 4 * i + 4, info=info) for i, info in enumerate(WHY)]
+CROWD = [Event(rank, "F", 0, 1) for rank in range(101)]
+READS = [Event(0, "F", 0, 2), Event(0, "input", 1, 3), Event(0, "all-reduce", 3, 4)]
+COUNTED = [Counter(0, "memory", 0, 2e9), Counter(1, "memory", 0, 1e9), Counter(0, "memory", 1, 0)]
+BOTH = Wait(0, (1, 3), "sends", "a.py:3", "  send(x, 1)"), Wait(1, (0,), "sends")
+MANY = [Wait(a, tuple(b for b in range(5) if b != a), "waits") for a in range(5)]
+SIZES = {"weights": 100.0, "gradients": 3.0, "optimizer": 0.3, "bubble": 20.0}
+TABLES = {"x": {"rank 0": ["F0", ""]}, "a longer name": {"rank 0": ["F1", "B0"]}}
+PICTURES = {
+    "lanes": lambda: lanes(data_parallel()),
+    "deep": lambda: lanes(pipeline(stages=13, micro_batches=1)),
+    "nothing": lambda: lanes(Trace([], {"title": "GPipe"})),
+    "a moment": lambda: lanes(Trace([Event(0, "F", 5, 5)])),
+    "odd kinds": lambda: lanes(Trace(ODD)),
+    "101 ranks": lambda: lanes(Trace(CROWD)),
+    "long title": lambda: lanes(Trace(STEPS, {"title": "a very long title " * 12})),
+    "chunks": lambda: lanes(simulate(interleaved(2, 4, chunks=2)).trace),
+    "messages": lambda: lanes(simulate(zb_h1(3, 4), SENT).trace),
+    "pairs": lambda: lanes(simulate(dualpipe_v(2, 4), PAIRS).trace),
+    "steps": lambda: lanes(Trace([Event(0, "F", 0, 12)], {"unit": "steps"})),
+    "reads": lambda: lanes(Trace(READS)),
+    "two": lambda: lanes({"a": pipeline(2, 2), "b": data_parallel()}, "t"),
+    "causes": lambda: lanes(Trace([*CAUSES, Event(0, "F", 12, 13)])),
+    "memory": lambda: lanes(Trace([Event(r, "F", 0, 1) for r in (0, 1)], {}, COUNTED)),
+    "curves": lambda: curves({"a": LOSSES}, "mine", floor=1.9),
+    "same": lambda: curves(dict.fromkeys("abc", LOSSES)),
+    "crowded": lambda: curves(UP, "a title " * 20, quiet=["run 7"]),
+    "log": lambda: curves({f"at {i}": {2**i: 3.0} for i in range(8)}, log="xy"),
+    "broken": lambda: curves({"a": [*LOSSES, math.nan], "b": []}),
+    "long name": lambda: curves({"a name that is much too long " * 3: [1e-9]}),
+    "bars": lambda: bars({"one": SIZES, "two": {"mine": 4.0}}, text=str),
+    "limit": lambda: bars({"": {"a": 5, "b": 0.1}}, "t", limit=4),
+    "rows": lambda: cells([["a", "b"], ["c"]], "t"),
+    "named": lambda: cells({"r 0": ["F0", ""]}, columns=[0, 1], colors={"F": BLUE}),
+    "tables": lambda: cells(TABLES, colors={"F": BLUE, "F1": ORANGE}),
+    "counts": lambda: grid({"x": [[0, 9], [1, math.nan]]}),
+    "ring": ring,
+    "halfway": lambda: ring(4, 3),
+    "done": lambda: ring(3, 4),
+    "waits": lambda: who_waits(WaitGraph(BOTH, (2,), {3: "computes"})),
+    "all wait": lambda: who_waits(WaitGraph(MANY)),
+}
+
+
+def held(ax) -> list[tuple[str, list[float]]]:
+    """Return the look of each text, box and line, and its least, mean and largest pixels x, y."""
+    found = []
+    for t in ax.texts:
+        look = f"{t.get_text()}|{t.get_size():g} {t.get_weight()} {t.get_color()} {t.get_ha()}"
+        found.append((look, t, [t.get_position()]))
+    for box in ax.patches:
+        colors = [to_hex(color, True) for color in (box.get_facecolor(), box.get_edgecolor())]
+        look = f"{colors} {box.get_alpha()} {box.get_hatch()} {box.get_lw():g} {box.get_zorder():g}"
+        corners = box.get_path().vertices.reshape(-1, 5, 2)[:, :4].reshape(-1, 2)
+        found.append((f"box {look}", box, corners))
+    for line in ax.lines:
+        look = f"{line.get_color()} {line.get_lw():g} {line.get_marker()} {line.get_alpha()}"
+        found.append((f"line {look} {line._unscaled_dash_pattern}", line, line.get_xydata()))
+    for many in ax.collections:  # of memory, and arrows
+        found.append(
+            (type(many).__name__, ax.transData, many.get_datalim(ax.transData).get_points())
+        )
+    places = []
+    for look, artist, points in found:
+        at = getattr(artist, "get_transform", lambda t=artist: t)().transform(points)
+        at = at[np.isfinite(at).all(axis=1)]
+        ends = [at.min(0), at.mean(0), at.max(0)] if len(at) > 1 else at
+        places.append((look, np.round(ends, 1).flatten().tolist()))
+    return places
+
+
+def check_layout(ax) -> None:
+    """No text sticks out or touches another one."""
+    draw = FigureCanvasAgg(ax.figure)
+    draw.draw()
+    ticks = [(t, 0, ax.get_xlim()) for t in ax.get_xticklabels()]
+    ticks += [(t, 1, ax.get_ylim()) for t in ax.get_yticklabels()]
+    axes = [t for t, k, ends in ticks if min(ends) <= t.get_position()[k] <= max(ends)]
+    written = [*ax.texts, *([*axes, ax.xaxis.label] if ax.axison else [])]
+    written = [t for t in written if t.get_text() and t.get_visible()]
+    drawn = draw.get_renderer()
+    boxes = [(t.get_text(), t.get_window_extent(drawn).extents) for t in written]
+    for text, box in boxes:
+        inside = min(box) >= -1 and box[2] <= ax.wide + 1 and box[3] <= ax.high + 1
+        assert inside, f"{text!r} sticks out: {box}"
+    for (one, a), (other, b) in itertools.combinations(boxes, 2):
+        beside = min(a[2], b[2]) - max(a[0], b[0]) <= 1
+        shared = min(a[3], b[3]) - max(a[1], b[1])  # rows may touch: letters don't fill them
+        apart = beside or shared <= 0.3 * min(a[3] - a[1], b[3] - b[1])
+        assert apart, f"{one!r} and {other!r} overlap"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_holds_what_it_held_when_somebody_looked(name):
+    ax, kept = PICTURES[name](), json.loads(KEPT.read_text(encoding="utf-8"))[name]
+    assert ax.alt == kept.pop(0) and DARK["background"].lower() in ax.svg()
+    places = held(ax)
+    assert [look for look, _ in places] == [look for look, _ in kept]
+    for (look, place), (_, before) in zip(places, kept, strict=True):
+        assert place == pytest.approx(before, abs=0.3), look
+    check_layout(ax)
+
+
+NAN = math.nan
+REFUSED = {
+    "needs at least one trace: lanes({'measured': trace})": lambda: lanes({}),
+    "10,000 ranks are too many to draw, and 256 are the most": lambda: lanes(
+        Trace([Event(rank, "F", 0, 1) for rank in range(10_000)])
+    ),
+    "needs at least one run: {'name': [values]}": lambda: curves({}),
+    "a has 0 at 1, and a logarithmic axis": lambda: curves({"a": [1.0, 0.0]}, log="y"),
+    "needs at least one row": lambda: bars({}),
+    "weights of a is nan: a bar shows 0 or more": lambda: bars({"a": {"weights": NAN}}),
+    "cells() needs at least one cell": lambda: cells({"a": []}),
+    "grid() needs at least one number": lambda: grid([[]]),
+    "a ring of 5 ranks can't be drawn: take 2, 3 or 4": lambda: ring(5),
+    "there is no step 5: choose from 0 to 4": lambda: ring(3, 5),
+    "so there is nothing to draw": lambda: who_waits(WaitGraph(())),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_cannot_be_drawn_is_said_in_a_sentence(words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        REFUSED[words]()
+
+
+if __name__ == "__main__":
+    looked = Path("build/drawn")
+    looked.mkdir(parents=True, exist_ok=True)
+    drawn = {name: make() for name, make in PICTURES.items()}
+    for name, ax in drawn.items():
+        ax.save(looked / f"{name}.svg")
+    rows = [f"{json.dumps(name)}: {json.dumps([ax.alt, *held(ax)])}" for name, ax in drawn.items()]
+    KEPT.write_text("{" + ",\n".join(rows) + "}\n", encoding="utf-8")
