@@ -21,8 +21,8 @@ from helpers.draw.style import BLUE, DARK, ORANGE
 from helpers.schedules import dualpipe_v, interleaved, zb_h1
 from helpers.simulate import Costs, simulate
 from helpers.trace import Counter, Event, Trace
-from helpers.trace.examples import data_parallel, pipeline
 from helpers.waits import Wait, WaitGraph
+from tests.traces import data_parallel, pipeline
 
 KEPT = Path(__file__).with_name("drawn.json")
 LOSSES = [2 + 6 * math.exp(-i / 10) for i in range(40)]

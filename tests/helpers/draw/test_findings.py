@@ -10,7 +10,7 @@ from helpers.draw.style import BLUE, CURVES, ORANGE, UNKNOWN, WAIT
 from helpers.schedules import interleaved, one_f_one_b
 from helpers.simulate import simulate
 from helpers.trace import Counter, Event, Trace
-from helpers.trace.examples import data_parallel
+from tests.traces import data_parallel
 
 LOSSES = [2 + 6 * math.exp(-i / 10) for i in range(40)]
 
