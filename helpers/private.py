@@ -155,13 +155,12 @@ def after_each_operation(note: Callable[[list], None]) -> Any:
 # --- Python: the end of a rank (helpers.ranks.worker), and of what it was forked from ------------
 
 
-def wait_for_threads() -> None:
-    """Wait for every thread that isn't a daemon, as Python itself does only when it ends."""
+def end_as_python_does() -> None:
+    """Wait for every thread that isn't a daemon, and run what was registered with atexit.
+
+    Python does so only when it ends; any of them may still send a message.
+    """
     threading._shutdown()
-
-
-def run_exit_handlers() -> None:
-    """Run what was registered with atexit, which may still send a message."""
     atexit._run_exitfuncs()
 
 

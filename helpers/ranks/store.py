@@ -97,7 +97,7 @@ def serve_store(address: str, port: int = 0, listening: socket.socket | None = N
 def launched_store(number: int, wait: timedelta | None = None):
     """Open the store that rank 0 of our own launcher serves, under a name for each world.
 
-    gloo would find the addresses that an earlier world has left there, and call them.
+    Else gloo would call the addresses that an earlier world has left there.
     """
     from torch.distributed import PrefixStore, TCPStore
 

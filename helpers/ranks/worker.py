@@ -113,8 +113,7 @@ def _run(job: Job, tell) -> bytes:
         tell("running", True)
         function, arguments = pickle.loads(job.call)
         value = function(*arguments)
-    private.wait_for_threads()
-    private.run_exit_handlers()
+    private.end_as_python_does()
     try:
         packed = pack(value)
     except Exception as error:
