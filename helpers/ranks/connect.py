@@ -37,24 +37,18 @@ class BackendError(ValueError):
 
 
 def connect(
-    place: Place,
-    backend: str = "auto",
-    timeout: float = 300.0,
-    quiet: bool = False,
-    checked: bool | None = None,
+    place: Place, backend: str = "auto", timeout: float = 300.0, quiet: bool = False
 ) -> "torch.device":
     """Join the process group of all ranks and return the device that this rank computes on.
 
-    The ranks of one machine share its cores. End with `disconnect()`.
+    The ranks of one machine share its cores. With LAB_CHECKED=1 messages and collectives over gloo
+    are compared across ranks before they run, and a mismatch is an error. End with `disconnect()`.
 
     Args:
         place: the place of this process, from `find_place`.
         backend: "auto" takes NCCL if each rank has its own GPU, gloo otherwise.
         timeout: seconds to wait for the other ranks, and for any later message.
         quiet: don't print on rank 0 which backend was chosen.
-        checked: compare messages and collectives across ranks before they run, and refuse a
-            mismatch with an error that names it (over gloo only). None: if the launcher asks for
-            it (LAB_CHECKED=1).
 
     Raises:
         ConnectError: if a rank is missing, was started twice, or disagrees with the others.
@@ -94,8 +88,7 @@ def connect(
         world_size=place.world_size,
         timeout=wait,
     )
-    checked = os.environ.get("LAB_CHECKED") == "1" if checked is None else checked
-    if checked and backend == "gloo":
+    if os.environ.get("LAB_CHECKED") == "1" and backend == "gloo":
         from helpers.hang.checked import Check
 
         monitor.check = Check(dist.PrefixStore("checked", store.clone()))

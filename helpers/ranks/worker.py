@@ -109,7 +109,7 @@ def _run(job: Job, tell) -> bytes:
                 raise
     else:
         # Longer than the launcher's time-out, whose error can say where every rank stands.
-        connect(job.place, job.backend, job.timeout + CONNECT_S, job.quiet, job.checked)
+        connect(job.place, job.backend, job.timeout + CONNECT_S, job.quiet)
         tell("running", True)
         function, arguments = pickle.loads(job.call)
         value = function(*arguments)
