@@ -2,10 +2,8 @@
 
 `torch.distributed.init_process_group` waits, silently and for many minutes, if a rank is missing,
 was started twice, or has another world size. `connect` first checks that the ranks agree, over the
-same small key-value store that torch uses for its own rendezvous.
-
-It also chooses the backend and with it what a rank computes on: NCCL moves messages between GPUs,
-gloo between processors (it can't send a GPU's tensors).
+same store that torch uses. It also chooses the backend and with it what a rank computes on: NCCL
+moves messages between GPUs, gloo between processors.
 """
 
 import os
@@ -165,12 +163,9 @@ def agree(store, place: Place, backend: str, timeout: float) -> None:
 
 
 def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> tuple[str, str]:
-    """Return the backend of a rank that sees `gpus` GPUs, and the reason for it.
+    """Return the backend of a rank that sees `gpus` GPUs, and why. nccl: whether torch has it.
 
-    nccl: whether this build of torch contains it; it refuses two ranks on one GPU.
-
-    Raises:
-        BackendError: if it can't be `request`.
+    Raise BackendError if it can't be `request`: NCCL, for example, refuses two ranks on one GPU.
     """
     require_backend(request)
     here = f"{many(place.local_world_size, 'rank')} and {many(gpus, 'GPU')}"
