@@ -1,7 +1,6 @@
-"""Everything that the project uses of torch, Python and IPython although it isn't public.
+"""What the project uses of torch, Python and IPython although it isn't public: by whom, and why.
 
-Each function says who uses it and why there is no public way. What stands here can change with any
-release: tests/helpers/test_private.py then fails, or the tests of those who use it.
+It can change with any release: tests/helpers/test_private.py fails, or the tests of its users.
 """
 
 import atexit
@@ -15,9 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-# In the names of FSDP1's parameters (helpers.oracle.record): whether it flattens them can't be
-# asked.
-FLAT = "_flat_param"
+FLAT = "_flat_param"  # of FSDP1 (helpers.oracle.record): whether it flattens can't be asked
 
 
 # --- torch.distributed ---------------------------------------------------------------------------
@@ -26,8 +23,8 @@ FLAT = "_flat_param"
 def groups_made() -> int:
     """Return how many process groups this process has, the default one included.
 
-    For helpers.hang.monitor, helpers.pipeline.transport. torch puts the number into the name under
-    which a group's members meet, where they alone create it.
+    For helpers.hang.monitor, helpers.pipeline.transport: members that alone create a group meet
+    under a name with this number.
     """
     from torch.distributed import distributed_c10d as c10d
 
@@ -52,9 +49,7 @@ def flight_record() -> str:
     """Return what torch's flight recorder holds, as JSON.
 
     For helpers.hang.flight. The documented ways write a file, of NCCL's alone, after a time-out.
-
-    Raises:
-        ImportError, AttributeError, RuntimeError: if this torch has no recorder.
+    Raises ImportError, AttributeError or RuntimeError if this torch has no recorder.
     """
     from torch._C import _distributed_c10d
 
@@ -114,8 +109,7 @@ def saved_tensors(node: Any) -> Iterator[Any]:
 def replace_saved(node: Any, pack: Callable, unpack: Callable) -> None:
     """Replace what a node keeps by pack(tensor), and give its backward unpack(pack(tensor)).
 
-    For helpers.pipeline.split_backward, which frees memory between I and W. torch frees all of a
-    graph or nothing.
+    For helpers.pipeline.split_backward: torch frees all of a graph or nothing.
     """
     for name in _saved(type(node)):
         for each in _several(getattr(node, _RAW + name)):
@@ -125,7 +119,6 @@ def replace_saved(node: Any, pack: Callable, unpack: Callable) -> None:
 
 @functools.cache
 def _saved(kind: type) -> tuple[str, ...]:
-    """Return the names of the saved tensors of a kind of node."""
     return tuple(name.removeprefix(_RAW) for name in dir(kind) if name.startswith(_RAW))
 
 
@@ -155,13 +148,12 @@ def after_each_operation(note: Callable[[list], None]) -> Any:
 # --- Python: the end of a rank (helpers.ranks.worker), and of what it was forked from ------------
 
 
-def wait_for_threads() -> None:
-    """Wait for every thread that isn't a daemon, as Python itself does only when it ends."""
+def end_as_python_does() -> None:
+    """Wait for every thread that isn't a daemon, and run what was registered with atexit.
+
+    Python does so only when it ends; any of them may still send a message.
+    """
     threading._shutdown()
-
-
-def run_exit_handlers() -> None:
-    """Run what was registered with atexit, which may still send a message."""
     atexit._run_exitfuncs()
 
 
@@ -177,10 +169,7 @@ def forget_exit_handlers() -> None:
 
 
 def stop_fork_server() -> None:
-    """End the process that ranks are forked from, which takes memory (helpers.ranks.pool).
-
-    It has no public end but that of the process that has started it.
-    """
+    """End the process that ranks are forked from (helpers.ranks.pool): else it ends with ours."""
     forkserver = sys.modules.get("multiprocessing.forkserver")
     server = forkserver and forkserver._forkserver
     if server and server._forkserver_pid is not None:

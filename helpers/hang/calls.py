@@ -67,10 +67,8 @@ def called(frame: Any) -> tuple[str, Frame]:
 def facts_of(method: str, name: str, rest: list, members: tuple[int, ...]) -> dict[str, Any]:
     """Return what the arguments of a method say, as fields of an `Operation`.
 
-    name: the function that the program called; "" if it called the method itself.
-
-    Raises:
-        TypeError, ValueError, LookupError, AttributeError: if torch will refuse the call.
+    name: the function that the program called; "" if it called the method itself. If torch will
+    refuse the call this raises TypeError, ValueError, LookupError or AttributeError.
     """
     of = METHODS[method]
     facts: dict[str, Any] = {"name": name or of.function, "kind": of.function, "members": members}

@@ -42,10 +42,7 @@ class Misfit(NamedTuple):
 
 
 class Mismatch(RuntimeError):
-    """Operations of several ranks don't fit; the message says which, and the cure.
-
-    misfit: the kind of the `Misfit`.
-    """
+    """Operations of several ranks don't fit; the message says which, and the cure."""
 
     def __init__(self, found: Misfit):
         super().__init__(f"{found.what}. {found.cure}")

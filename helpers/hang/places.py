@@ -8,6 +8,7 @@ import sysconfig
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -79,14 +80,14 @@ def _libraries() -> tuple[str, ...]:
 def threads_of_program() -> dict[int, FrameType]:
     """Return the innermost frame of each thread of the program, by the thread's number.
 
-    Threads that were started in C++ are included while they run Python, as callbacks do. Left out
-    are our own, and that of a progress bar.
+    Among them are callbacks of C++ while they run Python; left out are ours, and a progress bar's.
     """
-    others = {threading.get_ident()}
+    frames = sys._current_frames()
+    del frames[threading.get_ident()]
     for thread in threading.enumerate():
         if thread.name.startswith(OURS) or type(thread).__module__.partition(".")[0] == "tqdm":
-            others.add(thread.ident)
-    return {ident: frame for ident, frame in sys._current_frames().items() if ident not in others}
+            frames.pop(thread.ident, None)
+    return frames
 
 
 def name_of(ident: int) -> str:
@@ -104,10 +105,9 @@ def handles_signals() -> bool:
 def serves_calls() -> bool:
     """Return whether other ranks may run code in this process, by torch.distributed.rpc."""
     rpc = sys.modules.get("torch.distributed.rpc")
-    try:
+    with suppress(RuntimeError):  # it was never begun, or has been shut down
         return bool(rpc and rpc.is_available() and rpc.get_worker_info())
-    except RuntimeError:  # it was never begun, or has been shut down
-        return False
+    return False
 
 
 def inside_torch(frames: list[Frame]) -> bool:
@@ -117,10 +117,9 @@ def inside_torch(frames: list[Frame]) -> bool:
 
 def time_used(ident: int) -> int:
     """Return the processor time of a thread in ms: it grows while the thread computes."""
-    try:
+    with suppress(AttributeError, OSError):  # not on every system
         return int(1e3 * time.clock_gettime(time.pthread_getcpuclockid(ident)))
-    except (AttributeError, OSError):  # not on every system
-        return 0
+    return 0
 
 
 # while not work.is_completed(), or not all(work.is_completed() for work in works), and a body that
@@ -135,8 +134,7 @@ POLLS = re.compile(
 def only_polls(frames: Sequence[Frame], asked: Frame) -> bool:
     """Return whether a thread, at `frames`, is in a loop that only polls, as it did at `asked`.
 
-    Such a loop waits just as work.wait() does. A loop that does anything else, such as count its
-    rounds, may end in another way, so nothing can be concluded from it.
+    Such a loop waits as work.wait() does; one that also counts its rounds may end in another way.
     """
     mine = [f for f in frames if f[0] == asked[0] or not is_library(f[0])]
     if not mine or (mine[-1][0], mine[-1][1] - asked[1]) not in ((asked[0], 0), (asked[0], 1)):

@@ -8,27 +8,20 @@ find_place(), connect()        inside a script: who am I, and where are the othe
 
 from importlib import import_module
 
-from helpers.ranks.connect import (
-    BACKENDS,
-    BackendError,
-    connect,
-    disconnect,
-    gpu_of,
-    usable_cores,
-)
+from helpers.ranks.connect import BackendError, connect, disconnect, usable_cores
 from helpers.ranks.store import ConnectError, Place
 
 # What a launcher needs and a rank doesn't: each name is imported when it is asked for. No file has
 # the name of one of them: importing the file would put it in the function's place.
 _LATER = {
-    "environment": ("PlaceError", "SOURCES", "discover", "find_place"),
+    "environment": ("PlaceError", "discover", "find_place"),
     "failure": ("Failure", "LaunchReport", "RankFailed"),
     "pool": ("keep_warm",),
     "start": ("CannotSend", "launch", "run_script"),
 }
 _MODULES = {name: module for module, names in _LATER.items() for name in names}
-_NOW = ("BACKENDS", "BackendError", "ConnectError", "Place", "connect", "disconnect", "gpu_of")
-__all__ = [*_NOW, "usable_cores", *_MODULES]
+_NOW = ("BackendError", "ConnectError", "Place", "connect", "disconnect", "usable_cores")
+__all__ = [*_NOW, *_MODULES]
 
 
 def __getattr__(name: str):

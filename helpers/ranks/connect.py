@@ -2,10 +2,8 @@
 
 `torch.distributed.init_process_group` waits, silently and for many minutes, if a rank is missing,
 was started twice, or has another world size. `connect` first checks that the ranks agree, over the
-same small key-value store that torch uses for its own rendezvous.
-
-It also chooses the backend and with it what a rank computes on: NCCL moves messages between GPUs,
-gloo between processors (it can't send a GPU's tensors).
+same store that torch uses. It also chooses the backend and with it what a rank computes on: NCCL
+moves messages between GPUs, gloo between processors.
 """
 
 import os
@@ -37,24 +35,18 @@ class BackendError(ValueError):
 
 
 def connect(
-    place: Place,
-    backend: str = "auto",
-    timeout: float = 300.0,
-    quiet: bool = False,
-    checked: bool | None = None,
+    place: Place, backend: str = "auto", timeout: float = 300.0, quiet: bool = False
 ) -> "torch.device":
     """Join the process group of all ranks and return the device that this rank computes on.
 
-    The ranks of one machine share its cores. End with `disconnect()`.
+    The ranks of one machine share its cores. With LAB_CHECKED=1 messages and collectives over gloo
+    are compared across ranks before they run, and a mismatch is an error. End with `disconnect()`.
 
     Args:
         place: the place of this process, from `find_place`.
         backend: "auto" takes NCCL if each rank has its own GPU, gloo otherwise.
         timeout: seconds to wait for the other ranks, and for any later message.
         quiet: don't print on rank 0 which backend was chosen.
-        checked: compare messages and collectives across ranks before they run, and refuse a
-            mismatch with an error that names it (over gloo only). None: if the launcher asks for
-            it (LAB_CHECKED=1).
 
     Raises:
         ConnectError: if a rank is missing, was started twice, or disagrees with the others.
@@ -94,8 +86,7 @@ def connect(
         world_size=place.world_size,
         timeout=wait,
     )
-    checked = os.environ.get("LAB_CHECKED") == "1" if checked is None else checked
-    if checked and backend == "gloo":
+    if os.environ.get("LAB_CHECKED") == "1" and backend == "gloo":
         from helpers.hang.checked import Check
 
         monitor.check = Check(dist.PrefixStore("checked", store.clone()))
@@ -172,12 +163,9 @@ def agree(store, place: Place, backend: str, timeout: float) -> None:
 
 
 def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> tuple[str, str]:
-    """Return the backend of a rank that sees `gpus` GPUs, and the reason for it.
+    """Return the backend of a rank that sees `gpus` GPUs, and why. nccl: whether torch has it.
 
-    nccl: whether this build of torch contains it; it refuses two ranks on one GPU.
-
-    Raises:
-        BackendError: if it can't be `request`.
+    Raise BackendError if it can't be `request`: NCCL, for example, refuses two ranks on one GPU.
     """
     require_backend(request)
     here = f"{many(place.local_world_size, 'rank')} and {many(gpus, 'GPU')}"

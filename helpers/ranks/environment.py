@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from helpers.ranks.store import BY_HAND, DEFAULT_ADDRESS, DEFAULT_PORT, PORTS, Place, free_port
 
@@ -119,16 +119,14 @@ def find_place(
     return place
 
 
-def discover(
-    source: str = "auto", environ: Mapping[str, str] | None = None, comm: Any = None
-) -> Place:
+def discover(source: str = "auto", environ: Mapping[str, str] | None = None) -> Place:
     """Return the place of this process as its launcher left it.
 
     Args:
         source: "auto" takes the innermost launcher that left its variables; without any, this is a
             single process. "env" reads RANK, WORLD_SIZE and so on, "pals" and "slurm" the variables
             of PALS and srun. "mpi" asks MPI itself, through mpi4py: every rank must call it.
-        environ: by default this process's own. comm: for "mpi", by default mpi4py's COMM_WORLD.
+        environ: the environment to read; by default this process's own.
 
     Raises:
         PlaceError: if variables are missing, invalid, or contradict each other.
@@ -138,7 +136,7 @@ def discover(
         raise PlaceError(f"the rank source must be one of {', '.join(SOURCES)}, not {source!r}")
     found = [counts for launcher in LAUNCHERS if (counts := _read(environ, *launcher))]
     if source == "mpi":
-        return _ask_mpi(environ, comm, found)
+        return _ask_mpi(environ, found)
     if source == "auto":
         # RANK and WORLD_SIZE alone may be leftovers. They don't contradict a launcher that started
         # one process per machine, each of which started more.
@@ -180,13 +178,10 @@ def _refuse_one_half(environ: Mapping[str, str]) -> None:
         )
 
 
-def _ask_mpi(environ: Mapping[str, str], comm: Any, found: list[Counts]) -> Place:
+def _ask_mpi(environ: Mapping[str, str], found: list[Counts]) -> Place:
     """Return the place that MPI assigns. Ranks whose hosts share a name are on one machine."""
     try:
-        if comm is None:
-            from mpi4py import MPI
-
-            comm = MPI.COMM_WORLD
+        from mpi4py.MPI import COMM_WORLD as comm
     except (ImportError, RuntimeError) as error:
         first = str(error).strip().splitlines()[0]
         raise PlaceError(

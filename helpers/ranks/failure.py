@@ -103,11 +103,7 @@ class RankState:
 
 
 def first_failure(states: Sequence[RankState]) -> Failure:
-    """Choose the failure to show, once at least one rank has failed.
-
-    An error that only says that a connection broke is an echo: a rank that was killed, or that
-    failed with its own error, comes before it.  Of several such errors, the earliest counts.
-    """
+    """Choose the failure to show: the earliest, but before echoes what may have caused them."""
     failed = [s for s in states if s.failed]
     own = sorted((s for s in failed if s.error and not s.echo), key=lambda s: s.error.time)
     state = (own + [s for s in failed if not s.error] + failed)[0]
@@ -136,8 +132,7 @@ def first_failure(states: Sequence[RankState]) -> Failure:
 def only_echoes(states: Sequence[RankState]) -> bool:
     """Return whether all failures so far are echoes, and their cause may still arrive.
 
-    It can only come from a rank that is still running. False as soon as one has finished, because
-    a partner that has gone is cause enough.
+    A rank that has finished is cause enough: a partner that has gone.
     """
     failed = [s for s in states if s.failed]
     waiting = len(failed) < len(states) and not any(s.finished for s in states)

@@ -44,10 +44,9 @@ class Error:
 
 
 def pack(value: Any) -> bytes:
-    """Pickle functions by value, with the name of the file in which each was written.
+    """Pickle functions by value, with their files' names, which cloudpickle leaves out.
 
-    cloudpickle calls every file "<dynamic-code>", and a rank that fails or waits could no longer
-    tell its line.
+    Without them a rank that fails or waits couldn't tell its line.
     """
     import cloudpickle  # when something is packed: a rank that runs one line needs none of it
 

@@ -4,16 +4,15 @@ The cell knows `rank`, `world_size`, `device`, `torch` and `dist`, and the names
 that it uses.  The value of its last line, on each rank, is shown; `--out name` keeps the list.
 """
 
-import argparse
 import ast
 import linecache
-import shlex
+import re
 from typing import Any
 
 from helpers.hang.places import CELLS
 from helpers.ranks.start import raise_failure, run_call
 
-USAGE = "write %%ranks 3 (or: %%ranks 3 --timeout 60 --out results)"
+LINE = re.compile(r" *(\d*) *(?:--out +(\w+))? *")
 
 
 class CellSyntaxError(ValueError):
@@ -28,7 +27,8 @@ class CellSyntaxError(ValueError):
 
 def ranks_cell(line: str, text: str, shell: Any) -> None:
     """Run the text of a cell on several ranks.  `line` is the rest of the line after %%ranks."""
-    options = _options(line)
+    if (asked := LINE.fullmatch(line)) is None:
+        raise ValueError(f"%%ranks {line}: write %%ranks 3 (or: %%ranks 3 --out results)")
     # Of its inputs this is the last; `execution_count` may be that of the next one already.
     number = len(shell.history_manager.input_hist_raw) - 1
     file = f"<cell {number} on ranks>"
@@ -44,14 +44,14 @@ def ranks_cell(line: str, text: str, shell: Any) -> None:
         raise CellSyntaxError(error, shell) from None
     used = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
     names = {name: shell.user_ns[name] for name in used if name in shell.user_ns}
-    how = {"backend": options.backend, "timeout": options.timeout, "checked": not options.unchecked}
-    how |= {"quiet": True, "silent": False}  # quiet about the connection alone
-    report = run_call(run_text, (text, file, names), options.ranks, **how)
+    # Quiet about the connection alone.
+    how = {"backend": "auto", "timeout": 300.0, "checked": True, "quiet": True, "silent": False}
+    report = run_call(run_text, (text, file, names), int(asked[1] or 3), **how)
     raise_failure(report.failure)
-    if options.out:
-        shell.user_ns[options.out] = report.results
+    if asked[2]:
+        shell.user_ns[asked[2]] = report.results
     for rank, value in enumerate(report.results):
-        if value is not None and not options.out:
+        if value is not None and not asked[2]:
             print(f"rank {rank}: {value!r}")
 
 
@@ -69,17 +69,3 @@ def run_text(text: str, file: str, names: dict[str, Any]) -> Any:
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, file, "exec"), space)
     return last and eval(compile(ast.Expression(last.value), file, "eval"), space)
-
-
-def _options(line: str) -> argparse.Namespace:
-    def refuse(message: str) -> None:
-        raise ValueError(f"%%ranks: {message}; {USAGE}")
-
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.error = refuse
-    parser.add_argument("ranks", type=int, nargs="?", default=3)
-    parser.add_argument("--timeout", type=float, default=300.0)
-    parser.add_argument("--backend", default="auto")
-    parser.add_argument("--unchecked", action="store_true")
-    parser.add_argument("--out")
-    return parser.parse_args(shlex.split(line))

@@ -40,13 +40,11 @@ def run_as_rank(
 ) -> None:
     """Run a script as one rank: read its flags, connect, train, save the trace, disconnect.
 
-    An error ends the program with one sentence (see `helpers.plain_errors`).
-
     Args:
         train: train(options, place, device, say) calls say(step, loss) after each step, and returns
             a tuple that ends in the trace, which --trace saves as rank0.json and so on.
         fits: fits(options, world_size) raises ValueError if the flags don't suit the number of
-            ranks. It is called before this rank waits for any other.
+            ranks, before this rank waits for any other.
         tell: tell(options, place, what train returned) is called before the trace is saved.
     """
     with plain_errors():
@@ -95,9 +93,8 @@ def timeout_seconds(text: str) -> float:
     """Parse how many seconds a rank waits for another one; ranks need about one to connect."""
     number = text.replace(".", "", 1).isdecimal() and float(text)
     if not 1 <= number <= MOST_SECONDS:
-        raise argparse.ArgumentTypeError(
-            f"must be a number of seconds from 1 to {MOST_SECONDS:,}, not {text!r}"
-        )
+        known = f"a number of seconds from 1 to {MOST_SECONDS:,}"
+        raise argparse.ArgumentTypeError(f"must be {known}, not {text!r}")
     return number
 
 

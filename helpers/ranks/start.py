@@ -53,8 +53,7 @@ def launch(
             names it. Costs a fraction of a millisecond each, so pass False to measure speed.
 
     Raises:
-        ValueError: for invalid arguments.
-        CannotSend: if the function or an argument can't be pickled.
+        ValueError, CannotSend: for invalid arguments, and for what can't be pickled.
         RankFailed: names the rank that failed first and its line, or which rank waits for which.
     """
     if on_error not in ("raise", "report"):
@@ -93,15 +92,10 @@ def run_script(
     """Run a script once per rank, as `python path args…` would, each knowing its rank.
 
     The script finds its place in the environment (`find_place`, or torch's own
-    `init_process_group`). The `failure` of the LaunchReport names the rank that failed first, or
-    which rank waits for which.
-
-    Args:
-        checked: as in `launch`, for a script that calls `connect()`.
+    `init_process_group`). checked: as in `launch`, for a script that calls `connect()`.
 
     Raises:
-        ValueError: for invalid arguments.
-        FileNotFoundError: if there is no such file.
+        ValueError, FileNotFoundError: for invalid arguments, and if there is no such file.
     """
     path = as_path(path)
     if not path.is_file():

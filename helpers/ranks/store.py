@@ -97,7 +97,7 @@ def serve_store(address: str, port: int = 0, listening: socket.socket | None = N
 def launched_store(number: int, wait: timedelta | None = None):
     """Open the store that rank 0 of our own launcher serves, under a name for each world.
 
-    gloo would find the addresses that an earlier world has left there, and call them.
+    Else gloo would call the addresses that an earlier world has left there.
     """
     from torch.distributed import PrefixStore, TCPStore
 
@@ -126,8 +126,7 @@ def store_of_this_attempt(place: Place, timeout: float):
 def open_store(place: Place, timeout: float):
     """Open the store of ranks that nobody has counted: rank 0 serves it, the others call it.
 
-    Raises:
-        ConnectError: if the address is unknown or the port taken, or rank 0 doesn't come.
+    Raise ConnectError if the address is unknown or the port taken, or rank 0 doesn't come.
     """
     from torch.distributed import DistError
 
@@ -143,15 +142,14 @@ def open_store(place: Place, timeout: float):
     try:
         return serve_store(place.address, place.port, timeout=timedelta(seconds=timeout))
     except (DistError, OSError) as error:
+        why = f"rank 0 cannot listen at {place.address}:{place.port}: {text_of(error)[:200]}"
         if "in use" in str(error).lower() or "eaddrinuse" in str(error).lower():
-            raise ConnectError(
+            why = (
                 f"port {place.port} is in use by another program (or by ranks of an earlier run): "
                 "set MASTER_PORT to another number for every rank, or let "
                 f"'python -m helpers.ranks -n {place.world_size} SCRIPT' find a free one"
-            ) from None
-        raise ConnectError(
-            f"rank 0 cannot listen at {place.address}:{place.port}: {text_of(error)[:200]}"
-        ) from None
+            )
+        raise ConnectError(why) from None
 
 
 def _call_rank_0(place: Place, timeout: float, where: Callable[[], tuple[str, int]]):

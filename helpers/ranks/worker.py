@@ -109,12 +109,11 @@ def _run(job: Job, tell) -> bytes:
                 raise
     else:
         # Longer than the launcher's time-out, whose error can say where every rank stands.
-        connect(job.place, job.backend, job.timeout + CONNECT_S, job.quiet, job.checked)
+        connect(job.place, job.backend, job.timeout + CONNECT_S, job.quiet)
         tell("running", True)
         function, arguments = pickle.loads(job.call)
         value = function(*arguments)
-    private.wait_for_threads()
-    private.run_exit_handlers()
+    private.end_as_python_does()
     try:
         packed = pack(value)
     except Exception as error:

