@@ -81,15 +81,13 @@ class ScalingLaw:
     def checked(budget: float | str) -> float:
         """Return the budget as a number; raise ValueError if nothing can be trained with it."""
         try:
-            number = float("no number" if isinstance(budget, bool) else budget)
+            number = float(budget)
         except (TypeError, ValueError):
             number = math.nan
-        if math.isnan(number):
-            raise ValueError(f"the budget {budget!r} is not a number: give FLOPs, such as 1.23e22")
-        if not 0 < number < math.inf:
+        if isinstance(budget, bool) or not 0 < number < math.inf:
             raise ValueError(
-                f"a budget of {number:g} FLOPs trains nothing: give a finite number above 0, "
-                "such as 1.23e22"
+                f"a budget of {budget} FLOPs trains nothing: give a finite number above 0, such as "
+                "1.23e22"
             )
         return number
 

@@ -165,8 +165,8 @@ def test_a_loss_by_the_scaling_law():
     assert cost.EXERCISE.loss(1e9, 1e10) == pytest.approx(
         406.4 / 1e9**0.34 + 410.7 / 1e10**0.29 + 1.69, rel=1e-12
     )
-    for budget in (0, -1e22, math.inf, math.nan, "much", None, True):
-        with pytest.raises(ValueError, match="(is not a number|trains nothing): give .*1.23e22"):
+    for budget in (0, -1, math.inf, math.nan, "much", None, True):
+        with pytest.raises(ValueError, match=f"{budget} FLOPs trains nothing: give .*1.23e22"):
             cost.EXERCISE.checked(budget)
 
 
