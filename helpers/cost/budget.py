@@ -40,9 +40,8 @@ def bill(
 ) -> Bill:
     """Return what `gpu_hours`, GPUs times hours, cost.
 
-    dollars: rent of one GPU for an hour, which pays for the energy too. watts: of one GPU's board.
-    pue: energy of the data center over that of its computers. euros: price of a kWh. co2: kg for a
-    kWh of this grid.
+    dollars: an hour of one GPU, its energy included. watts: of its board. pue: energy of the data
+    center over that of its computers. euros: a kWh. co2: kg for a kWh of this grid.
     """
     given = {"gpu_hours": gpu_hours, "dollars": dollars, "watts": watts, "euros": euros, "co2": co2}
     for name, value in given.items():

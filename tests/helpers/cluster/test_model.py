@@ -143,6 +143,9 @@ def test_memory_by_component():
     assert (full.weights, full.optimizer) == (found.weights, found.optimizer / 4)
     assert full.activations == 4 * 6 * 2 * 2 * 2048 * 4096
     assert full.working >= layer_activations(MODEL, 2, 2048, 2)
+    share = rank_shares(MIXTRAL, Layout(8, 4096))[0]
+    update = estimate(MIXTRAL, Layout(8, 4096), A100).causes["update"]
+    assert update == pytest.approx(A100.memory_seconds(56 * share.weights))  # Adam's 56 bytes
     one, two, three = (memory(MODEL, Layout(64, dp=8, zero=zero)) for zero in (1, 2, 3))
     assert two.working - one.working == 2 * count.layer and two.gradients == one.gradients / 8
     ends = count.embedding + count.positions + count.final_norm

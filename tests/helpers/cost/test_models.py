@@ -84,6 +84,8 @@ def test_parameters_and_flops_are_those_of_the_built_model(kind):
     routed = sum(p.numel() for name, p in net.named_parameters() if ".experts." in name)
     idle = routed - routed * model.moe.chosen // model.moe.experts if model.moe else 0
     assert counted.active == counted.total - idle
+    tied = net.get_output_embeddings().weight is net.get_input_embeddings().weight
+    assert counted.head == (0 if tied else 64 * 50)
     ids = torch.zeros(2, 16, dtype=torch.long, device="meta")
     forward, out = count(lambda: net(ids, attention_mask=torch.ones_like(ids), use_cache=False))
     backward, _ = count(lambda: out.logits.float().sum().backward())
