@@ -102,11 +102,10 @@ def loss_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[
 
 def weight_products(model: ModelConfig, layout: Layout) -> list[tuple]:
     """Return the products with weights of one layer, forward, that are on this device: rows,
-    columns, inner dimension, how many.
+    columns, inner dimension, how many. Each kind of MLP counts by its share of the layers.
 
     The ep x per_expert ranks that share the experts have ep x per_expert / tp batches of n tokens
-    between them, each token in k of the E experts. Where the first layers have no experts, each
-    kind of MLP counts by its share of the layers.
+    between them, each token in k of the E experts.
     """
     found, share = [(matrix, 1.0) for matrix in model.attention()], 0.0
     if model.moe:
@@ -195,9 +194,8 @@ def _context(
 ) -> tuple[float, float]:
     """What the messages of a cut sequence add to attention, forward and backward, in seconds.
 
-    A ring hides them beside the blocks, all but the last of which pass one on. A gather, or an
-    all-to-all, comes before anything is computed.
-    ahead, back: seconds of the products of attention, and of the whole backward pass.
+    A ring hides them beside the blocks, all but the last of which pass one on; others come before
+    anything is computed. ahead, back: seconds of attention's products, of the backward pass.
     """
     p, near = layout.cp, layout.on_a_node("cp", machine.node)
     if p == 1:
@@ -247,9 +245,7 @@ def experts_messages(model: ModelConfig, layout: Layout, machine: Machine) -> tu
 
 def experts_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> float:
     """Return the seconds of one way through a layer, to the experts and back; backward is alike.
-
-    The networks inside a node and between nodes work side by side. The mean over the layers.
-    """
+    The networks inside a node and between nodes work side by side."""
     if model.moe is None or layout.ep == 1:
         return 0.0
     stays, leaves = experts_messages(model, layout, machine)

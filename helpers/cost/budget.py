@@ -40,9 +40,8 @@ def bill(
 ) -> Bill:
     """Return what `gpu_hours`, GPUs times hours, cost.
 
-    dollars: rent of one GPU for an hour, which pays for the energy too. watts: of one GPU's board.
-    pue: energy of the data center over that of its computers. euros: price of a kWh. co2: kg for a
-    kWh of this grid.
+    dollars: an hour of one GPU, its energy included. watts: of its board. pue: energy of the data
+    center over that of its computers. euros: a kWh. co2: kg for a kWh of this grid.
     """
     given = {"gpu_hours": gpu_hours, "dollars": dollars, "watts": watts, "euros": euros, "co2": co2}
     for name, value in given.items():
@@ -81,15 +80,13 @@ class ScalingLaw:
     def checked(budget: float | str) -> float:
         """Return the budget as a number; raise ValueError if nothing can be trained with it."""
         try:
-            number = float("no number" if isinstance(budget, bool) else budget)
+            number = float(budget)
         except (TypeError, ValueError):
             number = math.nan
-        if math.isnan(number):
-            raise ValueError(f"the budget {budget!r} is not a number: give FLOPs, such as 1.23e22")
-        if not 0 < number < math.inf:
+        if isinstance(budget, bool) or not 0 < number < math.inf:
             raise ValueError(
-                f"a budget of {number:g} FLOPs trains nothing: give a finite number above 0, "
-                "such as 1.23e22"
+                f"a budget of {budget} FLOPs trains nothing: give a finite number above 0, such as "
+                "1.23e22"
             )
         return number
 

@@ -38,12 +38,10 @@ def data_parallel_tokens(
 ) -> float:
     """Return the tokens of a replica and step at which averaging gradients hides behind backward.
 
-    T tokens cost 4WT FLOPs backward. The all-reduce of gradients of b bytes sends 2bW, so
-    T = (b/2) F/B: with 2 bytes F/B, whatever the model. Tensor and pipeline parallelism cut W on
-    both sides: T stays the tokens of the *replica*. Only the backward pass of the last micro-batch
-    hides them. A rank holds more experts than a token passes: T grows by held over passed.
-
-    ep: ranks that share the experts; each of them counts as a replica here. gradient: b.
+    T tokens cost 4WT FLOPs backward. The all-reduce of gradients of b bytes (`gradient`) sends 2bW,
+    so T = (b/2) F/B, whatever the model. Tensor and pipeline parallelism cut W on both sides: T
+    stays the tokens of the *replica*. Only the backward pass of the last micro-batch hides them. Of
+    experts, which `ep` ranks share, a rank holds more than a token passes: T grows by the ratio.
     """
     held = layer_weights(model, ep) / layer_weights(model)
     return gradient / 2 * held * _intensity(rate, link, ranks)
@@ -54,10 +52,9 @@ def fsdp_tokens(
 ) -> float:
     """Return the tokens of a rank and *micro-batch* at which FSDP (ZeRO-3) hides its messages.
 
-    Forward a layer is gathered, aW bytes against 2WT FLOPs: T = a/2 F/B. Backward it is gathered
-    again and its gradients of b bytes are reduce-scattered, (a + b) W against 4WT:
-    T = (a + b)/4 F/B. The larger one is returned. Accumulation does not help: each micro-batch
-    gathers anew. weight, gradient: a and b, bytes of a number.
+    Forward a layer is gathered, aW bytes (`weight`) against 2WT FLOPs: T = a/2 F/B. Backward it is
+    gathered again and its gradients of b bytes are reduce-scattered, (a + b) W against 4WT:
+    T = (a + b)/4 F/B. The larger one is returned; each micro-batch gathers anew.
     """
     return max(weight / 2, (weight + gradient) / 4) * _intensity(rate, link, ranks)
 

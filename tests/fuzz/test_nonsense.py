@@ -53,7 +53,7 @@ SAID = [
     (f"{ANALYSIS} --model_config nowhere.json", "nowhere.json cannot be read"),
     (f"{ANALYSIS} --model_config {ANALYSIS}", "is not JSON: give a model's config.json"),
     (f"{ANALYSIS} --training_budget 0", "a budget of 0 FLOPs trains nothing"),
-    (f"{ANALYSIS} --training_budget much", "the budget 'much' is not a number"),
+    (f"{ANALYSIS} --training_budget much", "a budget of much FLOPs trains nothing"),
     (ANALYSIS, "give --model_config PATH or --training_budget FLOPS"),
     ("DP/partition/partition.py 10 0", "world_size is 0, and there must be 1 rank or more"),
     (f"{PROFILE} --hdf5 --input pt", "--hdf5 and --input pt contradict each other"),

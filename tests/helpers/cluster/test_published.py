@@ -1,13 +1,12 @@
 """The promises on published runs, each with constants that were set elsewhere."""
 
 import runpy
-from dataclasses import replace
 from statistics import fmean
 
 import pytest
 
 from bench.cluster_model import validate
-from bench.cluster_model.fit import EXPECTED, constants, fit, held_out, with_constants
+from bench.cluster_model.fit import EXPECTED, constants, fit
 from helpers.clone import ROOT
 from helpers.cluster import estimate
 from helpers.cluster.layer import layer_seconds
@@ -16,15 +15,7 @@ from helpers.cluster.validate import judged_recomputation
 
 PAGE = (ROOT / "docs/cluster_model.md").read_text(encoding="utf-8")
 LESSON = (ROOT / "notebooks/source/20_design_your_own.py").read_text(encoding="utf-8")
-PROMISED = {  # rows that judge, and in percent: their mean error, and the largest
-    validate.NEWER: (8, 3.6, 8.8),
-    validate.OLDER: (10, 4, 8),
-    "Llama 3 405B": (2, 6, 6),
-    "torchtitan": (10, 12, 20),
-    "experts": (13, 15, 55),
-    "8 bits": (6, 15, 25),
-    "long sequences": (3, 6, 12),
-}
+TABLES = validate.tables()  # {source: the rows that judge the model}
 SAYS = {  # of all rows of a source: seconds, gigabytes and HFU, added up
     validate.LAYERS: (5.451079, 375.932, 2.258484),
     validate.NEWER: (277.0362, 428.2128, 4.371391),
@@ -38,16 +29,14 @@ SAYS = {  # of all rows of a source: seconds, gigabytes and HFU, added up
 }
 
 
-@pytest.mark.parametrize("source", PROMISED)
+@pytest.mark.parametrize("source", TABLES)
 def test_errors_are_as_small_as_promised(source):
-    rows = validate.tables()[source]
-    errors = [100 * abs(j.error) for j in rows]
-    found = len(errors), fmean(errors), max(errors)
-    assert found[0] == PROMISED[source][0]
-    assert all(a <= b for a, b in zip(found, PROMISED[source], strict=True)), found
-    assert validate.summary({source: rows}).splitlines()[-1] in PAGE
-    for j in rows:
+    """The page says how small, and the file why a row is missed by more than 15 %."""
+    assert validate.summary({source: TABLES[source]}).splitlines()[-1] in PAGE
+    for j in TABLES[source]:
         assert (abs(j.error) > 0.15) == bool(j.row.missed), (j.row.name, j.row.figure, j.error)
+    if source in (validate.NEWER, validate.OLDER):  # on A100s
+        assert fmean(abs(j.error) for j in TABLES[source]) < 0.085
 
 
 @pytest.mark.parametrize("source", SAYS)
@@ -65,7 +54,7 @@ def test_what_the_model_says_of_each_source(source):
 def test_the_largest_runs_one_by_one():
     llama = [row.error(row.machine) for row in validate.rows_of("Llama 3 405B")]
     assert len(llama) == 3 and max(map(abs, llama)) < 0.06
-    deepseek = [j.error for j in validate.tables()["experts"] if j.row.name == "DeepSeek-V3"]
+    deepseek = [j.error for j in TABLES["experts"] if j.row.name == "DeepSeek-V3"]
     assert len(deepseek) == 2 and max(map(abs, deepseek)) < 0.25
     judged, factor = judged_recomputation()
     assert 1 < factor < 1.1 and max(abs(j.error) for j in judged) < 0.05
@@ -96,26 +85,13 @@ def test_the_code_has_the_constants_that_the_140_rows_give():
 
 
 @pytest.mark.long
-def test_a_row_is_not_judged_by_itself():
-    """A row that is wrong must not pull its own judgment: ten times as long, -90 %."""
-    rows = validate.vtrain()[:60:2]
-    wrong = [*rows[:-1], replace(rows[-1], seconds=10 * rows[-1].seconds)]
-    assert held_out(A100_HALF, wrong, folds=2)[-1] < -0.85
-    values = [value * (1.1 if i % 2 else 0.95) for i, (value, _) in enumerate(EXPECTED.values())]
-    made = with_constants(A100_HALF, values)
-    known = [replace(row, seconds=row.predicted(made)) for row in validate.vtrain()]
-    found = fit(A100_HALF, known)
-    assert max(abs(row.error(found)) for row in known) < 0.02
-
-
-@pytest.mark.long
 def test_the_page_has_the_held_out_rows_of_the_140():
     for line in validate.summary(validate.tables(folds=True)).splitlines():
         assert line in PAGE
 
 
 def test_lesson_20_counts_the_runs_on_newer_machines():
-    found = [j.error for name in list(PROMISED)[2:] for j in validate.tables()[name]]
+    found = [j.error for name in list(TABLES)[2:] for j in TABLES[name]]
     within = sum(abs(error) <= 0.15 for error in found)
     text = LESSON.replace("\n# ", " ")
     assert f"Of {len(found)} other runs on H100s and H800s" in text

@@ -15,13 +15,6 @@ LLAMA = cost.MODELS["LLaMA-7B"]
 # --- FLOPs ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("attention, tera", [("full", 8976), ("causal", 8633), ("weights", 8289)])
-def test_one_layer_of_llama_7b_by_each_convention(attention, tera):
-    found = flops(LLAMA, attention=attention)
-    assert round(found.layer / 1e8) == tera
-    assert "batch 1, sequence 2048" in found.convention
-
-
 @pytest.mark.parametrize("h, layers, heads, batch", [(2304, 24, 24, 512), (25600, 128, 160, 64)])
 def test_the_papers_formula_counts_full_recomputation(h, layers, heads, batch):
     """arXiv 2104.04473, equation 3."""
@@ -31,6 +24,8 @@ def test_the_papers_formula_counts_full_recomputation(h, layers, heads, batch):
     assert found.hardware("full") == pytest.approx(formula, rel=1e-12)
     assert found.model == pytest.approx(found.hardware("full") - layers * found.layer)
     assert found.hardware("selective") == pytest.approx(found.model + layers * found.scores)
+    for attention, giga in (("full", 8976), ("causal", 8633), ("weights", 8289)):
+        assert round(flops(LLAMA, attention=attention).layer / 1e8) == giga  # 0.8976 TFLOP
 
 
 # --- memory --------------------------------------------------------------------------------------
@@ -170,8 +165,8 @@ def test_a_loss_by_the_scaling_law():
     assert cost.EXERCISE.loss(1e9, 1e10) == pytest.approx(
         406.4 / 1e9**0.34 + 410.7 / 1e10**0.29 + 1.69, rel=1e-12
     )
-    for budget in (0, -1e22, math.inf, math.nan, "much", None, True):
-        with pytest.raises(ValueError, match="(is not a number|trains nothing): give .*1.23e22"):
+    for budget in (0, -1, math.inf, math.nan, "much", None, True):
+        with pytest.raises(ValueError, match=f"{budget} FLOPs trains nothing: give .*1.23e22"):
             cost.EXERCISE.checked(budget)
 
 

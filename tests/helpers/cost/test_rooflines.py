@@ -52,6 +52,7 @@ def test_a_dense_layer_by_the_formulas(model):
         assert equal(3 * weights(model, tokens) / tp, sent(model, tokens=tokens, tp=tp).tensor)
     layers = pipeline_layers(model, **RATES)
     assert equal(2 * layers * weights(model, 10), sent(model, tokens=10, pp=2).pipeline)
+    assert data_parallel_tokens(model, **RATES, ranks=1) == 0  # there is nobody to average with
     four = data_parallel_tokens(model, **RATES, gradient=4)
     assert four == pytest.approx(2 * data_parallel_tokens(model, **RATES))
     for weight, gradient, times in ((1, 1, 0.5), (1, 4, 1.25), (2, 4, 1.5)):
