@@ -76,9 +76,7 @@ def save(folder: str | os.PathLike, training: Training, step: int, position: Any
                     f"{folder} holds the checkpoint of step {last} already, so step {step} belongs "
                     "to another run: go on from there with resume(), or choose another folder"
                 )
-        draft = folder / f".step-{step:08}.{secrets.token_hex(8)}.draft"
-        draft.mkdir(parents=True)
-        return draft
+        return folder / f".step-{step:08}.{secrets.token_hex(8)}.draft"
 
     def write() -> dict[str, str]:
         dcp.save(tensors, storage_writer=dcp.FileSystemWriter(draft), no_dist=size == 1)

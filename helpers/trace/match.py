@@ -109,9 +109,6 @@ def _is_action(event: Event) -> bool:
 
 
 def _in_time(other: Event, event: Event) -> bool:
-    """Return whether `event` can have waited for `other` to start.
-
-    A receive ends at the very moment the send starts where messages cost nothing; a send that ends
-    as the receive starts was a send that didn't wait.
-    """
+    """Return whether `event` can have waited for `other` to start: a receive ends at that very
+    moment where messages cost nothing; a send that ends then was one that didn't wait."""
     return other.start < event.end or (other.start == event.end and event.kind != "send")

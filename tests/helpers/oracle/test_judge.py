@@ -215,7 +215,9 @@ def test_factors_and_tolerances():
 
 def test_one_step_leaves_the_model_alone_and_tells_the_parts():
     model, batches = make_model(), make_batches((3, 9, 4))
+    model.idle = torch.nn.Parameter(torch.ones(2))  # no micro-batch reaches it
     step = one_step(model, loss_of, batches, sgd)
+    assert step.gradients["idle"] is step.gradients["middle"] is None
     assert all(p.grad is None for p in model.parameters())
     for name, p in model.named_parameters():
         assert torch.equal(step.before[name], p)
