@@ -1,7 +1,6 @@
 """The scripts as a student runs them.
 
-The digits of a LLaMA and of a budget are facts of tests/frozen/test_contracts.py, and the best
-layouts are checked by task CO-3.
+The digits of a LLaMA and of a budget are facts of tests/frozen/test_contracts.py.
 """
 
 import subprocess
@@ -9,7 +8,9 @@ import sys
 
 import pytest
 
-from helpers.check.task import ROOT
+from helpers.check.task import ROOT, load_module
+from helpers.cluster import estimate, preset, search
+from helpers.cost import gpt
 
 FOLDER = ROOT / "TP"
 
@@ -33,6 +34,12 @@ def test_memory_is_the_sum_of_its_items_and_both_flags_may_be_given():
     assert lines[-1].startswith("loss 2.066, 30.7 tokens a parameter")
 
 
-def test_a_layout_for_a_cluster():
+def test_a_layout_is_as_fast_as_the_best_that_a_search_finds():
+    choose_layout = load_module(FOLDER / "choose_layout.py", "choose_layout").choose_layout
+    model, machine = gpt(8192, 48, 64), preset("A100")
+    best = next(e for e in search(model, machine, 64, 128) if e.layout.chunks == 1)
+    done = estimate(model, choose_layout(model, machine, 64, 128), machine, gpus=64)
+    assert done.fits and done.seconds <= 1.001 * best.seconds
+    assert choose_layout(gpt(12288, 96, 96), machine, 8, 8) is None
     flags = "--model_config llama_7b_config.json --gpus 16".split()
     assert "on A100" in run("choose_layout.py", *flags)
