@@ -96,7 +96,8 @@ class Books:
             self.refuse(op, f"it needs {_a(kind)}, and got {_a(type(value).__name__)}")
         facts, owner = value._facts, value._owner
         if owner is None:
-            self.refuse(op, f"{facts} was built by hand, and nobody has computed it")
+            told = "nobody has computed it: use what the model's own methods return"
+            self.refuse(op, f"{facts} was built by hand, and {told}")
         if owner.cluster is not self.cluster:
             self.refuse(op, f"{facts} belongs to another run")
         if facts.kind != kind:

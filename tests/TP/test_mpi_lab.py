@@ -81,6 +81,8 @@ def test_the_set_up_is_checked_and_each_collective_is_shown(tmp_path):
     done = shell("mpirun", "-n", "8", "python", "mpi-test.py")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("messages arrive") == 1 and "8 ranks of" in done.stdout
+    shown = shell("python", "mpirun.py", "-n", "1", "--show", "mpi-test.py").stdout
+    assert "export OMP_NUM_THREADS=1\n" in shown and "-n 1 python3 -m mpi4py mpi-test.py" in shown
     (tmp_path / "in_turn.py").write_text(
         "import runpy, sys\nfor case in sys.argv[1:]:\n"
         "    sys.argv = ['mpi-test.py', '--test_case', case]\n"

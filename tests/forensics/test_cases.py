@@ -19,12 +19,6 @@ def test_every_variant_has_a_curve_with_a_seed_that_nobody_chose():
     assert seeds == list(range(25, 25 + len(wanted))) == list(kept.TWINS)
 
 
-def test_a_curve_is_outside_where_it_leaves_the_band_at_one_step():
-    healthy = [[3.0, 2.0], [3.2, 1.8]]
-    assert not cases.outside([3.1, 1.8], healthy)
-    assert cases.outside([3.1, 1.7], healthy) and cases.outside([3.3, 1.9], healthy)
-
-
 @pytest.mark.parametrize("name", ["cancel 0", "none 0"])
 def test_two_mistakes_that_cancel_or_none_leave_the_curve_of_one_device(name):
     kept = cases.truth("_curves")

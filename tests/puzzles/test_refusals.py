@@ -105,6 +105,10 @@ CASES = {
     "reduces a weight": (
         1, "all_reduce: it takes a weight gradient, and got the weight of layer 0",
         lambda m: m.all_reduce(m.weights[0], 0)),
+    "collectives of different layers": (
+        2, "rank 1 calls all_reduce of the weight gradient of layer 1, and rank 0 all_reduce of the"
+        " weight gradient of layer 0, both as collective number 1",
+        lambda m: m.all_reduce(m.empty_grad(m.rank))),
     "scatters a shard": (2, "reduce_scatter: it cuts the sum into shards", own, scatter, scatter),
     "group without itself": (2, "rank 0 is not in the group [1]", lambda m: m.group([1 - m.rank])),
 }  # fmt: skip
