@@ -15,7 +15,7 @@ HINTS = (
     "As in DP-1, with dist.all_reduce(p.grad, group=group) for each p of stage.parameters(), "
     f"and then a division by {SIZE}, in place.",
 )
-NAME = "{0[0]} x {0[1]}"
+NAME = "{0[0]} x {0[1]} (pipelines x stages)"
 LESSON, MINUTES, RANKS = "dp_x_pp", 10, 4
 
 

@@ -1,8 +1,6 @@
 """Work in place of solutions: what the check must name, and what it must pass."""
 
-BLOCK = "range(length * rank // world_size, length * (rank + 1) // world_size)"
 GATHER = "dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data, group=self.group)"
-SEED = 'f"seed {seed}, epoch {epoch}"'
 TO_HALF = "if dtype in HALF:\n    model.to(dtype)\n"
 EVEN = "rank % 2 == 0"
 RECEIVE_AND_WAIT = "dist.recv(theirs, left)\nmessage.wait()"
@@ -39,13 +37,6 @@ PROGRAMS = {
         for p in model.parameters():
             p.grad, flat = flat[: p.numel()].view_as(p) / world_size, flat[p.numel() :]
         """},
-    "DP-3": {
-        "every world_size-th, of a tensor":
-            {BLOCK: "range(rank, length, world_size)",
-             f"random.Random({SEED}).shuffle(order)":
-                 "import torch\n"
-                 "draw = torch.Generator().manual_seed(seed + epoch)\n"
-                 "order = torch.randperm(length, generator=draw)"}},
     "DP-4": {
         "leaves too early":
             ({"while": "if", " and self.buckets[self.next].left == 0": ""},
@@ -162,9 +153,6 @@ PROGRAMS = {
              "rank 2 goes backward through the batch with ones"),
         "another batch":
             ({"x = ids\n": "x = ids.flip(0)\n"}, "gets something else than the ids of the batch"),
-        "what was received is not used":
-            ({"x.requires_grad_()": "x = torch.zeros_like(x).requires_grad_()"},
-             "give it the tensor that recv has filled"),
         "no backward but on the last rank":
             ({"y.backward(gradient)": "pass", "send(x.grad,": "send(torch.zeros_like(x),"},
              "rank 2 never goes backward through the batch"),
@@ -199,13 +187,7 @@ PROGRAMS = {
                            "    sends[peer, k] = dist"}},
     "PP-5": {
         "room counted until I":
-            ({"f[s] - w[s] < room": "f[s] - i[s] < room"}, "each stays until its W has ended"),
-        "the library's search": """
-        from helpers.search import search
-        from helpers.simulate import Costs
-        found = search(ranks, micro_batches, Costs(activation_bytes=1, memory_limit=room), walks=80)
-        return [[str(a) for a in row] for row in found.schedule.ranks]
-        """},
+            ({"f[s] - w[s] < room": "f[s] - i[s] < room"}, "each stays until its W has ended")},
     "GP-3": {
         "from the last layer":
             ({"in modules:": "in list(modules)[::-1]:"},
@@ -213,13 +195,7 @@ PROGRAMS = {
     "GP-5": {
         "another error":
             ({"raise answer[1].with_traceback(answer[2])": 'raise RuntimeError("no answer")'},
-             "out of compute comes RuntimeError: no answer: raise the worker's error"),
-        "one after the other, and errors are lost": ("""
-for i, j in schedule:
-    job = Task(partial(self.one, j, i, batches[i]))
-    self.in_queues[j].put(job)
-    batches[i] = self.out_queues[j].get()[1][1]
-""", "the parts work one after the other")},
+             "out of compute comes RuntimeError: no answer: raise the worker's error")},
     "PZ-5": {
         "gathers three times":
             ({LOSS: f'weights["whole"] = await model.all_gather(weights[last], last)\n{LOSS}'},

@@ -36,17 +36,14 @@ def ask(monkeypatch, tmp_path):
     return ask
 
 
-@pytest.mark.parametrize(
-    "arguments, said",
-    [
+def test_what_is_no_question():
+    for arguments, said in (
         (("L6", "Why?", "a", "b"), "a question is called like 'micro_batches-1', not 'L6'"),
         (("micro_batches-1", " ", "a", "b"), r"predict\('micro_batches-1', …\) has no question"),
         (("micro_batches-1", "Why?", "so"), "needs 2 to 5 choices, not 1"),
-    ],
-)
-def test_what_is_no_question(arguments, said):
-    with pytest.raises(ValueError, match=said):
-        predict(*arguments)
+    ):
+        with pytest.raises(ValueError, match=said):
+            predict(*arguments)
 
 
 def test_in_a_terminal_a_letter_is_typed_and_in_a_notebook_a_button_pressed(monkeypatch, capsys):
