@@ -54,7 +54,7 @@ class Grid:
     def require(self, ranks: int) -> "Grid":
         """Return the grid itself if it has exactly this many ranks; raise ValueError if not."""
         if self.size != ranks:
-            names = [name for name in DIMENSIONS if name != "cp" or self.cp > 1]
+            names = ["dp", "pp", "tp"] + ["cp"] * (self.cp > 1)
             words, mine = " x ".join(str(getattr(self, n)) for n in names), many(self.size, "rank")
             raise ValueError(
                 f"{words} is {mine}, and there {'is' if ranks == 1 else 'are'} {ranks}: start "

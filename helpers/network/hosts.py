@@ -115,17 +115,18 @@ class TwoHosts:
         If the kernel lacks `netem`, the cable gets the bandwidth but no delay.
         """
         rate = f"{link.megabits:g}mbit"
-        exact = ["netem", "rate", rate, "delay", f"{link.milliseconds:g}ms", "limit", "100000"]
-        plain = ["tbf", "rate", rate, "burst", "65536", "latency", "1s"]
-        for found, discipline in ((link, exact), (Link(link.megabits), plain)):
-            try:
-                for host in (0, 1):
-                    queue = ["tc", "qdisc", "replace", "dev", self.interface, "root"]
-                    self.run(host, [*queue, *discipline])
-                return found
-            except NoHosts:
-                if discipline is plain:
-                    raise
+
+        def queue(*discipline: str) -> None:
+            for host in (0, 1):
+                device = ["dev", self.interface, "root"]
+                self.run(host, ["tc", "qdisc", "replace", *device, *discipline])
+
+        try:
+            queue("netem", "rate", rate, "delay", f"{link.milliseconds:g}ms", "limit", "100000")
+            return link
+        except NoHosts:
+            queue("tbf", "rate", rate, "burst", "65536", "latency", "1s")
+            return Link(link.megabits)
 
     def _hold(self, name: str) -> subprocess.Popen:
         """Start a process in a new namespace; a user's second is created inside the first."""
@@ -133,14 +134,9 @@ class TwoHosts:
         if self._holders and _as_root():
             inside = ["nsenter", "--target", str(self._holders[0].pid), *_as_root(), "--"]
         unshare = ["unshare", "--net", "--uts"] if inside else _unshare()
-        process = subprocess.Popen(
-            [*inside, *unshare, sys.executable, "-c", HOLDER, name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PATH": PATH},
-        )
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        command = [*inside, *unshare, sys.executable, "-c", HOLDER, name]
+        process = subprocess.Popen(command, text=True, env=os.environ | {"PATH": PATH}, **pipes)
         if process.stdout.readline().strip() != "ready":
             said = process.stderr.read().strip().splitlines()[-1:] or ["no reason given"]
             process.kill()

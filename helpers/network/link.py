@@ -72,10 +72,7 @@ def fit(times: Mapping[float, float]) -> Link:
     """Return the link whose alpha + beta * size is nearest to the times of some messages.
 
     Each relative error counts the same, so that the short messages have a say in alpha: least
-    squares of (alpha + beta * size) / seconds - 1.
-
-    Args:
-        times: {size in bytes: seconds of one message}.
+    squares of (alpha + beta * size) / seconds - 1. times: {size in bytes: seconds of one message}.
 
     Raises:
         ValueError: if there are fewer than two sizes, or if longer messages aren't slower.

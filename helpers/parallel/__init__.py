@@ -16,6 +16,12 @@ cuts sequences; `overlap` is an all-reduce that runs while a rank computes, for 
 Every function takes the process group as an argument; None means all ranks.
 """
 
-from helpers.parallel.layers import add_up_shared, parallel_cross_entropy, sequence_parallel
+from helpers.parallel.layers import (
+    ColumnParallelLinear,
+    RowParallelLinear,
+    add_up_shared,
+    parallel_cross_entropy,
+    sequence_parallel,
+)
 from helpers.parallel.operators import all_gather, copy_to_group, reduce_from_group
 from helpers.parallel.plan import LLAMA, PlanError, cut, join, require_heads

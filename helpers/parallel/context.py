@@ -15,11 +15,7 @@ IGNORED = -100
 
 
 def equal_chunks(length: int, chunks: int) -> list[torch.Tensor]:
-    """Return the positions 0 to length - 1, cut into equal chunks.
-
-    Raises:
-        ValueError: if they can't be equal.
-    """
+    """Return the positions 0 to length - 1, cut into equal chunks; ValueError if they can't be."""
     if length < chunks or length % chunks:
         raise ValueError(
             f"a sequence of {length} tokens cannot be cut into {chunks} equal chunks: choose a "

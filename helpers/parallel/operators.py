@@ -55,11 +55,7 @@ def add_up(tensors: list[torch.Tensor], group: Any) -> None:
 
 
 def part_of(x: torch.Tensor, group: Any, dim: int) -> torch.Tensor:
-    """Return this rank's part of x, one of as many equal parts along `dim` as ranks; no message.
-
-    Raises:
-        ValueError: if the number of ranks does not divide the dimension.
-    """
+    """Return this rank's part of x, one of as many equal parts along `dim` as ranks; no message."""
     ranks = size_of(group)
     if x.shape[dim] % ranks:
         raise ValueError(

@@ -1,5 +1,4 @@
-"""Hiding messages: whatever travels meanwhile, results and gradients are one device's; and a rank
-on paper takes as long as its formula says."""
+"""Hiding messages: whatever travels meanwhile, results and gradients are one device's."""
 
 import copy
 
@@ -9,9 +8,8 @@ import prefetch
 import pytest
 import torch
 import torch.distributed as dist
-from rank import Paper, Rank, hidden
+from rank import Rank
 
-from helpers.network import Link
 from helpers.ranks import launch
 
 pytestmark = pytest.mark.ranks
@@ -107,21 +105,3 @@ def test_two_halves_are_one_batch_whatever_their_order():
     ways = ("one_by_one", "in_turn", "pair")
     for found in launch(lambda: [of_halves(way) for way in ways], 3, quiet=True):
         assert max(found) < 1e-12, dict(zip(ways, found, strict=True))
-
-
-@pytest.mark.parametrize("c, m", [(4, 1), (4, 4), (2, 5)])
-def test_on_paper_a_ring_takes_one_product_and_then_the_longer_of_both(c, m):
-    rank = Paper(Link.of(0, 1 / 64), 4)  # 64 bytes a second
-    y = async_tp.gathered_product(torch.zeros(8 * m, 2), torch.zeros(2, 3), async_tp.Ring(rank, c))
-    assert y.shape == (4 * 8 * m, 3)
-    assert rank.trace().duration == pytest.approx(c + 3 * max(c, m))
-    assert hidden(rank.trace()) == pytest.approx(min(1, c / m))
-
-
-def test_on_paper_two_halves_show_only_their_last_message():
-    rank = Paper(Link.of(0, 1 / 96), 4)  # a message of three rows out of four takes 2 s
-    weights = halves.Layers([torch.zeros(8, 8)] * 3, [torch.zeros(8, 8)] * 3, (3, 5))
-    wire = halves.Wire(torch.arange(8), rank)
-    halves.in_turn(*(halves.Forward(weights, wire, torch.zeros(8, 8)) for _ in range(2)))
-    assert rank.trace().duration == pytest.approx(3 * 2 * (3 + 5) + 2)
-    assert hidden(rank.trace()) == pytest.approx(1 - 1 / 12)

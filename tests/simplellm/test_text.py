@@ -17,7 +17,7 @@ import torch
 from simplellm import dataloaders
 from simplellm.dataloaders import TextFile, TinyStories
 from simplellm.stories import ENTROPY, can_write, floor, right_sentences, sentences, stories, story
-from simplellm.stories.grammar import story_grammar, write
+from simplellm.stories.grammar import article, inflected, plural, story_grammar, write
 from simplellm.tokenizers import SPTokenizer
 from simplellm.train_tokenizer import main, train
 
@@ -43,6 +43,30 @@ def test_a_story_is_the_same_on_every_machine_and_in_every_process():
         assert hashlib.sha256(text.encode()).hexdigest()[:16] == wanted
     some = (stories(seed, split) for seed in (0, 1) for split in ("train", "validation"))
     assert len({text for series in some for text in islice(series, 200)}) == 800
+
+
+def test_words_are_bent_as_english_bends_them():
+    for word, right in {
+        "owl": "an",
+        "hour": "an",
+        "unicorn": "a",
+        "one": "a",
+        "house": "a",
+    }.items():
+        assert article(word) == right
+    nouns = {"fox": "foxes", "city": "cities", "toy": "toys", "dish": "dishes", "cat": "cats"}
+    assert [*map(plural, nouns)] == [*nouns.values()]
+    for verb, ed, ing in (
+        ("hop", "hopped", "hopping"),
+        ("pick up", "picked up", "picking up"),
+        ("cry", "cried", "crying"),
+        ("bake", "baked", "baking"),
+        ("agree", "agreed", "agreeing"),
+        ("play", "played", "playing"),
+        ("fix", "fixed", "fixing"),
+        ("open", "opened", "opening"),
+    ):
+        assert (inflected(verb, "ed"), inflected(verb, "ing")) == (ed, ing)
 
 
 @pytest.mark.parametrize("world", ENTROPY)

@@ -48,8 +48,8 @@ def test_a_size_is_where_every_number_comes_from_that_is_not_given():
         ("--seed 18446744073709551616", "must be a whole number, from 0 to 18,446,744,073,709,551"),
         ("--micro-batches 3", "a batch of 4 cannot be cut into 3 equal micro-batches"),
         ("--layers 2", "2 layers cannot fill 3 stages"),
-        ("--dmodel 10000000", "6 layers of width 10,000,000 and 2 windows of .* need more than"),
-        ("--batch-size 1000000000", "500,000,000 windows of 128 tokens at one time need more"),
+        ("--dmodel 10000000", "6 layers of width 10,000,000 .* need more than 76,800,192 GB"),
+        ("--batch-size 1000000000", "500,000,000 windows of 128 .* need more than 307,200 GB"),
     ],
 )
 def test_flags_that_cannot_be_are_refused_before_any_work(given, words, capsys):

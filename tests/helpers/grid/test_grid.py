@@ -23,7 +23,7 @@ def test_what_is_not_there_is_refused():
     for wrong, words in (
         (lambda: Grid(2, 3, 1).require(4), "are 4: start 6 ranks, or choose dp x pp x tp = 4$"),
         (lambda: Grid(pp=2).require(1), "1 x 2 x 1 is 2 ranks, and there is 1: start 2 ranks"),
-        (lambda: Grid(2, cp=2).require(6), "2 x 1 x 2 x 1 is 4.*choose dp x pp x cp x tp = 6"),
+        (lambda: Grid(2, cp=2).require(6), "2 x 1 x 1 x 2 is 4.*choose dp x pp x tp x cp = 6"),
         (lambda: Grid(pp=0), r"Grid\(pp=0\): give a whole number, 1 or more"),
         (lambda: Grid(2, 2).rank(dp=2), "no place dp=2: dp is 0 to 1"),
     ):
