@@ -30,17 +30,8 @@ os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or "1"
 WHOLE = re.compile(r"^pytestmark = (?:\[[^]]*|pytest\.)mark\.(?:slow|long)\b", re.MULTILINE)
 LANE = re.compile(r"^pytestmark = (?:\[[^]]*|pytest\.)mark\.(ranks|patient)\b", re.MULTILINE)
 # What most tests' functions import on their ranks: once for all, as each launch has new ones.
-IMPORTED = (
-    "helpers.checkpoint",
-    "helpers.oracle",
-    "helpers.parallel",
-    "helpers.pipeline",
-    "helpers.ranks.start",
-    "helpers.search",
-    "helpers.trace",
-    "pytest",
-    "simplellm.llama",
-)
+IMPORTED = "checkpoint oracle parallel pipeline ranks.start search trace".split()
+IMPORTED = [*(f"helpers.{name}" for name in IMPORTED), "pytest", "simplellm.llama"]
 NOT_RUN = "a test did not run that should have"
 
 

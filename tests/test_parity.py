@@ -87,23 +87,14 @@ def train(runs):
 
 
 @functools.cache
-def trained(ranks):
-    """Of all runs on so many ranks: what each rank found, or what went wrong."""
-    runs = {name: run for name, run in RUNS.items() if run[1] == ranks}
+def trained(ranks, only=None):
+    """Of all runs on so many ranks, or of one: what each rank found, or what went wrong."""
+    runs = {name: run for name, run in RUNS.items() if run[1] == ranks and only in (None, name)}
     try:
         found = launch(train, ranks, (runs,), quiet=True, timeout=400)
-    except RankFailed:
-        return {name: trained_alone(ranks, name, run) for name, run in runs.items()}
-    return {name: [rank[name] for rank in found] for name in runs}
-
-
-def trained_alone(ranks, name, run):
-    try:
-        return [
-            rank[name] for rank in launch(train, ranks, ({name: run},), quiet=True, timeout=120)
-        ]
     except RankFailed as failed:
-        return failed
+        return {only: failed} if only else {name: trained(ranks, name)[name] for name in runs}
+    return {name: [rank[name] for rank in found] for name in runs}
 
 
 def of_ranks(name):

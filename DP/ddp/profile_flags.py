@@ -7,7 +7,7 @@ from profiler import add_profiler_flags
 from transformer import SIZES
 
 from helpers.ranks.script import add_rank_flags
-from simplellm.options import above_zero, positive
+from simplellm.options import above_zero, number, positive
 
 # Several ranks take in one step what one rank takes in several: their batch is larger. SGD makes
 # up for the fewer steps by a learning rate that is larger in proportion (Goyal et al. 2017, arXiv
@@ -29,28 +29,22 @@ def read_flags(description, arguments=None):
     add("--dtype", choices=DTYPES, default="float32", help="of data and products (float32)")
     add("--compile", action="store_true", help="torch.compile the model")
     add("--bucket-mb", type=above_zero, default=25.0, help="of DDP's buckets (25)")
-    add = parser.add_argument_group("input").add_argument
-    add("--input", choices=INPUTS, help="where the data is (memory)")
-    add("--hdf5", action="store_true", help="the same as --input hdf5")
+    group = parser.add_argument_group("input")
+    one = group.add_mutually_exclusive_group()
+    one.add_argument("--input", choices=INPUTS, default="memory", help="where it is (memory)")
+    one.add_argument("--hdf5", dest="input", action="store_const", const="hdf5", help="in HDF5")
+    add = group.add_argument
     add("--data", metavar="FILE", help="of yours, or to be made (data/…, by its shapes)")
-    add("--workers", type=int, default=0, help="processes of each rank that read (0: it itself)")
+    add("--workers", type=number(int, 0), default=0, help="processes that read (0: the rank)")
     for name in ("src", "tgt"):
         add(f"--{name}-shape", f"--{name}_shape", type=int, nargs=3, help="items vectors numbers")
     add_profiler_flags(parser)
 
     options = parser.parse_args(arguments)
-    if options.hdf5 and options.input not in (None, "hdf5"):
-        parser.error(f"--hdf5 and --input {options.input} contradict each other: give one of them")
-    options.input = "hdf5" if options.hdf5 else options.input or "memory"
-    if options.workers < 0:
-        parser.error(f"--workers {options.workers}: there are 0 or more")
     size = SIZES[options.size]
     items, _, width = options.src_shape or options.tgt_shape or (size.items, 1, size.width)
     src, tgt = options.src_shape or (items, 1, width), options.tgt_shape or (items, 20, width)
-    try:
-        options.shapes = Shapes(tuple(src), tuple(tgt), options.dtype)
-    except ValueError as wrong:
-        parser.error(str(wrong))
+    options.shapes = Shapes(tuple(src), tuple(tgt), options.dtype)
     if options.input in ("hdf5", "memmap") and options.dtype == "bfloat16":
         parser.error(
             f"--dtype bfloat16 --input {options.input}: numpy has no such type, and this file is "

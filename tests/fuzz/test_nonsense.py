@@ -56,7 +56,7 @@ SAID = [
     (f"{ANALYSIS} --training_budget much", "a budget of much FLOPs trains nothing"),
     (ANALYSIS, "give --model_config PATH or --training_budget FLOPS"),
     ("DP/partition/partition.py 10 0", "world_size is 0, and there must be 1 rank or more"),
-    (f"{PROFILE} --hdf5 --input pt", "--hdf5 and --input pt contradict each other"),
+    (f"{PROFILE} --hdf5 --input pt", "argument --input: not allowed with argument --hdf5"),
     (f"{PROFILE} --tgt-shape 11 3 8", "with the same number of items"),
     (f"{PROFILE} --src-shape 12 0 8", "--src-shape 12 0 8 and --tgt-shape 12 3 8: give whole"),
     (f"{PROFILE} --dtype bfloat16 --hdf5", "numpy has no such type"),
