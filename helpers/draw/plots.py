@@ -7,18 +7,7 @@ from functools import partial
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from helpers.draw.picture import PT, Picture, box, boxes, canvas, legend, styled, write
-from helpers.draw.style import (
-    CARD,
-    CAUSES,
-    CURVES,
-    GRID,
-    HATCHED,
-    INK,
-    MUTED,
-    UNKNOWN,
-    VERMILLION,
-    WAIT,
-)
+from helpers.draw.style import CARD, CURVES, GRID, INK, MUTED, VERMILLION, WAIT, part_color
 from helpers.draw.texts import PAD, WIDE, legend_rows, shortened, spread, width_of
 from helpers.words import bytes_text, listed, percent, significant, time_text
 
@@ -249,7 +238,7 @@ def bars(
     left = PAD + max(map(width_of, rows)) + (10 if any(rows) else 0)
     right = PAD + 14 + max(width_of(text(total), 12, True) for total in totals.values())
     scale = (WIDE - left - right) / (max(*totals.values(), limit or 0) or 1.0)
-    key = legend_rows((CAUSES.get(p, UNKNOWN), str(n), p) for n, p in enumerate(parts, 1))
+    key = legend_rows((part_color(p), str(n), p) for n, p in enumerate(parts, 1))
     below = 20 * len(key) + 10 + (14 if limit is not None else 0)
     ax = canvas(53 * len(rows), title, around=(0, right, below, left))
     said = [f"Bars. {title}." if title else "Bars."]
@@ -279,13 +268,13 @@ def _bar(ax: Picture, row: Mapping[str, float], parts: list[str], text, place) -
     """Draw the parts of a bar; the values that find no room in them stand above."""
     (y, scale, right), x, above = place, 0.0, []
     for number, part in enumerate(parts, 1):
-        size, color = row.get(part, 0.0), CAUSES.get(part, UNKNOWN)
+        size, color = row.get(part, 0.0), part_color(part)
         wide, value = size * scale, f"{number}: {text(size)}"
         inside = [w for w in (f"{part} {text(size)}", value) if width_of(w, 11) <= wide - 8]
         if wide > 0.002 * right and not inside:
             above.append((x + wide / 2, value))
         if wide:
-            edge = {} if color == HATCHED else {"edgecolor": CARD, "lw": 0.6}
+            edge = {"edgecolor": CARD, "lw": 0.6} if color else {}  # hatching has none
             box(ax, x, y, wide, 26, color, (inside or [str(number)])[0], 11, **edge)
         x += wide
     apart = max((width_of(value, 10) for _, value in above), default=0) + 8

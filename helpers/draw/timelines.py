@@ -14,19 +14,7 @@ import numpy as np
 from helpers.draw.findings import TraceSummary, compared, found_in, in_words
 from helpers.draw.picture import Picture, boxes, canvas, legend, styled, write
 from helpers.draw.rows import Row, arrow_ends, kind_of, labels, laid_out, pairs, shades, summarized
-from helpers.draw.style import (
-    BAND,
-    BLUE,
-    CARD,
-    HATCHED,
-    INK,
-    LOOKS,
-    MUTED,
-    UNKNOWN,
-    WAIT,
-    ink_on,
-    look,
-)
+from helpers.draw.style import BAND, BLUE, CARD, HATCHED, INK, MUTED, UNKNOWN, WAIT, ink_on, look
 from helpers.draw.texts import PAD, WIDE, legend_rows, shortened, width_of, wrapped
 from helpers.trace import COLLECTIVES, Event, Trace, has_finished
 from helpers.words import time_unit
@@ -203,10 +191,10 @@ def _entries(parts: list[TraceSummary], by_stage: bool) -> list[tuple[str, str, 
     """Return (color, letter, word) of the legend, in a fixed order."""
     events = [e for part in parts for e in part.trace.events]
     kinds = {"finished" if has_finished(e) else e.kind for e in events if e.duration}
-    sent, unknown = kinds & {"send", "recv"}, sorted(kinds - set(LOOKS) - COLLECTIVES)
-    entries = [LOOKS[kind] for kind in ("F", "B", "I", "W", "update", "input") if kind in kinds]
+    entries = [look(kind) for kind in ("F", "B", "I", "W", "update", "input") if kind in kinds]
+    unknown = sorted(kind for kind in kinds if look(kind).color == UNKNOWN)
     gray = look("send").color
-    entries += [(gray, "", "message")] if sent else []
+    entries += [(gray, "", "message")] if kinds & {"send", "recv"} else []
     if kinds & COLLECTIVES:
         entries.append((gray, "", ", ".join(sorted(kinds & COLLECTIVES))))
     entries += [(HATCHED, "", "waiting")] if "wait" in kinds else []
