@@ -51,13 +51,12 @@ def curves(
     if not runs:
         raise ValueError("curves() needs at least one run: {'name': [values]}")
     points = {name: _points(run) for name, run in runs.items()}
-    for name, run in points.items():
-        for at, value in run:
-            if ("x" in log and at <= 0) or ("y" in log and value <= 0):
-                raise ValueError(
-                    f"{name} has {value:g} at {at:g}, and a logarithmic axis shows numbers above 0 "
-                    "only: leave this point out, or draw without log"
-                )
+    for name, at, value in ((name, *point) for name, run in points.items() for point in run):
+        if ("x" in log and at <= 0) or ("y" in log and value <= 0):
+            raise ValueError(
+                f"{name} has {value:g} at {at:g}, and a logarithmic axis shows numbers above 0 "
+                "only: leave this point out, or draw without log"
+            )
     value = time_text if "y" in log and y.endswith("(s)") else partial(significant, digits=4)
     names = {name: _name(name, run, value) for name, run in points.items()}
     floor_name = f"floor: {significant(floor, 4)}" if floor is not None else ""
@@ -162,12 +161,9 @@ def _name_ends(ax: Picture, ends: list) -> None:
     """Write each name beside the end of its line, with a sample, none touching another."""
     ax.get_xlim(), ax.get_ylim()  # which end the scaling
     to_pixels, area = ax.transData.transform, ax.bbox
-    high = {
-        n: area.y1 if end is None else to_pixels((1, end[1]))[1]
-        for n, (end, _, _) in enumerate(ends)
-    }
+    high = [to_pixels((1, end[1]))[1] if end else area.y1 for end, _, _ in ends]
     # Curves that are one stand in the order given, from above.
-    wanted = sorted(high, key=lambda n: (round(high[n]), -n))
+    wanted = sorted(range(len(ends)), key=lambda n: (round(high[n]), -n))
     apart = min(17.0, area.height / max(len(ends) - 1, 1))
     places = spread([high[n] for n in wanted], apart, area.y0 - 10, area.y1 + 8)
     left, right = 1 + 8 / area.width, 1 + 34 / area.width
