@@ -7,7 +7,7 @@ from types import MappingProxyType
 from helpers.draw.picture import PT, Picture, arrow, box, boxes, canvas, styled, write
 from helpers.draw.style import BAND, BLUE, CARD, GRID, INK, MUTED, PURPLE, SKY, VERMILLION
 from helpers.draw.texts import PAD, WIDE, shortened, width_of
-from helpers.waits import Wait, WaitGraph, find_deadlock, sentence
+from helpers.waits import WaitGraph, find_deadlock, sentence
 from helpers.words import names
 
 Rows = Sequence[Sequence[object]] | Mapping[str, Sequence[object]]
@@ -171,12 +171,7 @@ def ring(ranks: int = 4, step: int = 0) -> Picture:
 def who_waits(found: WaitGraph) -> Picture:
     """Draw who waits for whom: a row for each rank, an arrow to each rank that it waits for.
 
-    Args:
-        found: the waits; a title of its own takes the place of the computed one. Those of the
-            deadlock stand out.
-
-    Raises:
-        ValueError: if no rank waits.
+    The waits of the deadlock stand out. ValueError if no rank waits.
     """
     if not found.waits:
         raise ValueError("no rank waits for another, so there is nothing to draw")
@@ -212,7 +207,10 @@ def who_waits(found: WaitGraph) -> Picture:
         ax.plot([left, x, x, left - 7], [start, start, end, end], **look, zorder=2 + strong)
         arrow(ax, (left - 9, end), (left - 1, end), color, thick)
     spoken = sentence(deadlock) if deadlock else "every wait can still end"
-    ax.alt = f"Who waits for whom. {spoken}. " + " ".join(map(_in_words, found.waits))
+    ax.alt = f"Who waits for whom. {spoken}."
+    for wait in found.waits:
+        doing = f"{wait.doing} {wait.where}".strip()
+        ax.alt += f" rank {wait.who} {doing}, and waits for {names(wait.needs)}."
     return ax
 
 
@@ -228,8 +226,3 @@ def _ways(arrows: Sequence[tuple[int, int]]) -> list[int]:
         taken[way].append((low, high))
         ways.append(way)
     return ways
-
-
-def _in_words(wait: Wait) -> str:
-    doing = f"{wait.doing} {wait.where}".strip()
-    return f"rank {wait.who} {doing}, and waits for {names(wait.needs)}."

@@ -118,13 +118,9 @@ class Picture(Axes):
             raise ValueError(f"cannot save a picture as {path}: the name must end in .svg or .png")
         return write_whole(path, self.svg() if ending == ".svg" else self.png())
 
-    @property
-    def wide(self) -> int:
-        return round(96 * self.figure.get_figwidth())  # pixels
-
-    @property
-    def high(self) -> int:
-        return round(96 * self.figure.get_figheight())
+    # Pixels of the whole.
+    wide = property(lambda self: round(96 * self.figure.get_figwidth()))
+    high = property(lambda self: round(96 * self.figure.get_figheight()))
 
     def _repr_html_(self) -> str | None:
         if static():

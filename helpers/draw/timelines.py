@@ -57,8 +57,7 @@ def lanes(
     rows = laid_out(parts)
     bottom = rows[-1][-1].top + rows[-1][-1].high
     above = 17 * len(note) + 20 * len(key) + 12
-    lanes_of_their_own = [width_of(row.left) for mine in rows for row in mine if row.lane]
-    left = PAD + 10 + min(max(lanes_of_their_own), 130)
+    left = PAD + 10 + min(130, max(width_of(r.left) for mine in rows for r in mine if r.lane))
     ax = canvas(bottom, title, around=(above, RIGHT, BELOW, left), axes=True)
     ax.alt = in_words(title or found or compared(parts), parts)
     top = ax.high - BELOW - bottom - above
