@@ -9,9 +9,10 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from helpers.draw import curves, lanes
-from helpers.draw.themed import PICTURE
+from helpers.draw.themed import PICTURE, TIMELINE
 from helpers.lesson import show, static
 from helpers.lesson.pictures import picture
+from helpers.timeline import timeline
 from helpers.trace import Event, Trace
 
 ALT = 'The loss falls from 7 to 4 & stays "there".'
@@ -45,28 +46,17 @@ def test_a_file_is_found_from_the_top_of_the_project_and_from_here(tmp_path, mon
     assert attribute(shown.html, "src").startswith("data:image/svg+xml;base64,")
 
 
-class Widget:
-    """What shows itself where a kernel runs, and has a picture for everywhere else."""
-
-    def _repr_mimebundle_(self, **_):
-        return {"widget": "alive"}
-
-    def picture(self):
-        return curves({"a": [3, 2]})
-
-
 def test_what_shows_itself_is_shown_and_its_picture_where_nothing_runs(monkeypatch):
     put = []
     monkeypatch.setattr("helpers.lesson.pictures.put", put.append)
-    widget, drawn = Widget(), curves({"a": [3, 2]})
+    widget, drawn = timeline(Trace([Event(0, "F", 0.0, 1.0)])), curves({"a": [3, 2]})
     show(widget)
     show(drawn)
     assert put == [widget, drawn]
     monkeypatch.setenv("LAB_STATIC", "1")
     assert static()
-    show(widget)
-    data, facts = put[2]._repr_mimebundle_()  # GitHub shows no picture inside of HTML
-    assert [*data] == ["image/png", PICTURE, "text/plain"] and facts["image/png"]["alt"]
+    data, facts = widget._repr_mimebundle_()  # GitHub shows no picture inside of HTML
+    assert [*data] == ["image/png", PICTURE, "text/plain", TIMELINE] and facts["image/png"]["alt"]
 
 
 def test_a_trace_is_drawn_and_its_title_stands_above_it():
