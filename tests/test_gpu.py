@@ -134,6 +134,7 @@ def exchanged(megabytes: float) -> float:
     return timed(lambda: dist.all_reduce(x))
 
 
+@pytest.mark.slow
 def test_messages_arrive():
     megabytes = 256 if GPUS else 1
     found = launch(exchanged, RANKS, (megabytes,), backend=BACKEND, quiet=True, checked=False)
@@ -141,6 +142,7 @@ def test_messages_arrive():
     print(f"all-reduce of {megabytes} MB: {1e3 * max(found):.2f} ms, {sent:.1f} GB/s a rank")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn], ids=str)
 def test_a_product_is_right(dtype):
     narrow, device = dtype.itemsize == 1, "cuda" if GPUS else "cpu"

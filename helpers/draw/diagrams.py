@@ -7,7 +7,7 @@ from types import MappingProxyType
 from helpers.draw.picture import PT, Picture, arrow, box, boxes, canvas, styled, write
 from helpers.draw.style import BAND, BLUE, CARD, GRID, INK, MUTED, PURPLE, SKY, VERMILLION
 from helpers.draw.texts import PAD, WIDE, shortened, width_of
-from helpers.waits import Wait, WaitGraph, find_deadlock, sentence
+from helpers.waits import WaitGraph, find_deadlock, sentence
 from helpers.words import names
 
 Rows = Sequence[Sequence[object]] | Mapping[str, Sequence[object]]
@@ -109,24 +109,6 @@ def grid(
     return cells(tables, title, columns=heads, colors=colors, wide=wide)
 
 
-def ring_steps(ranks: int) -> list[tuple[str, list[list[int]], list[int]]]:
-    """Return (name, what each rank holds after it, the part each has sent) of each step of a ring.
-
-    Rank r begins with the number 10 ** r in each part, so a sum tells which ranks are in it.
-    """
-    held = [[10**rank] * ranks for rank in range(ranks)]
-    steps = [("start", [row[:] for row in held], [])]
-    for phase, first in (("reduce-scatter", 0), ("all-gather", 1)):
-        for step in range(ranks - 1):
-            sent = [(rank + first - step) % ranks for rank in range(ranks)]
-            moving = [held[rank][part] for rank, part in enumerate(sent)]
-            for rank, part in enumerate(sent):
-                here = held[(rank + 1) % ranks]
-                here[part] = moving[rank] + (here[part] if first == 0 else 0)
-            steps.append((f"{phase}, step {step}", [row[:] for row in held], sent))
-    return steps
-
-
 @styled
 def ring(ranks: int = 4, step: int = 0) -> Picture:
     """Draw the ring all-reduce after a step (0: the start); an arrow is a message of that step.
@@ -136,10 +118,17 @@ def ring(ranks: int = 4, step: int = 0) -> Picture:
     """
     if not 2 <= ranks <= 4:
         raise ValueError(f"a ring of {ranks} ranks can't be drawn: take 2, 3 or 4")
-    steps = ring_steps(ranks)
-    if not 0 <= step < len(steps):
-        raise ValueError(f"there is no step {step}: choose from 0 to {len(steps) - 1}")
-    name, held, sent = steps[step]
+    if not 0 <= step <= 2 * (ranks - 1):
+        raise ValueError(f"there is no step {step}: choose from 0 to {2 * (ranks - 1)}")
+    # Rank r begins with the number 10 ** r in each part, so a sum tells which ranks are in it.
+    held, name, sent = [[10**rank] * ranks for rank in range(ranks)], "start", []
+    for gathers, turn in (divmod(number, ranks - 1) for number in range(step)):
+        name = f"{'all-gather' if gathers else 'reduce-scatter'}, step {turn}"
+        sent = [(rank + gathers - turn) % ranks for rank in range(ranks)]
+        moving = [held[rank][part] for rank, part in enumerate(sent)]
+        for rank, part in enumerate(sent):
+            here = held[(rank + 1) % ranks]
+            here[part] = moving[rank] + (0 if gathers else here[part])
     ax, whole = canvas(290, name), sum(10**rank for rank in range(ranks))
     wide, middle = 20 + 8 * ranks, ((WIDE - 2 * PAD) / 2, 150)
     half = ranks * wide / 2 + 10
@@ -182,12 +171,7 @@ def ring(ranks: int = 4, step: int = 0) -> Picture:
 def who_waits(found: WaitGraph) -> Picture:
     """Draw who waits for whom: a row for each rank, an arrow to each rank that it waits for.
 
-    Args:
-        found: the waits; a title of its own takes the place of the computed one. Those of the
-            deadlock stand out.
-
-    Raises:
-        ValueError: if no rank waits.
+    The waits of the deadlock stand out. ValueError if no rank waits.
     """
     if not found.waits:
         raise ValueError("no rank waits for another, so there is nothing to draw")
@@ -223,7 +207,10 @@ def who_waits(found: WaitGraph) -> Picture:
         ax.plot([left, x, x, left - 7], [start, start, end, end], **look, zorder=2 + strong)
         arrow(ax, (left - 9, end), (left - 1, end), color, thick)
     spoken = sentence(deadlock) if deadlock else "every wait can still end"
-    ax.alt = f"Who waits for whom. {spoken}. " + " ".join(map(_in_words, found.waits))
+    ax.alt = f"Who waits for whom. {spoken}."
+    for wait in found.waits:
+        doing = f"{wait.doing} {wait.where}".strip()
+        ax.alt += f" rank {wait.who} {doing}, and waits for {names(wait.needs)}."
     return ax
 
 
@@ -239,8 +226,3 @@ def _ways(arrows: Sequence[tuple[int, int]]) -> list[int]:
         taken[way].append((low, high))
         ways.append(way)
     return ways
-
-
-def _in_words(wait: Wait) -> str:
-    doing = f"{wait.doing} {wait.where}".strip()
-    return f"rank {wait.who} {doing}, and waits for {names(wait.needs)}."

@@ -118,13 +118,9 @@ class Picture(Axes):
             raise ValueError(f"cannot save a picture as {path}: the name must end in .svg or .png")
         return write_whole(path, self.svg() if ending == ".svg" else self.png())
 
-    @property
-    def wide(self) -> int:
-        return round(96 * self.figure.get_figwidth())  # pixels
-
-    @property
-    def high(self) -> int:
-        return round(96 * self.figure.get_figheight())
+    # Pixels of the whole.
+    wide = property(lambda self: round(96 * self.figure.get_figwidth()))
+    high = property(lambda self: round(96 * self.figure.get_figheight()))
 
     def _repr_html_(self) -> str | None:
         if static():
@@ -220,13 +216,11 @@ def legend(ax: Picture, rows: Sequence[Sequence[tuple]], y: float) -> None:
     """Draw the swatches of `legend_rows`, each with its letter and its word, from y down."""
     for row, placed in enumerate(rows):
         for x, swatch, color, letter, word in placed:
-            top = y + 20 * row
-            look = {"transform": ax.page}
-            if color == WAIT and not letter:  # a flat line
-                boxes(ax, [(x, swatch)], [(top, 14)], BAND, **look)
-                boxes(ax, [(x, swatch)], [(top + 6.4, 1.2)], WAIT, **look)
-            else:
-                boxes(ax, [(x, swatch)], [(top, 14)], color, **look)
-            ink = ink_on(color)
-            write(ax, x + swatch / 2, top + 7, letter, 10, ink, "center", bold=True, page=True)
+            top, flat = y + 20 * row, color == WAIT and not letter
+            if flat:  # a line on what is below it
+                boxes(ax, [(x, swatch)], [(top, 14)], BAND, transform=ax.page)
+            high = (top + 6.4, 1.2) if flat else (top, 14)
+            boxes(ax, [(x, swatch)], [high], color, transform=ax.page)
+            middle, ink = x + swatch / 2, ink_on(color)
+            write(ax, middle, top + 7, letter, 10, ink, "center", bold=True, page=True)
             write(ax, x + swatch + 5, top + 7, word, 11, page=True)

@@ -7,18 +7,7 @@ from functools import partial
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from helpers.draw.picture import PT, Picture, box, boxes, canvas, legend, styled, write
-from helpers.draw.style import (
-    CARD,
-    CAUSES,
-    CURVES,
-    GRID,
-    HATCHED,
-    INK,
-    MUTED,
-    UNKNOWN,
-    VERMILLION,
-    WAIT,
-)
+from helpers.draw.style import CARD, CURVES, GRID, INK, MUTED, VERMILLION, WAIT, part_color
 from helpers.draw.texts import PAD, WIDE, legend_rows, shortened, spread, width_of
 from helpers.words import bytes_text, listed, percent, significant, time_text
 
@@ -62,13 +51,12 @@ def curves(
     if not runs:
         raise ValueError("curves() needs at least one run: {'name': [values]}")
     points = {name: _points(run) for name, run in runs.items()}
-    for name, run in points.items():
-        for at, value in run:
-            if ("x" in log and at <= 0) or ("y" in log and value <= 0):
-                raise ValueError(
-                    f"{name} has {value:g} at {at:g}, and a logarithmic axis shows numbers above 0 "
-                    "only: leave this point out, or draw without log"
-                )
+    for name, at, value in ((name, *point) for name, run in points.items() for point in run):
+        if ("x" in log and at <= 0) or ("y" in log and value <= 0):
+            raise ValueError(
+                f"{name} has {value:g} at {at:g}, and a logarithmic axis shows numbers above 0 "
+                "only: leave this point out, or draw without log"
+            )
     value = time_text if "y" in log and y.endswith("(s)") else partial(significant, digits=4)
     names = {name: _name(name, run, value) for name, run in points.items()}
     floor_name = f"floor: {significant(floor, 4)}" if floor is not None else ""
@@ -173,12 +161,9 @@ def _name_ends(ax: Picture, ends: list) -> None:
     """Write each name beside the end of its line, with a sample, none touching another."""
     ax.get_xlim(), ax.get_ylim()  # which end the scaling
     to_pixels, area = ax.transData.transform, ax.bbox
-    high = {
-        n: area.y1 if end is None else to_pixels((1, end[1]))[1]
-        for n, (end, _, _) in enumerate(ends)
-    }
+    high = [to_pixels((1, end[1]))[1] if end else area.y1 for end, _, _ in ends]
     # Curves that are one stand in the order given, from above.
-    wanted = sorted(high, key=lambda n: (round(high[n]), -n))
+    wanted = sorted(range(len(ends)), key=lambda n: (round(high[n]), -n))
     apart = min(17.0, area.height / max(len(ends) - 1, 1))
     places = spread([high[n] for n in wanted], apart, area.y0 - 10, area.y1 + 8)
     left, right = 1 + 8 / area.width, 1 + 34 / area.width
@@ -249,7 +234,7 @@ def bars(
     left = PAD + max(map(width_of, rows)) + (10 if any(rows) else 0)
     right = PAD + 14 + max(width_of(text(total), 12, True) for total in totals.values())
     scale = (WIDE - left - right) / (max(*totals.values(), limit or 0) or 1.0)
-    key = legend_rows((CAUSES.get(p, UNKNOWN), str(n), p) for n, p in enumerate(parts, 1))
+    key = legend_rows((part_color(p), str(n), p) for n, p in enumerate(parts, 1))
     below = 20 * len(key) + 10 + (14 if limit is not None else 0)
     ax = canvas(53 * len(rows), title, around=(0, right, below, left))
     said = [f"Bars. {title}." if title else "Bars."]
@@ -279,13 +264,13 @@ def _bar(ax: Picture, row: Mapping[str, float], parts: list[str], text, place) -
     """Draw the parts of a bar; the values that find no room in them stand above."""
     (y, scale, right), x, above = place, 0.0, []
     for number, part in enumerate(parts, 1):
-        size, color = row.get(part, 0.0), CAUSES.get(part, UNKNOWN)
+        size, color = row.get(part, 0.0), part_color(part)
         wide, value = size * scale, f"{number}: {text(size)}"
         inside = [w for w in (f"{part} {text(size)}", value) if width_of(w, 11) <= wide - 8]
         if wide > 0.002 * right and not inside:
             above.append((x + wide / 2, value))
         if wide:
-            edge = {} if color == HATCHED else {"edgecolor": CARD, "lw": 0.6}
+            edge = {"edgecolor": CARD, "lw": 0.6} if color else {}  # hatching has none
             box(ax, x, y, wide, 26, color, (inside or [str(number)])[0], 11, **edge)
         x += wide
     apart = max((width_of(value, 10) for _, value in above), default=0) + 8

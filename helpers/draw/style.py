@@ -79,6 +79,10 @@ def look(kind: str) -> Look:
     return LOOKS.get(kind, Look(UNKNOWN, kind, kind))
 
 
+def part_color(part: str) -> str:
+    return CAUSES.get(part, UNKNOWN)
+
+
 def ink_on(color: str, strength: float = 1.0) -> str:
     """Return the ink that reads on a color (WCAG 2.1, relative luminance).
 

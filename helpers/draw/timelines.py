@@ -14,19 +14,7 @@ import numpy as np
 from helpers.draw.findings import TraceSummary, compared, found_in, in_words
 from helpers.draw.picture import Picture, boxes, canvas, legend, styled, write
 from helpers.draw.rows import Row, arrow_ends, kind_of, labels, laid_out, pairs, shades, summarized
-from helpers.draw.style import (
-    BAND,
-    BLUE,
-    CARD,
-    HATCHED,
-    INK,
-    LOOKS,
-    MUTED,
-    UNKNOWN,
-    WAIT,
-    ink_on,
-    look,
-)
+from helpers.draw.style import BAND, BLUE, CARD, HATCHED, INK, MUTED, UNKNOWN, WAIT, ink_on, look
 from helpers.draw.texts import PAD, WIDE, legend_rows, shortened, width_of, wrapped
 from helpers.trace import COLLECTIVES, Event, Trace, has_finished
 from helpers.words import time_unit
@@ -69,8 +57,7 @@ def lanes(
     rows = laid_out(parts)
     bottom = rows[-1][-1].top + rows[-1][-1].high
     above = 17 * len(note) + 20 * len(key) + 12
-    lanes_of_their_own = [width_of(row.left) for mine in rows for row in mine if row.lane]
-    left = PAD + 10 + min(max(lanes_of_their_own), 130)
+    left = PAD + 10 + min(130, max(width_of(r.left) for mine in rows for r in mine if r.lane))
     ax = canvas(bottom, title, around=(above, RIGHT, BELOW, left), axes=True)
     ax.alt = in_words(title or found or compared(parts), parts)
     top = ax.high - BELOW - bottom - above
@@ -158,44 +145,37 @@ def _draw_row(ax: Picture, row: Row, scale: Scale, pale) -> None:
         style |= {"alpha": alpha, "zorder": 0.9 if behind else 1}
         style["rasterized"] = len(spans) > RASTER
         boxes(ax, spans, places, colors.get(kind, look(kind).color), **style)
+    work = [e for e in row.events if e.kind != "wait"]
     for number, e in enumerate(row.events if row.high >= 10 else ()):
         room, middle = e.duration / scale.size * scale.pixels - 1, (e.start + e.end) / 2
         if room < 8 or has_finished(e):
             continue
-        later = row.events[number + 1 : number + 9]
-        if e.kind == "wait":
-            _label_wait(ax, row, e, scale)
+        later, x = row.events[number + 1 : number + 9], middle / scale.size
+        if e.kind == "wait":  # it has the room, unless work goes on meanwhile
+            if not any(o.start < e.end and o.end > e.start for o in work):
+                _label(ax, row, [(11, text) for text in labels(e)], x, room - 15, INK, BAND)
         elif not any(o.start <= middle < o.end for o in later if o.kind != "wait"):
-            ink = ink_on(look(e.kind).color, strong(e))
-            _label(ax, labels(e), middle / scale.size, row, room, ink)
+            tries = [(12 if row.high >= 18 else 10, text) for text in labels(e)]
+            tries.append((10, labels(e)[-1]))
+            _label(ax, row, tries, x, room, ink_on(look(e.kind).color, strong(e)))
     for start, end in pairs(row):  # F&B are one action
         left, right = start / scale.size + 0.6 / scale.pixels, end / scale.size - 1.4 / scale.pixels
         place, style = (row.top + 0.6, row.high - 1.2), {"edgecolor": INK, "lw": 1.05}
         boxes(ax, [(left, right - left)], [place], "none", zorder=3, **style)
 
 
-def _label(ax: Picture, texts: list[str], x: float, row: Row, room: float, ink: str) -> None:
-    """Write the best text that fits, in one line or in two."""
-    bold = row.high >= 18
-    for size, text in [(12 if bold else 10, text) for text in texts] + [(10, texts[-1])]:
+def _label(ax: Picture, row: Row, tries, x: float, room: float, ink: str, behind="") -> None:
+    """Write the first (size, text) that fits, in one line or, in a box of work, in two."""
+    bold = row.high >= 18 and not behind
+    for size, text in tries:
         if width_of(text, size, bold) <= room:
-            write(ax, x, row.top + row.high / 2, text, size, ink, "center", bold)
+            middle = row.top + row.high / 2
+            write(ax, x, middle, text, size, ink, "center", bold, behind=behind)
             return
-        lines = text.split(" ")
-        if row.high >= 24 and len(lines) == 2 and max(width_of(w, 10) for w in lines) <= room:
+        lines = text.split(" ") if row.high >= 24 and not behind else []
+        if len(lines) == 2 and max(width_of(line, 10) for line in lines) <= room:
             for line, share in zip(lines, (0.28, 0.72), strict=True):
                 write(ax, x, row.top + row.high * share, line, 10, ink, "center")
-            return
-
-
-def _label_wait(ax: Picture, row: Row, wait: Event, scale: Scale) -> None:
-    """Write why a rank waits, where it fits."""
-    if any(e.kind != "wait" and e.start < wait.end and e.end > wait.start for e in row.events):
-        return  # its work goes on meanwhile, and takes the room
-    for text in labels(wait):
-        if width_of(text, 11) <= wait.duration / scale.size * scale.pixels - 16:
-            at = (wait.start + wait.end) / 2 / scale.size, row.top + row.high / 2
-            write(ax, *at, text, 11, INK, "center", behind=BAND)
             return
 
 
@@ -203,10 +183,10 @@ def _entries(parts: list[TraceSummary], by_stage: bool) -> list[tuple[str, str, 
     """Return (color, letter, word) of the legend, in a fixed order."""
     events = [e for part in parts for e in part.trace.events]
     kinds = {"finished" if has_finished(e) else e.kind for e in events if e.duration}
-    sent, unknown = kinds & {"send", "recv"}, sorted(kinds - set(LOOKS) - COLLECTIVES)
-    entries = [LOOKS[kind] for kind in ("F", "B", "I", "W", "update", "input") if kind in kinds]
+    entries = [look(kind) for kind in ("F", "B", "I", "W", "update", "input") if kind in kinds]
+    unknown = sorted(kind for kind in kinds if look(kind).color == UNKNOWN)
     gray = look("send").color
-    entries += [(gray, "", "message")] if sent else []
+    entries += [(gray, "", "message")] if kinds & {"send", "recv"} else []
     if kinds & COLLECTIVES:
         entries.append((gray, "", ", ".join(sorted(kinds & COLLECTIVES))))
     entries += [(HATCHED, "", "waiting")] if "wait" in kinds else []

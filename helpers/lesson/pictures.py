@@ -11,8 +11,8 @@ def show(thing: object) -> None:
     """Show a picture of `thing` in the notebook.
 
     thing: a `Trace`, a picture or a widget that shows itself, or what a launch has reported. A
-        running kernel shows a trace as the interactive timeline. Under LAB_STATIC=1 a widget's
-        picture takes its place, because a saved widget without its kernel shows only an error.
+        running kernel shows a trace as the interactive timeline. Under LAB_STATIC=1 a widget shows
+        its picture, because a saved widget without its kernel shows only an error.
     """
     put(picture(thing))
 
@@ -30,8 +30,6 @@ def picture(thing: object) -> object:
         from helpers.draw import lanes
 
         return lanes(thing)
-    if static() and hasattr(thing, "picture"):
-        thing = thing.picture()
     alive = any(hasattr(thing, name) for name in SHOW_THEMSELVES)
     if alive or isinstance(thing, LaunchReport | WaitGraph):  # those as `helpers.draw.waits` says
         return thing

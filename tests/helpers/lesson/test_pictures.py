@@ -2,30 +2,21 @@
 
 import pytest
 
-from helpers.draw import curves, lanes
-from helpers.draw.themed import PICTURE
+from helpers.draw import lanes
+from helpers.draw.themed import PICTURE, TIMELINE
 from helpers.lesson import show, vary
 from helpers.lesson.pictures import picture
 from helpers.lesson.vary import shown, sliders
+from helpers.timeline import timeline
 from helpers.trace import Event, Trace
 
 
-class Widget:
-    """What shows itself where a kernel runs, and has a picture for everywhere else."""
-
-    def _repr_mimebundle_(self, **_):
-        return {"widget": "alive"}
-
-    def picture(self):
-        return curves({"a": [3, 2]})
-
-
 def test_what_shows_itself_is_shown_and_its_picture_where_nothing_runs(monkeypatch):
-    widget = Widget()
+    widget = timeline(Trace([Event(0, "F", 0.0, 1.0)]))
     assert picture(widget) is widget
     monkeypatch.setenv("LAB_STATIC", "1")
     data, facts = picture(widget)._repr_mimebundle_()  # GitHub shows no picture inside of HTML
-    assert [*data] == ["image/png", PICTURE, "text/plain"] and facts["image/png"]["alt"]
+    assert [*data] == ["image/png", PICTURE, "text/plain", TIMELINE] and facts["image/png"]["alt"]
     trace = Trace([Event(0, "F", 0.0, 1.0), Event(1, "B", 1.0, 2.0)])
     assert picture(trace).svg() == lanes(trace).svg()
 
