@@ -132,9 +132,9 @@ reveal("tensor_parallel-2")
 # After a cut by columns each rank has *whole* features, only fewer of them, so it can carry on
 # alone: through the function, and through its rows of the next matrix. Only then comes a sum.
 # Attention is cut in the same way, because its **heads** don't look at each other: each rank has
-# some heads, whole, and the output projection is cut by rows. So the ranks must divide the query
-# heads. Where several query heads share one key head, there are fewer key heads, and with more
-# ranks than these each rank keeps a copy of one.
+# some heads, whole, and the output projection is cut by rows. So the number of ranks must divide
+# the number of query heads. Where several query heads share one key head, there are fewer key
+# heads, and with more ranks than these each rank keeps a copy of one.
 #
 # ## How much does it save?
 #
@@ -292,7 +292,7 @@ print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:
 # Each block has two all-reduces forward, one after the attention's output projection and one after
 # the MLP's last matrix. Backward it has more: in our script each projection that is cut by outputs,
 # queries, keys, values, gate and up, has its own Copy, and each Copy is an all-reduce. Torch's
-# profiler sees the messages of gloo, too, so it can count them:
+# profiler also records gloo's collectives, so it can count them:
 
 # %%
 options = intro.read_flags([*flags, "--batch-size", "2", "--seq-l", "32"])
@@ -380,9 +380,8 @@ reveal("tensor_parallel-7")
 #
 # The norms and residuals between the cut layers aren't shared yet: every rank computes all of them,
 # and keeps the same activations as the others. **Sequence parallelism**
-# ([2205.05198](https://arxiv.org/abs/2205.05198)) assigns some of the positions to each rank there.
-# The all-reduce after the rows becomes a reduce-scatter, and an all-gather stands before the
-# columns:
+# ([2205.05198](https://arxiv.org/abs/2205.05198)) gives each rank some of the positions there. The
+# all-reduce after the rows becomes a reduce-scatter, and an all-gather stands before the columns:
 #
 # ![The same MLP with sequence parallelism. The norm before it and the residual after it are
 # computed for s/2 positions on each rank. An all-gather, backward a reduce-scatter, gives every
@@ -426,7 +425,7 @@ for add_up, parts in gradients.items():
 # one device. Without it only the gradients of the norms are wrong, a few numbers among many, which
 # a falling loss would hardly show.
 #
-# ## How far does it reach?
+# ## How many ranks are worth it?
 #
 # **Sending takes as long as computing at $1 + \frac38(4d + 3f)\frac BF$ ranks, however many tokens
 # there are.** A tensor-parallel rank sends activations in the middle of every layer: two
@@ -475,10 +474,10 @@ def seconds(n, rate, link, d, f, t):
 
 # %% [markdown]
 # Here are the layers of a model of 7 billion parameters ($d$ = 4,096, $f$ = 11,008) and of Llama 3
-# 405B ($d$ = 16,384, $f$ = 53,248) on H100s at the peaks of lesson 10's table, where each machine
-# holds one GPU of the group if they talk over network cards. 405B has only $g = 8$ key heads for
-# $h = 128$ query heads, which makes two of attention's four matrices smaller: for it $4d$ becomes
-# $(2 + 2g/h)\,d$.
+# 405B ($d$ = 16,384, $f$ = 53,248) on H100s, at the peaks of lesson 10's table. Over network cards,
+# we assume one GPU of the group in each machine. 405B has only $g = 8$ key heads for $h = 128$
+# query heads, which makes two of attention's four matrices smaller: for it $4d$ becomes
+# $(2 + 2g/h)\,d$. (Beyond 8 ranks key heads are repeated, which we leave out.)
 
 # %%
 SHAPES = {"7B": (4096, 11008), "405B": (16384, 53248)}
@@ -498,14 +497,16 @@ reveal("tensor_parallel-8")
 # %% [markdown]
 # With $n$ ranks, sending takes $(n-1)/(n^*-1)$ of the time of computing. For a 7B layer on 8 GPUs
 # in one domain that's 0.83, so they're $8/1.83 = 4.4$ times as fast as one. With one card for each
-# machine, any number of GPUs is slower than one: $n^* - 1 = 0.94$. A wide model affords more.
+# machine, two or more GPUs at their peak are slower than one, since $n^* - 1 = 0.94$; at the 400
+# TFLOP/s that whole steps reach, they'd be at most 2.3 times as fast. A wide model affords more.
 #
 # Each further GPU gains less, and over a network much less. So tensor parallelism is mostly used
 # inside an **NVLink domain**, the group of GPUs that the fast links connect, and pipelines and data
 # parallelism go between domains. For years that domain was one machine with 8 GPUs. In a GB200
-# NVL72 it's a rack of 72. The bound is the same there, because $B/F$ is no higher; but a group of
-# more than 8 that the bound allows no longer has to leave the fast links. In `helpers.grid` the
-# tensor-parallel ranks are neighbors, which puts them in one domain.
+# NVL72 it's a rack of 72. The bound is no higher there: its links are twice as fast, and its GPUs
+# two and a half times. But a group of more than 8, where the bound allows one, now stays on the
+# fast links. In `helpers.grid` the tensor-parallel ranks are neighbors, which puts them in one
+# domain.
 #
 # ## What to remember
 #

@@ -115,11 +115,11 @@ show_code("simplellm/moe.py", "MoE.forward")
 
 # %% [markdown]
 # On a GPU a **grouped GEMM** takes the place of the loop inside `run`: one kernel multiplies all
-# groups of rows, each by its own matrix. It's fast only if the groups are large. An expert reads
-# each of its weights once, 2 bytes, and uses it once for each row, 2 FLOPs, and an H100 computes
+# groups of rows, each by its own matrix. It's fast only if the groups are large. The GPU reads each
+# of an expert's weights once, 2 bytes, and uses it once for each row, 2 FLOPs, and an H100 computes
 # 295 FLOPs in the time in which it reads a byte. So below some 295 rows an expert takes as long as
 # reading its weights. If each of 4,096 tokens is sent to 8 of 256 experts, as in DeepSeek-V3, an
-# expert has 128 rows: another reason to bring it the tokens of many ranks.
+# expert has 128 rows, so it pays to bring it the tokens of many ranks.
 #
 # ## A router left alone
 #
@@ -228,11 +228,11 @@ for seed in range(5):
     print(f"seed {seed}: within 20 steps the busiest expert gets {share:.1f} times its share")
 
 # %% [markdown]
-# **Left alone, the router collapses, with each of five seeds.** Four times its share is the most
-# that an expert can get: every token then sends one of its two choices there. A collapse can feed
-# on itself, because an expert that's chosen more often also learns more often. Later it eases a
-# little, but 400 steps don't undo it. And with a capacity, popular experts drop the rows that don't
-# fit.
+# **Left alone, a router collapses: with each of five seeds, that of at least one layer does.** Four
+# times its share is the most that an expert can get: every token then sends one of its two choices
+# there. A collapse can feed on itself, because an expert that's chosen more often also learns more
+# often. With the seed that we trained on it eases a little later, but 400 steps don't undo it. And
+# with a capacity, popular experts drop the rows that don't fit.
 #
 # ## Two ways to balance
 #
@@ -283,7 +283,7 @@ assert max(busiest(tables[f"balanced by {way}"]) for way in ("loss", "bias")) < 
 # the bias leaves the loss where it was without balancing, and the balancing loss raises it by some
 # hundredths, but one run can't rank the two.
 #
-# — *With ninety minutes, stop here.* —
+# — *A good place for a break* —
 #
 # ## Experts on four ranks
 #
@@ -351,8 +351,8 @@ print(f"all-to-alls of rows in a step: {found[0][1].count('all-to-all') // layer
 # ## Who sends how much to whom?
 #
 # Let's send the same four batches through the model that was never balanced, and through the one
-# balanced by its bias. The cell in line $i$ and column $j$ is the number of rows that rank $i$
-# sends to rank $j$ in the second layer.
+# balanced by its bias. The cell in row $i$ and column $j$ is the number of rows that rank $i$ sends
+# to rank $j$ in the second layer.
 
 # %% tags=["training"]
 even = launch(forward, ranks=4, args=(bias_net, batches), quiet=True)
@@ -474,18 +474,19 @@ tell("a copy for each of 4 nodes, 1 byte to the experts", copies=4, there=1)
 
 # %% [markdown]
 # Mixtral's experts are 14,336 wide, which is 4 times the first line's bound at 400 TFLOP/s and 1.6
-# times the one at the peak. **DeepSeek-V3's are at the edge: 1,333 < 2,048 < 3,297.** With the
-# all-to-all that we've written, sending would take 1.7 times as long as computing even at 400
-# TFLOP/s. So its authors changed the all-to-all ([2412.19437](https://arxiv.org/abs/2412.19437),
-# sections 2.1.2, 3.2.2 and 3.3.3). What goes to the experts, tokens forward and gradients backward,
-# has 8 bits; what comes back has 16. A token crosses the slow network **once for each node**,
-# however many experts it has chosen there, and finds them over the fast links inside. And it may
-# choose experts on **four nodes** at most: the four where the sum of the token's two best scores is
-# largest. Sending then takes 0.65 of the time of computing at 400 TFLOP/s, and 3.2 times as long at
-# the 8-bit peak, which is the one that counts for these experts. The paper itself speaks of about 1
-# : 1 (section 3.2.1), but it says neither at which rate nor whether attention and the shared expert
-# count. What's left has to hide behind something: in the forward pass, behind a shared expert's
-# work and that of other tokens, which is what lesson 18 does.
+# times the one at the peak. With the all-to-all that we've written, sending would take 1.7 times as
+# long as computing even at 400 TFLOP/s. So its authors changed the all-to-all
+# ([2412.19437](https://arxiv.org/abs/2412.19437), sections 2.1.2, 3.2.2 and 3.3.3). What goes to
+# the experts, tokens forward and gradients backward, has 8 bits; what comes back has 16. A token
+# crosses the slow network **once for each node**, however many experts it has chosen there, and
+# finds them over the fast links inside. And it may choose experts on **four nodes** at most: the
+# four where the sum of the token's two best scores is largest. **With all of this DeepSeek-V3's
+# experts are at the edge: 1,333 < 2,048 < 3,297.** Sending then takes 0.65 of the time of computing
+# at 400 TFLOP/s, and 3.2 times as long at the 8-bit peak, which is the one that counts for these
+# experts. The paper itself speaks of about 1:1 (section 3.2.1), but it says neither at which rate
+# nor whether attention and the shared expert count. What's left has to hide behind something: in
+# the forward pass, behind a shared expert's work and that of other tokens, which is what lesson 18
+# does.
 #
 # ## Whose gradient is it?
 #
@@ -585,8 +586,9 @@ reveal("experts-9")
 # **The factor is EP**, the number of ranks that share the experts: the mean over $n/\mathrm{EP}$
 # replicas divides by that in place of $n$. No loss curve shows it under Adam, which hides a factor
 # (lesson 03). The small difference that we'll measure below comes from the constant $\varepsilon$
-# that Adam adds to its denominator, and disappears without it. But whoever clips by the norm of the
-# whole gradient takes a different step.
+# that Adam adds to its denominator, and disappears without it (to the last bit, because a factor of
+# 4 is exact in floating point). But whoever clips by the norm of the whole gradient takes a
+# different step.
 
 
 # %%
@@ -651,8 +653,9 @@ assert without == 0.0
 # - With experts narrower than $(4/9)\,F/B$ sending takes longer than computing. Fewer bits, one
 #   copy for each node and few nodes bring the bound down: for DeepSeek-V3 below the width of its
 #   experts at 400 TFLOP/s, but not at the peak.
-# - A router left alone can collapse onto a few experts. A loss term or a bias counters that (here
-#   the busiest then had 1.3 times its share), and a layer takes as long as the busiest rank.
+# - A router left alone can collapse: nearly every token then sends one of its choices to the same
+#   expert. A loss term or a bias counters that (here the busiest then had 1.3 times its share), and
+#   a layer takes as long as the busiest rank.
 # - Gradients of router and attention are added up over all ranks, those of experts over their
 #   replicas, and both are divided by the number of *all* ranks. With the mean over the replicas,
 #   those of experts are EP times too large, and Adam hides it.

@@ -1,15 +1,14 @@
 # %% [markdown]
 # # Fewer bits: how exact must a number be?
 #
-# *Reading 75 minutes, tasks 25*
+# *Reading 65 minutes, tasks 25*
 #
 # *With twenty minutes: read to the picture of formats, then "Eight bits need a scale" with FB-1.*
 #
-# So far we've treated a number as a number. But a GPU pays for each of its bits three times: in
-# memory, in the circuits that multiply it, and in every message that carries it. An H100 multiplies
-# 8-bit numbers twice as fast as 16-bit ones, those twice as fast as TF32, which keeps ten of a
-# float32's 23 bits of mantissa, and full float32 seven times slower still. So there's a lot to
-# gain, if only the training doesn't notice.
+# A GPU pays for each of its bits in three places: in memory, in the circuits that multiply it, and
+# in every message that carries it. An H100 multiplies 8-bit numbers twice as fast as 16-bit ones,
+# those twice as fast as TF32, which keeps ten of a float32's 23 bits of mantissa, and full float32
+# seven times slower still. So there's a lot to gain, if only the training doesn't notice.
 #
 # It does notice, in ways that are easy to miss: small gradients turn into zeros, small updates
 # disappear, a long sum ignores what is added to it. Each of these has a cure.
@@ -75,12 +74,12 @@ for f in FORMATS:
 
 # %% [markdown]
 # fp16 can tell 1,000 from 1,001, and bf16 can't: near 1,000, between $2^9$ and $2^{10}$, neighbors
-# lie $2^{9-10} = 1/2$ apart in fp16 and $2^{9-7} = 4$ in bf16. (E4M3 returns 448 for both, its
-# largest number: like a GPU's cast, ours saturates.) How large is the mistake on average? A number
-# $x = s\,2^e$ with $1 \le s < 2$ has a neighbor at a distance of $u = 2^{e-m}$, and rounding to the
-# nearest is off by anything up to $u/2$, so its variance is $u^2/12$. Relative to $x$ that's
-# $2^{-2m}/(12 s^2)$. Numbers of many sizes have significands spread like $1/s$ (Benford's law, in
-# base 2), for which $1/s^2$ has the mean $3/(8 \ln 2)$. So rounding changes a number by
+# lie $2^{9-10} = 1/2$ apart in fp16 and $2^{9-7} = 4$ in bf16. How large is the mistake on average?
+# A number $x = s\,2^e$ with $1 \le s < 2$ has a neighbor at a distance of $u = 2^{e-m}$, and
+# rounding to the nearest is off by anything up to $u/2$, so its variance is $u^2/12$. Relative to
+# $x$ that's $2^{-2m}/(12 s^2)$. Numbers of many sizes have significands spread like $1/s$
+# (Benford's law, in base 2), for which $1/s^2$ has the mean $3/(8 \ln 2)$. So rounding changes a
+# number by
 #
 # $$c = 2^{-m} \sqrt{\frac{1}{12} \cdot \frac{3}{8 \ln 2}} \approx 0.212 \times 2^{-m}$$
 #
@@ -143,9 +142,10 @@ def histogram(values):
 
 
 # %% tags=["training"]
-zeros = (FP16.round(flow) == 0).double().mean().item()
+zeros, in_five = ((f.round(flow) == 0).double().mean().item() for f in (FP16, E5M2))
 scaled = {"the gradients": histogram(flow), "times 2^20": histogram(flow * 2.0**20)}
-print(f"{zeros:.1%} of {len(flow):,} gradients are 0 in fp16, which ends at 2^-24")
+print(f"{zeros:.1%} of {len(flow):,} gradients are 0 in fp16, which ends at 2^-24,")
+print(f"and {in_five:.1%} in E5M2, which ends at 2^-16")
 show(curves(scaled, "Times 2^20, the gradients lie above 2^-24, where fp16 begins",
             x="power of two", y="share of the gradients"))  # fmt: skip
 reveal("fewer_bits-2", zeros=zeros)
@@ -190,17 +190,19 @@ scales = found_scales(2.0**45, quick(40, 6))
 print("the scale, as a power of two:", *(round(math.log2(scale)) for scale in scales))
 
 # %% [markdown]
-# It settles at $2^{30}$, because twice as much is infinite: fp16 ends at $2^{16}$, so the largest
-# number in the backward pass, of an activation or of a weight, is between $2^{-15}$ and $2^{-14}$.
+# It falls to $2^{30}$, and whenever it tries $2^{31}$ it has to come back, because twice as much is
+# infinite. (These steps read one story, so their gradients are four times those of the picture.)
+# fp16 ends at $2^{16}$, so the largest number in the backward pass, of an activation or of a
+# weight, is between $2^{-15}$ and $2^{-14}$.
 #
-# Two mistakes are common. If you clip gradients, call `scaler.unscale_(optimizer)` first, or the
-# norm is that of the scaled ones. And the scale belongs in the checkpoint: a run that starts again
-# with one that's too low loses gradients until it has doubled often enough, and you can't see it.
+# Two mistakes are common. To clip gradients, call `scaler.unscale_(optimizer)` first. And the scale
+# belongs in the checkpoint: a run that starts again with one that's too low loses gradients until
+# it has doubled often enough, and you can't see it.
 #
 # bf16 ended all this. It has the range of fp32, so nothing has to be scaled, and it pays with three
 # bits of precision. Training turned out not to miss them, and that's a remarkable fact: a gradient
-# from one batch is a noisy estimate anyway, and rounding noise of one or two percent is small
-# compared with it. A gradient that is *always zero* isn't noise.
+# from one batch is a noisy estimate anyway, and rounding noise of about one percent, as we'll
+# measure below, is small compared with it. A gradient that is *always zero* isn't noise.
 #
 # ## Updates that vanish
 #
@@ -237,8 +239,8 @@ reveal("fewer_bits-3")
 # parameter of lesson 09 come from.
 #
 # There's a way without a copy: round up or down by chance, with odds that keep the mean right. A
-# bf16 is the upper half of a float32, so **stochastic rounding** is to add 16 random bits below it
-# and to cut them off:
+# bf16 is the upper half of a float32, so **stochastic rounding** adds 16 random bits to the lower
+# half and then cuts that half off:
 
 # %%
 weight, draw = torch.ones(1000, dtype=torch.bfloat16), torch.Generator().manual_seed(0)
@@ -250,7 +252,7 @@ print(f"a thousand such weights: {weight.float().mean():.3f} on average")
 assert abs(weight.float().mean() - 3) < 0.05
 
 # %% [markdown]
-# Each single weight is off by its own luck, but their mean is right: noise again, and not a zero.
+# Each single weight is off by chance, but their mean is right: noise again, and not a zero.
 #
 # ## Eight bits need a scale
 #
@@ -333,9 +335,10 @@ reveal("fewer_bits-4", error=found["one scale"][1000.0])
 # whole idea. What does it cost? A float32 scale for 128 numbers adds a quarter of a bit to each,
 # and so does an E8M0 for 32.
 #
-# But if E4M3 survives an outlier of 1,000, who needs blocks? Gradients first: they spread over more
-# powers of two than it has. Below $2^{-6}$, that's 28,672 times smaller than the largest, E4M3 has
-# only subnormal numbers, which lose one bit of precision after the other.
+# But if E4M3 survives an outlier of 1,000, who needs blocks? Gradients may: those in the histogram
+# spread over more powers of two than it has. (Runs with one scale exist, as we'll see.) Below
+# $2^{-6}$, that's 28,672 times smaller than the largest, E4M3 has only subnormal numbers, which
+# lose one bit of precision after the other.
 #
 # ## A layer in eight bits
 #
@@ -371,7 +374,7 @@ for terms in (128, 512, 4096):
 # DeepSeek found that Hopper's tensor cores add FP8 products in about 14 bits, and moved each
 # partial sum of 128 terms into float32 (section 3.3.2).
 #
-# `Product` in `primer/few_bits/recipes.py` makes a layer of such blocks.
+# `give()` in `primer/few_bits/recipes.py` puts such products into a model's layers.
 #
 # ## Does training notice?
 #
@@ -388,7 +391,7 @@ for terms in (128, 512, 4096):
 #
 # The second and third use E4M3 for gradients as well. E5M2 was meant for these because of its
 # range; with a scale for each block, range isn't scarce, and the third bit of the mantissa is worth
-# more.
+# more. (We change both at once here.)
 #
 # First the gradients. We know the truth: one device in float64, on the same batch, which is the
 # whole step here. How far is each layer's gradient from it? Our weights come from a file in fp16,
@@ -446,12 +449,11 @@ print(f"another batch's gradient is away by {off:.2f} of its length")
 assert abs(off / math.sqrt(2) - 1) < 0.15
 
 # %% [markdown]
-# So for a batch this small, its own noise is ten times that of eight bits. (A larger batch averages
-# its own noise away. The rounding of the weights is the same in all micro-batches, and stays.) Does
-# training notice it? We trained a LLaMA of two layers and width 128 in each format for 120 steps,
-# from the same weights on the same stories, with three seeds. A step reads 128 tokens, 15,360 in
-# all, and its gradients are as small as if these were one of 1,024 parts of a step of 131,072. The
-# score is the distance to the entropy of the text, in nats per token.
+# So two batches this small differ ten times as much as eight bits change one of them. Does training
+# notice it? We trained a LLaMA of two layers and width 128 in each format for 120 steps, from the
+# same weights on the same stories, with three seeds. A step reads 128 tokens, 15,360 in all, and
+# its gradients are as small as if these were one of 1,024 parts of a step of 131,072. The score is
+# the distance to the entropy of the text, in nats per token.
 
 # %% tags=["training"]
 recorded = train.recorded()
@@ -470,14 +472,14 @@ for name, ends in recorded.items():
 # trained model above, and bf16 without a master copy its small updates: each of them makes
 # something *zero*. With the loss scaled, the same fp16 ends where float32 does. Noise, on the other
 # hand, does little: in eight bits with scales, the mean of three seeds is within about one percent
-# of float32. Four bits, with a scale for each 16 numbers, cost a little. With delayed scaling one
-# seed lost 0.15. And one scale for a tensor did as well as blocks: this model is too small, or the
-# run too short, to need them.
+# of float32. Four bits, with a float32 scale for each 16 numbers and so 6 bits in all, cost a
+# little. With delayed scaling one seed lost 0.15. And one scale for a tensor did as well as blocks:
+# this model is too small, or the run too short, to need them.
 #
-# Read this with care. After 15,360 tokens every run is still three nats above the floor, where
-# gradients are large and all point the same way. Later batches agree less: their mean becomes small
-# compared with each gradient, and so compared with its noise. That's why nobody trusts a format
-# before it has followed bf16 for many billions of tokens.
+# Read this with care. After 15,360 tokens even the best runs are still three nats above the floor,
+# where gradients are large and agree more from batch to batch than later. When they agree less,
+# their mean becomes small compared with each gradient, and so compared with its noise. That's why
+# nobody trusts a format before it has followed bf16 for many billions of tokens.
 #
 # `python primer/few_bits/train.py` makes this table. You needn't take it on trust: here is one row
 # of it again, live.
@@ -487,7 +489,7 @@ again = train.train("FP8, blocks of 128", 0, quick(train.STEPS, 2))
 print(f"the first seed: {recorded['FP8, blocks of 128'][0]:.3f} recorded, {again:.3f} now")
 
 # %% [markdown]
-# — *With ninety minutes, stop here.* —
+# — *A good place for a break* —
 #
 # ## Bytes on the wire
 #
@@ -599,9 +601,7 @@ assert all(torch.equal(r[0], ranks[0][0]) for r in ranks), "all ranks should hav
 # Gradients are the hard case, because they're added up on the way. FSDP's weights and the tokens of
 # lesson 16's experts only travel. So if the layer that they travel to multiplies in eight bits, let
 # the *sender* round: what arrives is exactly what the product takes, and nothing more is lost in
-# forward. What comes *back* from the experts is added up, weighted, so it travels in bf16. FSDP's
-# side is a switch of torchao, `enable_fsdp_float8_all_gather` in `Float8LinearConfig`, with one
-# scale for a tensor.
+# forward. What comes *back* from the experts is added up, weighted, so it travels in bf16.
 #
 # ## What that does to the bounds of lesson 10
 #
@@ -693,8 +693,9 @@ answer("fewer_bits-9", mine)
 # - ZeRO++ exchanges gradients in blocks of few bits with an all-to-all, as you did
 #   ([2306.10209](https://arxiv.org/abs/2306.10209)).
 #
-# To read: `torchao.float8`, whose `Float8Linear` is your layer with one scale for a tensor or a
-# row, and `torch.nn.functional.scaled_mm`, whose `ScalingType` lists this lesson's blocks.
+# To read: `torchao.float8`, whose `Float8Linear` does what our layers do, with one scale for a
+# tensor or a row, and `torch.nn.functional.scaled_mm`, whose `ScalingType` lists this lesson's
+# blocks.
 #
 # ## Where next
 #

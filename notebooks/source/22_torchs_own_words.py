@@ -11,8 +11,7 @@
 # it says which of your functions each of them replaces, and it checks that they take the same step.
 #
 # Why check? Each piece has been tested by itself, but where two meet, wrong numbers can come out
-# without an error. You have what it takes to notice: an oracle that compares any layout with one
-# device, tensor by tensor.
+# without an error. You know how to notice: compare any layout with one device, tensor by tensor.
 #
 # **Question.** Do torch's pieces, put together, take the step that you have written by hand? And
 # where they don't, does anything tell you?
@@ -153,14 +152,14 @@ reveal("torchs_own_words-2")
 # | `cut(stage, LLAMA, group)` | `parallelize_module(stage, mesh["tp"], plan)` | 14 |
 # | `Pipeline(one_f_one_b(p, m), …)` | `Schedule1F1B(PipelineStage(…), m, loss_fn=…)` | 06 |
 #
-# The loop keeps `zero_grad`, its step and its update, and loses the average. `step()` takes the
-# inputs on the first stage, the targets on the last, and nothing between them. Two habits of torch
-# are worth knowing before you write it. `fully_shard` replaces the parameters, so the optimizer
-# comes after it. And after the forward of a block it frees the weights it had gathered, so in a
-# pipeline they have to be gathered anew for every micro-batch. With `reshard_after_forward=False`
-# they stay until the step is over, at a price: during a step each rank holds all weights of its
-# stage. (All its gradients too, since torch's pipeline adds them up whole and reduces them once,
-# after the last micro-batch.)
+# The loop keeps `zero_grad`, its step and its update, and needs no average any more. `step()` takes
+# the inputs on the first stage, the targets on the last, and nothing between them. Two habits of
+# torch are worth knowing before you write it. `fully_shard` replaces the parameters, so the
+# optimizer comes after it. And after the forward of a block it frees the weights it had gathered,
+# so in a pipeline they have to be gathered anew for every micro-batch. With
+# `reshard_after_forward=False` they stay until the step is over, at a price: during a step each
+# rank holds all weights of its stage. (All its gradients too, since torch's pipeline adds them up
+# whole and reduces them once, after the last micro-batch.)
 #
 # ### Your turn: TW-1 · 45 minutes · 25 points
 #
@@ -279,7 +278,7 @@ assert plans["torch"].ranks == zb_h1(4, 8).ranks, "torch's zero bubble should be
 # %% [markdown]
 # Torch's zero bubble is the ZB-H1 of lesson 07 (its docstring calls it ZB1P, the paper's name for
 # an automatic schedule with 1F1B's memory), and ZB-H2 isn't among its classes. But the runtime can
-# read an order from a CSV file with a row for each rank, and writing such a file takes us one line:
+# read an order from a CSV file with a row for each rank, and writing such a file takes one line:
 # `save_csv(plan, path)`.
 
 
@@ -315,12 +314,12 @@ for number, plan in enumerate(plans.values()):
 
 # %% [markdown]
 # Torch's runtime checks that every action has what it needs, adds the messages, and runs the rows
-# as they are. The other direction works too: in the line InterleavedZeroBubble, our executor runs
-# torch's order. (The same bits need a power of two: torch divides the sum of the gradients by the
-# number of micro-batches, eight here, and we divide before. With seven the last bits differ.) So
-# you can search for an order (lesson 07), prove it with `helpers.schedules.check`, simulate it for
-# machines you don't have, and hand it to torch's runtime. (Its name and `_load_csv` begin with an
-# underscore: they may change with any version.)
+# as they are. The other direction works too: as the line InterleavedZeroBubble shows, our executor
+# runs torch's order. (The same bits need a power of two: torch divides the sum of the gradients by
+# the number of micro-batches, eight here, and we divide before. With seven the last bits differ.)
+# So you can search for an order (lesson 07), prove it with `helpers.schedules.check`, simulate it
+# for machines you don't have, and hand it to torch's runtime. (Its name and `_load_csv` begin with
+# an underscore: they may change with any version.)
 #
 # ## When a rank leaves early
 #
@@ -376,7 +375,8 @@ reveal("torchs_own_words-5")
 # **Three pairs of torch's pieces go wrong in silence, and a pipeline alone does in two more ways.**
 # We look at two pairs; the table below has all. The trainer above passes
 # `reshard_after_forward=False`, which looks like a matter of speed. Here's zero bubble over two
-# stages, once with it and once with the default. Nothing complains.
+# stages, once with it and once with `True`, the default of every block inside a model. Nothing
+# complains.
 
 
 # %%
@@ -475,12 +475,12 @@ assert abs(found[0][2] - 1.25) < 1e-9
 # %% [markdown]
 # Five of these are silent, and you'd look for them in a loss curve for a long time. The comparison
 # with one device takes a minute: a small model, SGD, float64, every tensor, and everything switched
-# on that you'll use. Two steps with clipping and sequences of different lengths show four of the
-# five. The fifth needs a checkpoint: save one, load it, and compare every tensor. Do both whenever
-# you combine two pieces for the first time, and again when you change the version of torch.
-# (Torch's way out of two rows is `scale_grads=False`: the schedule then divides nothing. Your loss
-# is a sum, and you divide by all tokens, but under `fully_shard`, which divides by $D$ itself, by
-# the mean number of a replica's tokens.)
+# on that you'll use. Two steps that accumulate into `.grad`, with clipping and sequences of
+# different lengths, show four of the five. The fifth needs a checkpoint: save one, load it, and
+# compare every tensor. Do both whenever you combine two pieces for the first time, and again when
+# you change the version of torch. (For two rows torch offers `scale_grads=False`: the schedule then
+# divides nothing. Let your loss be a sum, and divide it by the number of all tokens; under
+# `fully_shard`, which itself divides by $D$, divide by the mean number of tokens of a replica.)
 #
 # ## A dictionary
 #
