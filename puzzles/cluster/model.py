@@ -7,11 +7,6 @@ from typing import NamedTuple
 from cluster.communication import Joined, Pending, Receiving, Sending
 from cluster.ranks import NAMES, Books, Dist, drive
 from cluster.values import (
-    ACTIVATION,
-    ACTIVATION_GRADIENT,
-    GRADIENT,
-    STATE,
-    WEIGHT,
     Activation,
     ActivationGrad,
     Facts,
@@ -115,9 +110,9 @@ class Model(Group):
         """Return the (Weight, OptState) of a layer at step 0, or a shard of both."""
         b, op = self._books, "load_weights"
         b.take(op, layer)
-        facts = b.ask(op, cut, Facts(WEIGHT, layer), shard, num_shards)
+        facts = b.ask(op, cut, Facts(Weight.kind, layer), shard, num_shards)
         b.loaded.add(layer)
-        pair = b.new(facts), b.new(facts._replace(kind=STATE))
+        pair = b.new(facts), b.new(facts._replace(kind=OptState.kind))
         b.event(op, layer, b.profile.load(num_shards))
         return pair
 
@@ -127,44 +122,44 @@ class Model(Group):
         for sample in samples:
             if not isinstance(sample, int) or not 0 <= sample < b.batch:
                 b.refuse(op, f"there is no sample {sample!r}: they are 0 to {b.batch - 1}")
-        return b.new(Facts(ACTIVATION, 0, b.ask(op, mask_of, samples)))
+        return b.new(Facts(Activation.kind, 0, b.ask(op, mask_of, samples)))
 
     def forward(self, layer: int, inp: Activation, weight: Weight) -> Activation:
         """Take the activation of layer `layer` to that of layer `layer + 1`."""
         b, op = self._books, f"forward of layer {layer}"
-        x, _ = b.take(op, layer, (inp, ACTIVATION), (weight, WEIGHT))
+        x, _ = b.take(op, layer, (inp, Activation), (weight, Weight))
         b.must_store(op, inp, weight)
-        out = b.new(Facts(ACTIVATION, layer + 1, x.samples))
+        out = b.new(Facts(Activation.kind, layer + 1, x.samples))
         b.event("forward", layer, b.profile.forward(x.samples.bit_count()), x.samples)
         return out
 
     def loss(self, inp: Activation) -> ActivationGrad:
         """Take the activation of layer num_layers to the ActivationGrad of the last layer."""
         b, after = self._books, self.num_layers
-        [x] = b.take("loss", after, (inp, ACTIVATION))
+        [x] = b.take("loss", after, (inp, Activation))
         b.must_store("loss", inp)
-        out = b.new(Facts(ACTIVATION_GRADIENT, after - 1, x.samples))
+        out = b.new(Facts(ActivationGrad.kind, after - 1, x.samples))
         b.event("loss", after, 0.0, x.samples)
         return out
 
     def backward(self, layer: int, inp: Activation, grad: ActivationGrad, weight: Weight):
         """Return (WeightGrad of the layer, ActivationGrad of layer - 1)."""
         b, op = self._books, f"backward of layer {layer}"
-        given = (inp, ACTIVATION), (weight, WEIGHT), (grad, ACTIVATION_GRADIENT)
+        given = (inp, Activation), (weight, Weight), (grad, ActivationGrad)
         x, _, g = b.take(op, layer, *given)
         if x.samples != g.samples:
             both = f"{numbers(x.samples)}, and the gradient for {numbers(g.samples)}"
             b.refuse(op, f"the activation is for {both}: they must be the same")
         b.must_store(op, inp, grad, weight)
-        gradient = b.new(Facts(GRADIENT, layer, x.samples))
-        before = b.new(Facts(ACTIVATION_GRADIENT, layer - 1, x.samples))
+        gradient = b.new(Facts(WeightGrad.kind, layer, x.samples))
+        before = b.new(Facts(ActivationGrad.kind, layer - 1, x.samples))
         b.event("backward", layer, b.profile.backward(x.samples.bit_count()), x.samples)
         return gradient, before
 
     def update(self, layer: int, weight_grad: WeightGrad, weight: Weight, opt_state: OptState):
         """Return (Weight, OptState) of step 1. The gradient must hold every sample once."""
         b, op = self._books, f"update of layer {layer}"
-        given = (weight_grad, GRADIENT), (weight, WEIGHT), (opt_state, STATE)
+        given = (weight_grad, WeightGrad), (weight, Weight), (opt_state, OptState)
         g, w, s = b.take(op, layer, *given)
         if lost := ((1 << b.batch) - 1) & ~g.samples:
             told = "missing in the gradient: add up those of all micro-batches and all ranks first"
@@ -181,12 +176,12 @@ class Model(Group):
     def set_final_weight(self, layer: int, weight: Weight) -> None:
         """Hand in the updated weight of a layer, or the shards of it that this rank keeps."""
         op = f"set_final_weight of layer {layer}"
-        [self._books.finals[layer]] = self._books.take(op, layer, (weight, WEIGHT))
+        [self._books.finals[layer]] = self._books.take(op, layer, (weight, Weight))
 
     def empty_grad(self, layer: int) -> WeightGrad:
         """Return a gradient of no sample, for a rank that has nothing to add to a collective."""
         self._books.take("empty_grad", layer)
-        return self._books.new(Facts(GRADIENT, layer))
+        return self._books.new(Facts(WeightGrad.kind, layer))
 
     def group(self, ranks) -> Group:
         """Return some of the ranks, this one among them, as a group with collectives."""

@@ -107,10 +107,10 @@ class Books:
         return facts
 
     def take(self, op, layer: int, *given: tuple) -> list[Facts]:
-        """Return the facts of values, each given with its kind, that `op` needs of this layer."""
+        """Return the facts of values, each given with its class, that `op` needs of this layer."""
         if op != "loss" and (not isinstance(layer, int) or not 0 <= layer < self.layers):
             self.refuse(op, f"there is no layer {layer!r}: they are 0 to {self.layers - 1}")
-        found = [self.use(value, kind, op) for value, kind in given]
+        found = [self.use(value, cls.kind, op) for value, cls in given]
         for facts in found:
             if facts.layer != layer:
                 self.refuse(op, f"it needs the {facts.kind} of layer {layer}, and got {facts}")
