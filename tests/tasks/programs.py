@@ -70,6 +70,9 @@ PROGRAMS = {
                 found = [None] * grid.dp
                 dist.all_gather_object(found, p.grad, group=groups.dp)
                 p.grad = sum(found) / grid.dp"""}},
+    "PF-3": {
+        "nothing given":
+            ({"return self.file": ""}, "rank, item 0: 'None, and no open file, of 1 opened' in")},
     "PF-4": {
         "weights in half":
             ({'with record_function("forward")': f'{TO_HALF}with record_function("forward")'},
@@ -113,7 +116,11 @@ PROGRAMS = {
             {EVEN: "rank",
              "dist.isend(mine, right)\n": "dist.irecv(theirs, left)\n",
              RECEIVE_AND_WAIT: "dist.send(mine, right)\nmessage.wait()"}},
+    "NS-2": {
+        "asks the last peer first": ({"in peers()": "in peers()[::-1]"}, "asked, number 0: ")},
     "LA-1": {
+        "two numbers": ({"return rank, world_size, local_rank": "return rank, world_size"},
+                        "give three numbers: rank, world size, local rank; not (0, "),
         "a message without the name":
             ({'f"{rank_name}={rank} does not fit {size_name}={world_size}"': '"no"'},
              "cannot be: name the variable with the rank in the message, not only 'no'")},

@@ -21,7 +21,7 @@ from .programs import PROGRAMS
 pytestmark = pytest.mark.patient
 
 SEED = int(os.environ.get("LAB_SEED", 23))
-LONG = "CK-1 CO-1 DP-2 DP-8 DP-PP EP-1 GP-7 PP-1 PP-2 PP-3 RC-1 RC-2 TP-2 TW-1".split()
+LONG = ("DP-8", "DP-PP-2", "TW-1")
 QUICK = {"LA-1", "TP-6"}  # on one device and on ranks; make test-all has all
 
 
