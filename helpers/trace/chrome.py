@@ -13,6 +13,7 @@ import math
 import os
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from helpers.files import as_path, read_whole, write_whole
@@ -28,11 +29,11 @@ def save(trace: Trace, path: str | os.PathLike) -> Path:
     """Write the trace as Chrome trace JSON, whole or not at all; a name in .gz is compressed."""
     # Not ASCII: older Perfettos refuse \u escapes. NaN is no JSON, and spoils the whole file.
     encode = json.JSONEncoder(default=_plain, ensure_ascii=False, allow_nan=False).encode
-    rows, other = list(_rows(trace)), {OURS: 1, "meta": trace.meta}
+    other = {OURS: 1, "meta": trace.meta}
     try:
-        *lines, other = map(encode, [*rows, other])
+        *lines, other = map(encode, chain(_rows(trace), [other]))
     except ValueError:
-        *lines, other = map(encode, _finite([*rows, other]))
+        *lines, other = map(encode, map(_finite, chain(_rows(trace), [other])))
     lines = ",\n".join(lines)
     text = f'{{"displayTimeUnit": "ms", "traceEvents": [\n{lines}\n], "otherData": {other}}}\n'
     data = text.encode("utf-8")
@@ -54,12 +55,13 @@ def _rows(trace: Trace) -> Iterator[dict]:
         yield row | {"name": "thread_sort_index", "args": {"sort_index": tid}}
     for e in trace.events:
         start, end = _ns(e.start), _ns(e.end)
-        row = _place("X", e.rank, tid_of[id(e)], start) | {"dur": (end - start) / 1000}
-        row |= {"cat": e.kind, "name": f"{e.kind} {e.name}" if e.name else e.kind, "args": e.info}
+        row = _place("X", e.rank, tid_of[id(e)], start)
+        row["dur"], row["cat"], row["args"] = (end - start) / 1000, e.kind, e.info
+        row["name"] = f"{e.kind} {e.name}" if e.name else e.kind
         if start / NS != e.start or end / NS != e.end:
             # Clocks count whole nanoseconds; computed times may not, and must come back as they
             # were.
-            row |= {"start_s": e.start, "end_s": e.end}
+            row["start_s"], row["end_s"] = e.start, e.end
         yield row
     for number, (send, receive) in enumerate(matched_messages(trace), start=1):
         # An arrow's end belongs to the box that is open at that time: one ns before it closes.

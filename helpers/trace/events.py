@@ -135,7 +135,10 @@ class Trace:
     def from_zero(self) -> "Trace":
         """The same trace with its first event at 0 s: how traces of two runs are compared."""
         zero = self.start
-        events = [replace(e, start=e.start - zero, end=e.end - zero) for e in self.events]
+        events = [  # spelled out: `replace` takes three times as long
+            Event(e.rank, e.kind, e.start - zero, e.end - zero, e.lane, e.name, e.info)
+            for e in self.events
+        ]
         counters = [replace(c, time=c.time - zero) for c in self.counters]
         return Trace(events, dict(self.meta), counters)
 

@@ -7,7 +7,7 @@ time runs from the trace's first start to its last end: who finishes early is id
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 from helpers.trace.events import COLLECTIVES, LANES, MESSAGES, Event, Trace
 
@@ -45,7 +45,9 @@ def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
     for start, end in intervals:
         while rest and rest[0][1] <= start:
             rest.popleft()
-        for begin, stop in takewhile(lambda one, end=end: one[0] < end, rest):
+        for begin, stop in rest:
+            if begin >= end:
+                break
             if begin > start:
                 left.append((start, begin))
             start = max(start, stop)
