@@ -12,7 +12,7 @@ from ring_attention import Ring, ring_attention
 from zigzag import LAYOUTS
 
 from helpers.cost import ModelConfig, context_parallel_bytes
-from helpers.parallel.context import token_loss, visible
+from helpers.parallel.context import visible
 from helpers.ranks import launch
 from helpers.trace import Recorder
 from simplellm.blocks import attend
@@ -123,9 +123,6 @@ def test_half_precision_is_summed_in_float32_and_dropout_is_refused():
         for found, torchs in launch(in_half_precision, 4, (dtype,), quiet=True):
             for way, errors in found.items():
                 assert all(a < 1.5 * b for a, b in zip(errors, torchs, strict=True)), (way, torchs)
-    logits, targets = 3 * torch.randn(8, 512, 50).to(dtype), torch.randint(50, (8, 512))
-    loss, exact = (token_loss(x, targets, targets.numel()) for x in (logits, logits.double()))
-    assert abs(loss / exact - 1) < 1e-5
 
 
 def count_bytes(ways):

@@ -125,23 +125,20 @@ def test_a_trace_without_a_whole_step_gives_no_costs(kinds):
         measured(Trace([event for event in trace.events if event.kind in tuple(kinds)]))
 
 
+def once(p, m, f, i, w):
+    """The seconds of a step whose bubble is paid once."""
+    return (m + p - 1) * (f + i + w)
+
+
 # The seconds of a step by the papers, the forwards in flight on rank r, and how many of COSTS hold.
 COSTS = [(1, 1, 1), (2, 1.5, 1), (2.5, 0.75, 3.25)]
 FORMS = {
     naive: (lambda p, m, f, i, w: m * p * (f + i + w), lambda p, m, r: 1, 3),
-    gpipe: (lambda p, m, f, i, w: (m + p - 1) * (f + i + w), lambda p, m, r: m, 3),
-    one_f_one_b: (
-        lambda p, m, f, i, w: (m + p - 1) * (f + i + w),
-        lambda p, m, r: min(m, p - r),
-        3,
-    ),
-    eager: (
-        lambda p, m, f, i, w: (m + p - 1) * (f + i + w),
-        lambda p, m, r: min(m, 2 * (p - r) - 1),
-        3,
-    ),
+    gpipe: (once, lambda p, m, r: m, 3),
+    one_f_one_b: (once, lambda p, m, r: min(m, p - r), 3),
+    eager: (once, lambda p, m, r: min(m, 2 * (p - r) - 1), 3),
     interleaved: (
-        lambda p, m, f, i, w: (2 * m + p - 1) * (f + i + w),
+        lambda p, m, f, i, w: once(p, 2 * m, f, i, w),
         lambda p, m, r: min(2 * m, 2 * (p - 1 - r) + p + 1),
         1,
     ),
