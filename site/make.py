@@ -126,12 +126,8 @@ def main() -> int:
         return 1
     # -n -W: a link that leads nowhere fails.
     sphinx = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going", "-c", HERE]
-    sphinx += [
-        "-D",
-        f"html_static_path={read / 'static'}",
-        "-D",
-        f"html_extra_path={read / 'extra'}",
-    ]
+    for kind in ("static", "extra"):
+        sphinx += ["-D", f"html_{kind}_path={read / kind}"]
     code = subprocess.run([*sphinx, "-d", read / "doctrees", read, out]).returncode
     files = [path for path in out.rglob("*") if path.is_file()]
     print(f"{out}: {len(files)} files, {sum(p.stat().st_size for p in files) / 1e6:.1f} MB")

@@ -6,6 +6,7 @@ build/gpu/gpu_step.json.gz afterwards. In every other run the CPU stands in for 
 for NCCL.
 """
 
+import os
 import re
 import sys
 import time
@@ -26,6 +27,8 @@ pytestmark = pytest.mark.ranks
 ROOT = Path(__file__).resolve().parents[1]
 GPUS = torch.cuda.device_count()
 RANKS, BACKEND = (GPUS, "nccl") if GPUS else (2, "gloo")
+if "LAB_GPU" in os.environ and not GPUS:
+    pytest.exit("torch sees no GPU of NVIDIA's here: python -m helpers.doctor tells more", 2)
 SMALL = "--dmodel 64 --heads 4 --layers 4 --seq-l 32 --optimizer sgd --lr 0.5 --steps 3".split()
 ONE = "primer/intro.py"  # the script on one device
 # Each script with several ranks: how many it may have, and the flags that go with so many. The

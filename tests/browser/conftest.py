@@ -121,10 +121,7 @@ def running_lab(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
     environment.pop("LAB_STATIC", None)
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
     command += ["--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True"]
-    command += [
-        "--ServerApp.ip=127.0.0.1",
-        "--ServerApp.port=0",
-    ]
+    command += ["--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
     log = home / "log.txt"
     with log.open("wb") as file:
         server = subprocess.Popen(command, cwd=root, env=environment, stdout=file, stderr=file)

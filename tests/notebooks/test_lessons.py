@@ -14,8 +14,7 @@ from notebooks import CHECK, LEAK, code_cells, read, sources, texts
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = re.compile(
-    r"^\*Reading (\d+) minutes?, tasks (\d+)(?: \(homework (\d+)\))?\*$",
-    re.MULTILINE,
+    r"^\*Reading (\d+) minutes?, tasks (\d+)(?: \(homework (\d+)\))?\*$", re.MULTILINE
 )
 TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
 CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.MULTILINE)
