@@ -24,6 +24,20 @@ EXPECTED = (
 TELLERS: list[Callable[[BaseException], str | None]] = []
 # This wraps functions of torch, so an error that only comes through it is torch's.
 WRAPPER = ROOT / "helpers/hang/monitor.py"
+# What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
+ECHOES = (
+    "connection closed by peer",
+    "connection reset by peer",
+    "connection refused",
+    "broken pipe",
+    "socket closed",
+    "remote process exited",
+    "connection was likely closed",
+)
+BROKE = (
+    "the connection to {whom} broke{doing}. That rank has ended, or the network between them is "
+    "down: read what it said last"
+)
 
 
 @contextmanager
@@ -52,6 +66,8 @@ def sentence_of(error: BaseException) -> str | None:
     for tell in TELLERS:
         if text := tell(error):
             return text
+    if isinstance(error, RuntimeError) and is_echo(str(error)):  # inside C++, as in DDP's backward
+        return BROKE.format(whom="another rank", doing=", inside torch")
     frames = [(f, _home(f.filename)) for f in traceback.extract_tb(error.__traceback__)]
     own = [(frame, home) for frame, home in frames if home != "python"]  # pathlib only passes it on
     if not own or own[-1][1] not in ("library", "script", "wrapper"):
@@ -79,6 +95,11 @@ def _home(file: str) -> str:
     if path.is_relative_to(LIBRARY):
         return "python"
     return "script" if path.is_relative_to(ROOT) else "elsewhere"
+
+
+def is_echo(text: str) -> bool:
+    """Return whether torch only says that a partner has gone."""
+    return any(echo in text.lower() for echo in ECHOES)
 
 
 def _out_of_memory(error: BaseException) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from helpers.hang.operation import LOCAL, NEW_GROUP, RECEIVES, SENDS, Operation
 from helpers.hang.places import Frame, locate
+from helpers.plain_errors import BROKE, is_echo
 from helpers.words import capital, many, names, say_seconds
 
 if TYPE_CHECKING:
@@ -306,21 +307,6 @@ def no_such_rank(
 # --- waits and messages of ranks that nobody asks ------------------------------------------------
 
 LATE_MESSAGE = re.compile(r"(?:Timed out waiting|wait timeout after) (\d+)ms")
-# What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
-ECHOES = (
-    "connection closed by peer",
-    "connection reset by peer",
-    "connection refused",
-    "broken pipe",
-    "socket closed",
-    "remote process exited",
-    "connection was likely closed",
-)
-
-
-def is_echo(text: str) -> bool:
-    """Return whether torch only says that a partner has gone."""
-    return any(echo in text.lower() for echo in ECHOES)
 
 
 def whom(operation: Operation) -> str:
@@ -356,10 +342,7 @@ def message_missed(operation: Operation, since: Frame, text: str, all_of_it: boo
         took = "{} took no message" if operation.sends else "no message came from {}"
         seconds = say_seconds(int(late.group(1)) / 1000)
         return f"{took.format(whom(operation))} within {seconds}: {doing}"
-    return (
-        f"the connection to {whom(operation)} broke: {doing}. That rank has ended, or the network "
-        "between them is down: read what it said last"
-    )
+    return BROKE.format(whom=whom(operation), doing=f": {doing}")
 
 
 # --- failures ------------------------------------------------------------------------------------

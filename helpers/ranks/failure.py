@@ -7,6 +7,7 @@ from typing import Any
 
 from helpers.hang import cases
 from helpers.hang.places import locate
+from helpers.plain_errors import is_echo
 from helpers.ranks.job import Error
 from helpers.waits import WaitGraph
 from helpers.words import names
@@ -99,7 +100,7 @@ class RankState:
         # An OSError is a cause, from the program's own files and sockets: torch doesn't raise any.
         kind = getattr(builtins, self.error.kind, Exception)
         own = isinstance(kind, type) and issubclass(kind, OSError)
-        return not own and cases.is_echo(self.error.text)
+        return not own and is_echo(self.error.text)
 
 
 def first_failure(states: Sequence[RankState]) -> Failure:

@@ -160,3 +160,6 @@ def test_a_mistake_in_the_code_keeps_its_traceback():
         int("x")
     with pytest.raises(SystemExit, match="not enough memory"), plain_errors():
         raise MemoryError
+    with pytest.raises(SystemExit, match="^error: the connection to another rank broke, inside to"):
+        with plain_errors():
+            raise RuntimeError("[../gloo/transport/tcp/pair.cc:547] Connection closed by peer")

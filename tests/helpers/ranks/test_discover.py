@@ -10,10 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from helpers.ranks import ConnectError, Place, PlaceError, connect, disconnect, discover, find_place
+from helpers.ranks import Place, PlaceError, discover, find_place
 from helpers.ranks.connect import BackendError, choose_backend, gpu_of
 from helpers.ranks.environment import SOURCES
-from helpers.ranks.store import free_port
 
 pytestmark = pytest.mark.ranks
 
@@ -243,17 +242,3 @@ def test_each_rank_takes_the_gpu_of_its_local_rank(gpus, there):
     with pytest.raises(BackendError, match="rank 5 has LOCAL_RANK 4 on its machine") as caught:
         gpu_of(Place(5, 8, 4, 8), gpus)
     assert there in str(caught.value)
-
-
-@pytest.mark.parametrize("quiet", [False, True])
-def test_rank_0_says_what_was_chosen_unless_it_is_to_be_quiet(quiet, capsys):
-    connect(Place(0, 1, 0, 1, port=free_port()), "gloo", quiet=quiet)
-    disconnect()
-    assert ("ranks over gloo" in capsys.readouterr().out) != quiet
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_host_name_that_does_not_resolve(rank):
-    place = Place(rank, 2, rank, 2, "no-such-host.invalid", free_port())
-    with pytest.raises(ConnectError, match="the address 'no-such-host.invalid' of rank 0 is not k"):
-        connect(place, "gloo", timeout=5)

@@ -2,7 +2,6 @@
 
 import multiprocessing.forkserver
 import os
-import pickle
 import random
 import signal
 import subprocess
@@ -16,7 +15,6 @@ import torch
 import torch.distributed as dist
 
 from helpers.ranks import CannotSend, keep_warm, launch, pool, run_script
-from helpers.ranks.job import pack
 
 pytestmark = pytest.mark.ranks
 FORKS = pytest.mark.skipif(sys.platform != "linux", reason="ranks are forked on Linux only")
@@ -216,16 +214,6 @@ def test_what_cannot_be_sent_is_named():
     assert "uses 'lock': it is a lock, which means nothing in another" in refusal(lambda: lock)
     assert refusal(print, (n for n in range(3))).startswith("argument 1 of print() cannot be sent")
     assert refusal(None).startswith("launch() needs a function, not a NoneType")
-
-
-def test_code_comes_back_with_the_name_of_its_file():
-    """The line of a rank that fails is read from that file, whatever cloudpickle makes of it."""
-
-    def outer():
-        return lambda: None
-
-    back = pickle.loads(pack(outer))
-    assert back.__code__.co_filename == back().__code__.co_filename == __file__
 
 
 # --- launch after launch -------------------------------------------------------------------------

@@ -4,7 +4,6 @@ Nobody outside of this machine can reach them, what a person does wrong is named
 nobody watches says for whom it waits.
 """
 
-import argparse
 import ipaddress
 import os
 import re
@@ -21,7 +20,6 @@ from helpers.ranks import ConnectError, Place, launch, run_script
 from helpers.ranks import store as meeting
 from helpers.ranks.__main__ import main
 from helpers.ranks.connect import agree
-from helpers.ranks.script import timeout_seconds
 from helpers.ranks.store import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
@@ -244,12 +242,6 @@ def test_a_mistake_is_left_for_all(there, said, monkeypatch, capsys):
     waited = capsys.readouterr().out
     assert waited == ("" if there else "[ranks] rank 0 waits for rank 1\n")
     assert store.get("mistake").decode() == str(caught.value)  # a late rank reads it
-
-
-def test_no_time_at_all_is_no_time_limit():
-    for text in ("0", "soon", "nan"):
-        with pytest.raises(argparse.ArgumentTypeError, match="must be a number of seconds from 1"):
-            timeout_seconds(text)
 
 
 def as_srun_does(script, program: str, checked: str, timeout: int):
