@@ -463,7 +463,7 @@ print(said)
 # - **A replica that returns heals from a peer.** It takes weights, Adam's means, the step, and how
 #   many batches of each replica have been counted, so that it resumes reading where it left off.
 #
-# The process that keeps track of the replicas is called the **lighthouse**, as in torchft. It's 140
+# The process that keeps track of the replicas is called the **lighthouse**, as in torchft. It's 137
 # lines, docstrings included, and this is where it decides:
 
 # %% jupyter={"source_hidden": true}
