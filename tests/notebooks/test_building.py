@@ -45,13 +45,13 @@ def test_a_source_becomes_a_notebook_without_the_words_for_the_tools(tmp_path, c
 
 @pytest.mark.slow
 def test_what_cells_show_is_kept_and_what_no_reader_should_see_is_refused():
-    drawn = "from matplotlib.figure import Figure\nfrom helpers.lesson import show\n"
+    drawn = "from helpers.draw import curves\ncurves({'loss': [3, 2]})"
     others = {*psutil.Process().children()}  # of tests before this one
-    notebook = notebook_of("print(1)\nprint(2)", drawn + "show(Figure((3, 2)), alt='Nothing.')")
+    notebook = notebook_of("print(1)\nprint(2)", drawn)
     run(notebook)
     words, picture = (cell.outputs[0] for cell in notebook.cells)
-    assert words.text == "1\n2\n" and set(picture.data) == {"image/png", "text/plain"}
-    assert picture.metadata["image/png"] == {"alt": "Nothing.", "width": 288}
+    assert words.text == "1\n2\n" and {*picture.data} >= {"image/png", "text/plain"}
+    assert picture.metadata["image/png"]["alt"].startswith("Curves")
     with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
         run(notebook_of("1 / 0"))
     for code in ("import sys; print(1, file=sys.stderr)", "object()", "'/ho' 'me/x'"):
