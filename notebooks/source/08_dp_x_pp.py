@@ -3,7 +3,7 @@
 #
 # *Reading 45 minutes, tasks 55*
 #
-# *With twenty minutes: read up to DP-PP-1, do it, and look at the two pictures of machines.*
+# *With twenty minutes: read up to DP-PP-1, do it, and look at the picture of twelve ranks.*
 #
 # The model of lesson 05 needs three devices, and you have six. A pipeline of six stages would use
 # them all, but its bubble grows with every stage, and at some point there are no more layers to
@@ -26,7 +26,7 @@ from helpers.check import check, solve
 from helpers.lesson import answer, predict, reveal, show, show_code
 from helpers.network import Link
 from helpers.ranks import find_place, launch
-from helpers.schedules import one_f_one_b
+from helpers.schedules import interleaved, one_f_one_b
 from helpers.simulate import Costs, simulate
 
 # %%
@@ -73,8 +73,8 @@ reveal("dp_x_pp-1")
 # not. `make_groups(grid)` does that, and returns a rank's own two as `.pp` and `.dp`.
 #
 # The result is the step of one device with the batch of all rows. A row takes the mean over its
-# micro-batches (lesson 06) and a column the mean over the rows (lesson 03). All of them cover
-# the same number of tokens, so the mean of these means is the mean over the whole batch.
+# micro-batches (lesson 06) and a column the mean over the rows (lesson 03). All of them cover the
+# same number of tokens, so the mean of these means is the mean over the whole batch.
 #
 # ### Your turn: DP-PP-1 · 10 minutes · 5 points
 #
@@ -174,9 +174,10 @@ reveal("dp_x_pp-2")
 
 # %% [markdown]
 # So it's rounding. (The embedding drifts furthest because the first RMSNorm divides its rows by
-# their own size: they begin with entries of about 0.02, so a difference in a row comes out fifty
-# times as large.) Keep the test in mind. When a parallel trainer is "almost" right, run both sides
-# in float64 before you believe either explanation. It takes a minute, and it ends the discussion.
+# their own size: they begin with entries of about 0.02, so its gradient, and each rounding error in
+# it, comes back some fifty times as large.) Keep the test in mind. When a parallel trainer is
+# "almost" right, run both sides in float64 before you believe either explanation. It takes a
+# minute, and it ends the discussion.
 #
 # ## What no stage can do alone
 #
@@ -250,16 +251,16 @@ print(tokenizer.decode([i for i in story if i != end]))
 
 # %% [markdown]
 # It isn't literature. But six processes, none of which held more than one of its three layers,
-# agreed on it, message by message. For other stories change `seed` or `temperature`; for a better
-# one, `--steps`.
+# trained it together, message by message. For other stories change `seed` or `temperature`; for a
+# better one, `--steps`.
 #
 # — *With ninety minutes, stop here.* —
 #
 # ## What the columns cost
 #
 # In a step each row goes through warm-up, steady state and cool-down on its own, and the columns
-# meet only at the end. What does that add? Our six ranks share two cores and can't tell, so we ask
-# the simulator: one of the two pipelines, where each column has a link of its own and its
+# meet only at the end. What does that add? Our six ranks share a few cores and can't tell, so we
+# ask the simulator: one of the two pipelines, where each column has a link of its own and its
 # all-reduce takes as long as four forwards.
 
 # %%
@@ -275,9 +276,9 @@ print(f"step {without.step_time:.0f} s without the all-reduces, {slow.step_time:
 show(slow.trace)
 
 # %% [markdown]
-# The last stage finishes its backwards first, and while the gradients still ripple back to stage 0,
-# its column has time for the all-reduce. Stage $r$ ends $r\,t_B$ before stage 0, so an all-reduce
-# of $a$ seconds adds only
+# The last stage finishes its last backward first, and while the gradients still ripple back to
+# stage 0, its column has time for the all-reduce. Stage $r$ ends $r\,t_B$ before stage 0, so an
+# all-reduce of $a$ seconds adds only
 #
 # $$\max_r\,(a_r - r\,t_B)$$
 #
@@ -286,8 +287,32 @@ show(slow.trace)
 #
 # It can start earlier if part of the gradients is complete earlier. With the interleaved schedule
 # of lesson 07 a rank holds two chunks, and the later one has seen its last backward while the
-# earlier one still has work. `Pipeline` calls `gradients_ready(stage)` at that moment, which is
-# when its average can start.
+# earlier one still has work. `Pipeline` calls `gradients_ready(stage)` at that moment, and then its
+# average can start:
+
+
+# %%
+def step_with_averages(plan, costs, average):
+    """The seconds of a step in which each chunk's average starts as soon as it can."""
+    done, ends = simulate(plan, costs), []
+    for rank in range(plan.size):
+        last = {e.info["stage"]: e.end for e in done.trace.events_of(rank) if e.kind == "B"}
+        ends.append(0.0)
+        for complete in sorted(last.values()):
+            ends[-1] = max(ends[-1], complete) + average
+    return max(ends)
+
+
+half = Costs(0.5, 0.5, 0.5)  # a chunk is half a stage, and its average takes half as long
+for name, plan, costs, average in (
+    ("one chunk", one_f_one_b(3, 6), Costs(), 4.0),
+    ("two chunks", interleaved(3, 6, chunks=2), half, 2.0),
+):
+    alone, both = simulate(plan, costs).step_time, step_with_averages(plan, costs, average)
+    print(f"{name}: {alone:g} s without averages, {both:g} s with them")
+
+# %% [markdown]
+# Half of the average hides, and what's left is that of the last chunk.
 #
 # ## Which messages are larger?
 #
@@ -315,7 +340,7 @@ print(f"{2 * activations / 1e9:.0f} GB of activations there and back, "
       f"{gradients / 1e9:.0f} GB of gradients in a stage")  # fmt: skip
 
 # %% [markdown]
-# The two are the same size. But an all-reduce among 8 pipelines sends 2 · 7/8 times its gradients,
+# The two are almost equal. But an all-reduce among 8 pipelines sends 2 · 7/8 times its gradients,
 # 51 GB: even with 4 million tokens a step, BLOOM's columns send more than its rows.
 #
 # Bytes aren't the whole difference. Activations are on the critical path: one that arrives late
@@ -355,14 +380,8 @@ def step_seconds(plan, dp, row, column, parameters=7e9):
         bandwidth=1 / row.beta,
         latency=row.alpha,
     )
-    done, ends = simulate(plan, costs), []
     average = column.all_reduce_seconds(2 * parameters / plan.stages, dp)
-    for rank in range(plan.size):
-        last = {e.info["stage"]: e.end for e in done.trace.events_of(rank) if e.kind == "B"}
-        ends.append(0.0)
-        for complete in sorted(last.values()):  # a chunk's average starts as soon as it can
-            ends[-1] = max(ends[-1], complete) + average
-    return max(ends)
+    return step_with_averages(plan, costs, average)
 
 
 # %%
@@ -421,11 +440,12 @@ reveal("dp_x_pp-6")
 #   float64 tells rounding from a bug.
 # - The norm for clipping is summed over a row, after the columns have averaged. A tied embedding
 #   needs the sum of both ends' gradients, and counts once.
-# - An all-reduce of stage $r$ has $r\,t_B$ of cool-down to hide in; stage 0's has nothing.
+# - An all-reduce of stage $r$ has $r\,t_B$ of cool-down to hide in; stage 0's has nothing, unless a
+#   rank holds two chunks: then the later chunk's can hide.
 # - Gradients are fixed, activations grow with the tokens of a step. A message costs 1F1B $2(p-1)/p$
 #   of itself for each micro-batch, and nothing with enough of them in flight.
-# - With few tokens in a step, let pipelines cross between machines. With many, columns can, if
-#   their messages hide or are rare. Always count how many GPUs share a card.
+# - With few tokens in a step, let pipelines cross between machines. With many, columns can, if the
+#   averages hide, or steps are long. Always count how many GPUs share a card.
 #
 # ## In the wild
 #
@@ -445,7 +465,8 @@ reveal("dp_x_pp-6")
 #
 # ## Where next
 #
-# The all-reduce of stage 0 is still exposed, and in plain data parallelism *every* all-reduce is.
+# Stage 0 still waits for the average of its last chunk, and in plain data parallelism *every*
+# all-reduce is exposed.
 # [Lesson 09](09_what_training_costs.ipynb) counts what a step costs, and [lesson
 # 11](11_buckets_and_overlap.ipynb) sends gradients while backward is still computing the rest of
 # them.

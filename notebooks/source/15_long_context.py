@@ -3,7 +3,7 @@
 #
 # *Reading 65 minutes, tasks 55*
 #
-# *With twenty minutes: do CP-1, skip CP-2 and CP-3, and look at the ring and the paced ranks.*
+# *With twenty minutes: do CP-1, skip CP-2 and CP-3, and look at the ring and the zigzag on paper.*
 #
 # So far we've cut the model and the batch, and with sequence parallelism also the sequence, but
 # only between a layer's matrix products. For a long document that isn't enough. Its activations
@@ -141,11 +141,11 @@ assert far < 1e-5
 # devices for one attention.
 #
 # How many? Backward needs some 34 bytes for each number of the width and each token of a layer
-# ([2205.05198](https://arxiv.org/abs/2205.05198), without the scores), so a layer of 8B, 4,096
-# wide, keeps 18 GB of one sequence of 131,072 tokens, and its 32 layers keep 584 GB. On 16 ranks
-# it's 37 GB. Tensor parallelism cuts them as well, and the weights besides, but it talks in every
-# product and ends at the number of heads. So a run takes tensor parallelism within a node first,
-# and the ranks of this lesson beyond it.
+# ([2205.05198](https://arxiv.org/abs/2205.05198), without the scores), so a GPT layer as wide as
+# those of Llama 3.1 8B, 4,096, keeps 18 GB of one sequence of 131,072 tokens, and 32 such layers
+# keep 584 GB. On 16 ranks it's 37 GB each. Tensor parallelism cuts them as well, and the weights
+# besides, but it talks twice in every layer, forward and backward, and ends at the number of heads.
+# So a run takes tensor parallelism within a node first, and the ranks of this lesson beyond it.
 #
 # ## The ring
 #
@@ -280,8 +280,8 @@ show(lanes(predicted, f"On paper the zigzag is {before / after:.2f} times as fas
 
 # %% [markdown]
 # In the contiguous ring, rank 0 has computed everything after its first block and then only passes
-# blocks on, and in the end rank 3 works alone. In the zigzag all ranks are busy to the end. Here is
-# why:
+# blocks on, and in the end rank 3 works alone. In the zigzag all ranks are busy to the end. (That's
+# on paper; "When a ring can lose" runs your zigzag on real ranks.) Here is why:
 #
 # ![The causal triangle of eight chunks of queries and keys, in the color of the rank that has the
 # queries. Contiguous: the ranks have 2, 6, 10 and 14 of the 32 squares. Zigzag: each has
@@ -318,8 +318,8 @@ show(lanes(predicted, f"On paper the zigzag is {before / after:.2f} times as fas
 #
 # $$dQ = \frac{dS\,K}{\sqrt e}, \qquad dK = \frac{dS^{\mathsf T} Q}{\sqrt e}.$$
 #
-# These are four products of $s \times s \times e$. Computing the scores again is a fifth, so
-# backward needs 25 % more FLOPs than with $P$ at hand.
+# These are four products of $s \times s \times e$. Computing the scores again is a fifth product,
+# so backward needs 25 % more FLOPs than with $P$ at hand.
 #
 # `block_gradients()` in `CP/ring/online.py` is these lines, and `Recomputed` is attention that
 # keeps $L$ and the result, and no scores.
@@ -360,10 +360,10 @@ show(curves(kept, title, x="tokens", y="MB kept by one head", log="xy"))
 # In the ring, backward goes around once more. Keys and values travel again, together with their
 # gradients: each rank adds its own term to the gradient of the block that it has, and after $n$
 # messages the gradient is back home. So backward sends $2n - 1$ blocks where forward sends $n - 1$:
-# on four ranks 2.3 times as many, and about twice as many on many. It computes five products
-# instead of two, so if gradients have 2 bytes it needs 0.8 of the tokens to hide them, all but the
-# last message home. (Ours adds them up in 32 bits, and then it's 1.2.) `ring_backward` does this
-# with your `block_gradients`, which `block_back` calls:
+# on four ranks 2.3 times as many, and with many ranks about twice as many. It computes five
+# products instead of two, so if gradients have 2 bytes it needs 0.8 of the tokens to hide them, all
+# but the last message home. (Ours adds them up in 32 bits, and then it's 1.2.) `ring_backward` does
+# this with `block_gradients`, which `block_back` calls:
 
 # %% jupyter={"source_hidden": true}
 show_code("CP/ring/ring_attention.py", "ring_backward", "for step", "k, v = arrived()")
@@ -395,7 +395,7 @@ one = attend(*three, mask=visible(everything, everything, documents))
 right = torch.autograd.grad(one, three, gradient)
 for mine, found in launch(ring_with_gradients, ranks=4, args=(zigzag, documents), quiet=True):
     far = max((a - b[:, :, mine]).abs().max().item() for a, b in zip(found, right, strict=True))
-    print(f"positions {mine[0]:2} … and {mine[8]:2} …: gradients away by: {far:.1e}")
+    print(f"positions {mine[0]:2} … and {mine[8]:2} …: gradients differ by: {far:.1e}")
     assert far < 1e-12
 
 # %% [markdown]
@@ -432,8 +432,9 @@ show_code("CP/ulysses/heads.py", "gathered_attention")
 print("MB that a rank sends for one layer of 131,072 tokens, forward, with 32 query heads of 128")
 for g in (32, 8):
     for n in (4, 16):
-        number = 131_072 / n * 128 * 2 / 1e6  # MB of one head of a rank's tokens
-        ring, ulysses = 2 * g * (n - 1) * number, (2 * 32 + 2 * max(g, n)) * (n - 1) / n * number
+        head = 131_072 / n * 128 * 2 / 1e6  # MB of one head of a rank's tokens
+        keys = max(g, n)  # fewer key heads than ranks: copies
+        ring, ulysses = 2 * g * (n - 1) * head, (2 * 32 + 2 * keys) * (n - 1) / n * head
         print(f"{g:2} key heads, {n:2} ranks: ring {ring:5,.0f}, Ulysses {ulysses:5,.0f}")
 
 # %% [markdown]
@@ -456,12 +457,12 @@ for g in (32, 8):
 # **In the forward pass, the ranks of our ring may have to wait for a neighbor in every step but the
 # last, while those of a gather wait only once.** Llama 3 405B had 8,192 tokens on each rank and
 # $g/h = 1/16$, so at $F/B = 8{,}000$ a ring would have needed only $2 \cdot 8{,}000/16 = 1{,}000$
-# to hide its messages. It used a gather anyway. Its report names two reasons: a gather is simpler
-# with masks such as those of documents, and it doesn't take long, since keys are few (section
-# 3.3.2). There's a third that we can measure. Sequences for training are packed: several documents
-# that mustn't look at each other. A zigzag balances every step of the ring if there's one document.
-# With several, some blocks may hold a lot of work and others none, and which ones these are differs
-# from rank to rank.
+# tokens to hide its messages. It used a gather anyway. Its report names two reasons: a gather is
+# simpler with masks such as those of documents, and it doesn't take long, since keys are few
+# (section 3.3.2). There's a third that we can measure. Sequences for training are packed: several
+# documents that mustn't look at each other. A zigzag balances every step of the ring if there's one
+# document. With several, some blocks may hold a lot of work and others none, and which ones these
+# are differs from rank to rank.
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -474,9 +475,9 @@ predict(
 )
 
 # %% [markdown]
-# Four ranks can't compute at once on two cores, but they can *sleep* at once. So these ranks run
-# your ring, with real messages, and sleep for as long as a block would take. (For Llama 3 a message
-# takes a 16th of a block: 500/8,192 without a mask.)
+# Four ranks can't compute at once on a laptop's few cores, but they can *sleep* at once. So these
+# ranks run your ring, with real messages, and sleep for as long as a block would take. (For Llama 3
+# a message takes a 16th of a block: 500/8,192 without a mask.)
 
 # %% tags=["time"]
 LINK, BLOCK = Link(2), quick(0.8, 0.04)
@@ -498,6 +499,8 @@ four = torch.arange(4).repeat_interleave(64)[None]
 for texts, documents in (("one document", None), ("four documents", four)):
     compare(f"{texts}, ring", pace.predicted, pace.measured, documents)
     compare(f"{texts}, gather", pace.predicted_gather, pace.measured_gather, documents)
+    faster = min(("ring", "gather"), key=lambda way, of=texts: both[f"{of}, {way}"].duration)
+    print(f"{texts}: the {faster} is faster")
 
 # %% tags=["time"]
 names = [name for name in both if "four" in name]
@@ -562,7 +565,7 @@ wrong, right = (sum(line) / len(line) for line in both.values())
 
 # %% jupyter={"source_hidden": true}
 print(f"loss {wrong:.2f} with each rank's own positions, {right:.2f} with the right ones")
-title = "Beyond the first rank, at 64, wrong positions are worse than hardly any context"
+title = "From position 64 on, wrong positions are worse than hardly any context"
 show(curves(lines, title, x="position", y="loss (nats)"))
 reveal("long_context-10", wrong=wrong, right=right)
 
@@ -650,7 +653,7 @@ reveal("long_context-11")
 # - In a ring, queries stay, and keys and values travel while the ranks compute. That costs nothing
 #   if a rank has enough tokens.
 # - With contiguous parts, a causal mask gives the last rank the most to do. For one document a
-#   zigzag balances it: $2 - 1/n$ times faster.
+#   zigzag balances it: $2 - 1/n$ times as fast.
 # - Ring and gather send $2g$ heads to everyone, Ulysses sends all heads once. Few key heads favor
 #   ring and gather; many ranks favor Ulysses, if there is more than one key head.
 # - Positions and targets belong to the whole sequence: find them before you cut.

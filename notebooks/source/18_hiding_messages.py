@@ -5,7 +5,7 @@
 #
 # *With twenty minutes: read to the formula of the ring, do HM-1, and look at the table at the end.*
 #
-# Lesson 09 asked when sending takes longer than computing. But even where it's shorter, it costs.
+# Lesson 10 asked when sending takes longer than computing. But even where it's shorter, it costs.
 # In most of our programs a rank waited while a message traveled: for two collectives around the
 # products of lesson 14, for two all-to-alls in every layer of lesson 16. An H100 that waits is as
 # expensive as one that computes.
@@ -50,7 +50,7 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # %%
 PLANS = {
     "data parallel, gradients": "F 2, F 2, B 4, B 4, all-reduce 6",
-    "FSDP, weights": "all-gather 2, F 2, all-gather 2, F 2, all-gather 2, B 4, all-gather 2, B 4",
+    "FSDP, weights": "all-gather 2, F 2, all-gather 2, F 2, B 4, all-gather 2, B 4",
     "tensor parallel, activations": 2 * "all-gather 1, F 2, reduce-scatter 1, "
     + 2 * "all-gather 1, B 4, reduce-scatter 1, ",
     "a ring of four, keys and values": "F 1, send 1, F 1, send 1, F 1, send 1, F 1",
@@ -102,9 +102,10 @@ show_code("primer/hiding/rank.py", "Paper")
 # %% [markdown]
 # `Rank` in the same file has the same three verbs (compute, send, and wait by calling what `send`
 # returned), but it's a real process: it computes, sleeps until its time is over, and sends by
-# torch. What follows is written once, and runs on both. Most of it stays on paper; for your own
-# work on two halves of a batch, four ranks with a slow link, paced as in lesson 06, check the
-# prediction.
+# torch. What follows is written once, and runs on both. Your ring and FSDP stay on paper; your two
+# halves of a batch also run on four ranks with a slow link, paced as in lesson 06. Paced ranks
+# sleep where they would compute, so nothing here shows what a message takes from the computing; the
+# end of the lesson counts that.
 
 
 # %%
@@ -185,7 +186,7 @@ assert off < 1e-12
 
 # %% [markdown]
 # And the time? With $n$ ranks there are $n$ products of $c$ seconds, and $n - 1$ messages of $m$
-# seconds, each during a product. The first product needs no message at all:
+# seconds, each hidden behind a product. The first product needs no message at all:
 #
 # $$T = c + (n-1)\max(c, m), \qquad \text{hidden} = \min\!\left(1, \frac cm\right).$$
 
@@ -228,19 +229,17 @@ reveal("hiding_messages-1")
 # the gradients of the weights, so it's higher. Here each product stands alone: on H100s a 7B layer
 # hides all messages of gate and up at 8 ranks, but only 1.9/8 of those of the output projection.)
 #
-# Cutting a product has a price that our sleeping ranks don't see. A GPU needs large products to be
-# fast, and a quarter of one takes more than a quarter of the time. What's left of the gain after
-# that: PyTorch measured forward passes of Llama 3 that were up to 29 % faster, and whole steps up
-# to 8 %
+# Cutting a product has a price that our paper doesn't see. A GPU needs large products to be fast,
+# and a quarter of one takes more than a quarter of the time. What's left of the gain after that:
+# PyTorch measured forward passes of Llama 3 that were up to 29 % faster, and whole steps up to 8 %
 # ([PyTorch](https://discuss.pytorch.org/t/distributed-w-torchtitan-introducing-async-tensor-parallelism-in-pytorch/209487)).
 #
 # ## FSDP: gather early, but not too early
 #
-# Lesson 13 had one unit ahead on paper; now it's yours, and the question is how early is early
-# enough. FSDP gathers the weights of a unit before it computes. They depend on nothing that's
-# computed in this step, so one could gather all of them at the start. But then the whole model
-# would be in memory, which is what FSDP is there to avoid. So: as late as possible, and early
-# enough.
+# Lesson 13 had one unit ahead; the question here is how early is early enough. FSDP gathers the
+# weights of a unit before it computes. They depend on nothing that's computed in this step, so one
+# could gather all of them at the start. But then the whole model would be in memory, which is what
+# FSDP is there to avoid. So: as late as possible, and early enough.
 #
 # `Prefetch.need()` and `Prefetch.done()` in `primer/hiding/prefetch.py` say which gathers start
 # when a unit is about to compute, forward and backward, and when a unit is freed.
@@ -382,7 +381,7 @@ assert off < 1e-12
 
 
 # %%
-def training(rank, way):
+def forward(rank, way):
     """Both halves forward, in one of the two ways."""
     passes, _ = two_halves(rank)
     way(*passes)
@@ -417,28 +416,28 @@ def run(name, work):
     claim(name, milliseconds, 1e3 * on_paper(work, SLOW).duration, unit=" ms")
 
 
-run("one after the other", partial(training, way=halves.one_by_one))
-run("alternating", partial(training, way=halves.in_turn))
+run("one after the other", partial(forward, way=halves.one_by_one))
+run("alternating", partial(forward, way=halves.in_turn))
 
 # %% tags=["time"] jupyter={"source_hidden": true}
 show(lanes(turns, "One half's tokens travel while the other half computes"))
 
 # %% [markdown]
 # In $L$ layers there are $4L$ messages, and if no piece is shorter than a message, only the last
-# one is exposed: hidden is $1 - 1/(4L)$, for our two layers 7 of 8. In training two of $8L$ are,
-# the last combine of forward and the first gradients of backward: the same share. If the pieces are
-# shorter, the core waits in each of them, as in the ring.
+# one is exposed: hidden is $1 - 1/(4L)$, for our two layers 7 of 8. In training, two of $8L$ would
+# be, the last combine of forward and the first gradients of backward: the same share. If the pieces
+# are shorter, the core waits in each of them, as in the ring.
 #
 # — *With ninety minutes, stop here.* —
 #
-# ## A forward during a backward
+# ## A forward beside a backward
 #
 # Half a batch makes half-sized products. A pipeline has something better at hand: another
 # *micro-batch*, of which it has many. In the steady state a rank has a forward of one micro-batch
 # and a backward of another to do. With plain 1F1B such a pair would have to wait: a stage gets its
 # gradient just when the next stage needs its result. To run pairs everywhere takes about twice the
-# micro-batches in flight, one slot down and one up for each stage. Interleaved stages have most of
-# them, and NVIDIA's [Megatron
+# micro-batches in flight, one for each message down and one for each message up. Interleaved stages
+# have most of them, and NVIDIA's [Megatron
 # Bridge](https://docs.nvidia.com/nemo/megatron-bridge/latest/skills/perf-techniques/moe-comm-overlap/SKILL.html)
 # requires them for this. (And while the pipeline fills and drains, one of the two is missing, and
 # the other's messages are exposed.) DualPipe (lesson 07) takes the two of a pair from opposite
@@ -481,7 +480,8 @@ show(lanes(pairs, "Each of a pair hides what the other one sends"))
 #
 # **A batch too small.** Computing shrinks with the tokens, and so do messages that carry tokens;
 # but gathered weights and latencies don't. Here is a layer of the ring above with fewer and fewer
-# rows, on a link with a latency of 5 ms.
+# rows, on a link with a latency of 5 ms. (The code makes the rows narrower, which shortens a
+# message just as much.)
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -582,13 +582,14 @@ answer("hiding_messages-7", mine)
 # | activations | the same product for other rows | $m \le c$ | nothing; backward, two gathers |
 # | keys and values | another block | $m \le c$ | nothing; backward, the last message home |
 # | tokens | the other half of the batch | $m \le c$ | the last combine, 1 of $4L$ |
-# | tokens | a backward during a forward | $m \le c$ | nothing, once the pipeline is full |
+# | tokens | a backward beside a forward | $m \le c$ | nothing, once the pipeline is full |
 #
 # - Async tensor parallelism hides all of a gather if a piece's product takes longer than its
 #   message.
 # - Prefetch one unit ahead. More costs memory, and pays only if units are unequal.
 # - A batch that isn't cut can hide the messages of its experts only behind a shared expert or
-#   gradients of weights. Two halves can, or a forward during a backward.
+#   gradients of weights. Two halves can hide all but the last, and so can a forward paired with a
+#   backward.
 #
 # ## In the wild
 #
