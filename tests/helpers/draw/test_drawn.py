@@ -78,6 +78,8 @@ PICTURES = {
 
 def held(ax) -> list[tuple[str, list[float]]]:
     """Return the look of each text, box and line, and its least, mean and largest pixels x, y."""
+    if ax.late:  # the names of curves
+        ax.late(ax)
     found = []
     for t in ax.texts:
         look = f"{t.get_text()}|{t.get_size():g} {t.get_weight()} {t.get_color()} {t.get_ha()}"
