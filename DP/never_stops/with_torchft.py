@@ -14,9 +14,10 @@ import time
 from datetime import timedelta
 
 import torch
-import torch.distributed as dist
 from crew import Crew
 from work import Work, as_array
+
+from helpers.ranks.store import HERE, serve_store
 
 REPLICAS, STEPS, PACE = 3, 300, 0.05
 
@@ -29,7 +30,7 @@ def train(number, lighthouse, at):
 
     work = Work(REPLICAS, dtype=torch.float32)
     adam = torch.optim.Adam(work.net.parameters(), lr=3e-3)
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    store = serve_store(HERE)
 
     def load_state_dict(state):
         work.net.load_state_dict(state["net"])
@@ -41,7 +42,7 @@ def train(number, lighthouse, at):
         state_dict=lambda: {"net": work.net.state_dict(), "adam": adam.state_dict()},
         load_state_dict=load_state_dict,
         replica_id=f"replica{number}",
-        store_addr="127.0.0.1",
+        store_addr=HERE,
         store_port=store.port,
         rank=0,  # a replica could have several ranks
         world_size=1,
