@@ -3,9 +3,9 @@
     python neighbor.py           four ranks, 20 steps, rank 2 is killed in step 12
     python neighbor.py 2 3       two neighbors at once: that's one too many
 
-Each rank holds a part of the weights and of Adam's means that nobody else holds (lesson 13). Every
-few steps it keeps a copy of its part, and sends one to the next rank. When a rank dies, a new one
-gets its part from there, and all go back to the step of the copy.
+Each rank holds a part of the weights and of Adam's means that nobody else holds, keeps a copy of it
+every few steps, and sends one to the next rank. When a rank dies, a new one gets its part from
+there, and all go back to the step of the copy.
 """
 
 import datetime

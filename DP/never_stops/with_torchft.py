@@ -1,9 +1,7 @@
 """The same with torchft: three replicas, of which one is killed and heals from a peer, on CPU.
 
-    python tools/install.py torchft      Linux, Python 3.11 to 3.13; nothing else needs it
-    python with_torchft.py
-
-Its words beside ours: docs/torch.md.
+python tools/install.py torchft      Linux, Python 3.11 to 3.13; nothing else needs it
+python with_torchft.py               its words beside ours: docs/torch.md
 """
 
 import importlib.util
@@ -57,8 +55,8 @@ def train(number, lighthouse, at):
         at[number] = manager.num_participants()
         time.sleep(PACE)
     total = as_array(net.parameters()).sum()
-    print(f"replica {number}: step {manager.current_step()}, sum of all weights {total:.9g}")
-    sys.stdout.flush()
+    told = f"step {manager.current_step()}, sum of all weights {total:.9g}"
+    print(f"replica {number}: {told}", flush=True)
     time.sleep(2)  # and still there, for those that are behind
     os._exit(0)
 
