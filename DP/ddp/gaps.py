@@ -46,9 +46,8 @@ class Run:
         slowest, launching = max([1.0, *self.slow.values()]), self.layers * self.launch
         backward, k, c = slowest * (self.backward + launching), self.buckets, self.bucket
         exposed = max(c, backward / k + k * c - backward)  # what sticks out after backward
-        return (
-            self.reading + slowest * (self.forward + launching) + backward + exposed + self.update
-        )
+        before = self.reading + slowest * (self.forward + launching)
+        return before + backward + exposed + self.update
 
 
 def steps(run, count):
