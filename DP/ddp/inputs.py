@@ -121,15 +121,12 @@ def open_records(path):
     return {name: records[name] for name in records.dtype.names or ()}
 
 
-# --input: the end of the file's name, what writes it, and what opens it.
+# --input: the end of the file's name, what writes it, and what opens it. README.md compares them.
 KINDS = {
-    # Numbers with names and shapes; groups, compression, parallel writing: a file for science.
     "hdf5": (".h5", write_hdf5, lambda path: h5py.File(path, "r")),
-    # torch's own. mmap: a page of it comes into memory when it is needed, and not before.
+    # mmap: a page of it comes into memory when it is needed, and not before.
     "pt": (".pt", torch.save, lambda path: torch.load(path, mmap=True, weights_only=True)),
-    # A header and plain numbers, with no code in it that could run.
     "safetensors": (".safetensors", lambda t, buffer: buffer.write(save(t)), open_safetensors),
-    # Records in a row. The system maps the file into memory, and reads what is looked at.
     "memmap": (".npy", write_records, open_records),
 }
 INPUTS = ("memory", *KINDS)
