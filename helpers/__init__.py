@@ -6,10 +6,7 @@ files, syllabus, record, words, private, trace, waits, cost, schedules, grid, si
 hang, ranks, network, pipeline, parallel, checkpoint, draw, cluster, oracle, timeline, demo,
 doctor, play, check, lesson.
 
-What a package mustn't import, because it comes later, is hooked in here: into a notebook the
-drawing of what the ranks only report.
-
-None of them depends on the models in ``simplellm``, and ``simplellm`` depends on none of them.
+What comes later is hooked in here: into a notebook the drawing of what ranks only report.
 """
 
 import sys

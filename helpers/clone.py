@@ -5,18 +5,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
-class NotAClone(ValueError):
-    """This is the installed package, which holds neither lessons nor tasks."""
-
-
-def need_clone(root: Path = ROOT) -> None:
-    """Refuse to go on outside of a clone of the lab.
-
-    Raises:
-        NotAClone: `root` holds no lessons.
-    """
-    if not (root / "notebooks").is_dir():
-        raise NotAClone(
-            f"this is the installed package, in {root}, and lessons and tasks are in a clone of "
+def need_clone() -> None:
+    """Raise ValueError if this is the installed package, which has neither lessons nor tasks."""
+    if not (ROOT / "notebooks").is_dir():
+        raise ValueError(
+            f"this is the installed package, in {ROOT}, and lessons and tasks are in a clone of "
             "the lab: run the same command at the top of one"
         )

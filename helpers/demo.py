@@ -3,7 +3,6 @@
 import re
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -37,8 +36,7 @@ class Phase:
 class Bar:
     """A progress bar that only appends, so it stays on one line in a file and in a pipe too.
 
-    bar(step, loss) after each step; or use it as the standard output of a launch, one of whose
-    ranks prints "rank 0  step 3  loss 6.5": other lines appear as they are.
+    bar(step, loss) after each step; or use it as the standard output of a launch of ranks.
     paused: seconds that don't count. seconds: of the training, if they are known better.
     """
 
@@ -76,24 +74,12 @@ class Bar:
         print(text, end="", file=self._out, flush=True)
 
 
-def as_page(
-    phases: Sequence[Phase],
-    floor: float,
-    facts: Sequence[str],
-    plan: str,
-    steps,
-    stories: Sequence[tuple[int, float, str]],
-    share: str,
-) -> str:
+def as_page(phases: list[Phase], floor: float, facts, plan: str, steps, stories, share) -> str:
     """Return the page as one HTML file that needs no other.
 
-    Args:
-        phases: the first on one device, the last on ranks; their curves are drawn, above `floor`.
-        facts: sentences for the top of the page.
-        plan: the schedule of the step that is shown, as text.
-        steps: its timeline, as `helpers.timeline.timeline` returns it.
-        stories: after how many steps, the loss there, and what the model wrote.
-        share: the sentence that follows the stories.
+    phases: the first on one device, the last on ranks; their curves are drawn, above `floor`.
+    facts: sentences for its top. plan: the schedule of a step. steps: the timeline of that step.
+    stories: of each (after how many steps, the loss there, text). share: how much of it is right.
     """
     runs = {phase.name: phase.losses for phase in phases}
     above = f"""<style>{STYLE}</style><div class="demo">
@@ -112,8 +98,6 @@ processes ran it. Point at a box or at a wait.</p>
         f"<blockquote>{escape(text.strip()) or '…'}</blockquote>\n"
         for step, loss, text in stories
     )
-    return steps.html(
-        above,
-        f"""<div class="demo"><h2>What the model writes, from its first step to its last</h2>
-{told}<p>{escape(share)}</p></div>""",
-    )
+    below = f"""<div class="demo"><h2>What the model writes, from its first step to its last</h2>
+{told}<p>{escape(share)}</p></div>"""
+    return steps.html(above, below)

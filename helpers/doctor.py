@@ -1,25 +1,24 @@
 """Does the lab run on this machine? `doctor()` in a notebook, `python -m helpers.doctor` elsewhere.
 
-It starts three ranks, which average a tensor as those of the lessons do, and changes nothing. What
-it prints holds no user name and no path, so it can be pasted into a question.
+It changes nothing. What it prints holds no user name and no path: paste it into a question.
 """
 
+import platform
 import sys
 
 if sys.version_info < (3, 11):
     sys.exit(
-        "The lab needs Python 3.11 or newer and this is Python {}.{}: install a newer one, then "
-        "run `python3.12 tools/install.py` (or whichever version you installed).".format(
-            *sys.version_info[:2]
-        )
+        f"The lab needs Python 3.11 or newer and this is {platform.python_version()}: install a "
+        "newer one, then run `python3.12 tools/install.py` (or whichever version you installed)."
     )
 
 import os
-import platform
 import shutil
 import subprocess
 
-from helpers.clone import ROOT, NotAClone, need_clone
+from helpers.clone import ROOT, need_clone
+from helpers.plain_errors import plain_errors
+from helpers.words import many
 
 AGAIN = "run: python3 tools/install.py (in a conda environment: pip install -e .)"
 
@@ -30,21 +29,16 @@ def doctor() -> None:
 
 
 def examine() -> tuple[bool, str]:
-    """Return whether all lessons run here, and what `doctor` prints.
-
-    Raises:
-        NotAClone: this is the installed package, which has no lessons.
-    """
+    """Return whether all lessons run here, and what `doctor` prints."""
     need_clone()
     troubles = broken()
     first = "Something is missing." if troubles else "Every lesson runs on this machine:"
-    lines = [f"{first} {machine()}", *(f"- {line}" for line in troubles or notes())]
-    return not troubles, "\n".join(lines)
+    return not troubles, "\n- ".join([f"{first} {machine()}", *(troubles or notes())])
 
 
 def machine() -> str:
     """Return this machine in a line: "2 cores, 25.2 GB of memory, Python 3.11.7, …"."""
-    words = [f"{cores()} core{'s' * (cores() > 1)}", f"Python {platform.python_version()}"]
+    words = [many(cores(), "core"), f"Python {platform.python_version()}"]
     try:
         import psutil
         import torch
@@ -72,32 +66,25 @@ def broken() -> list[str]:
         found.append("The disk is almost full: keep half a gigabyte free.")
     try:
         import cloudpickle  # noqa: F401
-        import torch  # noqa: F401
+        import torch
+        import torch.distributed as dist
 
         from helpers.ranks import launch
     except (ImportError, OSError) as error:
         return [*found, f"Ranks can't be started ({error}); {AGAIN}"]
-    report = launch(average, ranks=3, timeout=60, on_error="report", quiet=True)
+    one = (torch.ones(1), dist.ReduceOp.AVG)
+    report = launch(dist.all_reduce, 3, one, timeout=60, on_error="report", quiet=True)
     if report.failure:
         found.append(f"Three processes can't average a tensor over 127.0.0.1: {report.failure}")
     return found
-
-
-def average() -> None:
-    """Average a number of each rank."""
-    import torch
-    import torch.distributed as dist
-
-    dist.all_reduce(torch.ones(1), op=dist.ReduceOp.AVG)
 
 
 def notes() -> list[str]:
     """Return what is good to know on a machine on which all lessons run."""
     import torch
 
-    found = []
-    if cores() == 1:
-        found.append("One core: the ranks take turns on it, so expect two to three times as long.")
+    slow = "One core: the ranks take turns on it, so expect two to three times as long."
+    found = [slow] * (cores() == 1)
     if shutil.which("nvidia-smi") and not torch.version.cuda:
         found.append(
             "There is an NVIDIA driver, and this torch has no CUDA. For GPUs in scripts: remove "
@@ -107,9 +94,7 @@ def notes() -> list[str]:
 
 
 if __name__ == "__main__":
-    try:
+    with plain_errors():
         well, words = examine()
-    except NotAClone as error:
-        sys.exit(f"error: {error}")
-    print(words)
-    sys.exit(not well)
+        print(words)
+        sys.exit(not well)

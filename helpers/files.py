@@ -1,8 +1,7 @@
 """Write a file whole or not at all.
 
-A program that is stopped in the middle of writing leaves half a file, and half a trace or half a
-checkpoint is worse than none. So the bytes go to a temporary file in the same folder first, and
-that file takes the real name in one step (``os.replace``) when all of it is on the disk.
+Half a trace or half a checkpoint is worse than none. So the bytes go to a temporary file in the
+same folder first, which takes the real name in one step (``os.replace``) when it's on the disk.
 """
 
 import contextlib
@@ -11,33 +10,20 @@ import os
 import stat
 from pathlib import Path
 
-# What the system says, and what to tell a person: the cause, and the cure.
-_FOLDER = "a part of the path is a file, not a folder; choose another folder"
-_FULL = "the disk is full; free some space or choose another folder"
-_FORBIDDEN = (
-    "the permission is missing, or another program holds the file open; close that program or "
-    "choose a folder that is yours"
-)
+# What to tell a person, the cause and the cure; and for which errors of the system.
 _SENTENCES = {
-    errno.ENOSPC: _FULL,
-    getattr(errno, "EDQUOT", errno.ENOSPC): _FULL,
-    errno.EFBIG: _FULL,
-    errno.EISDIR: "it is a folder; add a file name to the path",
-    errno.ENOTDIR: _FOLDER,
-    errno.EEXIST: _FOLDER,
-    errno.EROFS: "the disk can only be read; choose another folder",
-    errno.EACCES: _FORBIDDEN,
-    errno.EPERM: _FORBIDDEN,
-    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+    "the disk is full; free some space or choose another folder": ("ENOSPC", "EDQUOT", "EFBIG"),
+    "it is a folder; add a file name to the path": ("EISDIR",),
+    "a part of the path is a file, not a folder; choose another folder": ("ENOTDIR", "EEXIST"),
+    "the disk can only be read; choose another folder": ("EROFS",),
+    "the permission is missing, or another program holds the file open; close that program or "
+    "choose a folder that is yours": ("EACCES", "EPERM"),
+    "the name is too long; choose a shorter one": ("ENAMETOOLONG",),
 }
 
 
 def as_path(path: str | os.PathLike) -> Path:
-    """Return the path as a `Path`.
-
-    Raises TypeError for what is no path, and ValueError for a zero byte, which no system allows in
-    one; each with one sentence.
-    """
+    """Return the path as a `Path`. Raises TypeError or ValueError, in a sentence, for no path."""
     try:
         text = os.fsdecode(path)
     except TypeError:
@@ -48,11 +34,7 @@ def as_path(path: str | os.PathLike) -> Path:
 
 
 def read_whole(path: str | os.PathLike) -> bytes:
-    """Return the bytes of a file.
-
-    Raises OSError as the system does, ValueError for a device, which may never end, and what
-    `as_path` raises.
-    """
+    """Return the bytes of a file. Raises OSError, and ValueError for a device: it may never end."""
     path = as_path(path)
     if path.exists() and not path.is_file() and not path.is_dir() and path != Path(os.devnull):
         raise ValueError(f"{path} is a device or a pipe: give the path of a file")
@@ -62,19 +44,19 @@ def read_whole(path: str | os.PathLike) -> bytes:
 def write_whole(path: str | os.PathLike, data: bytes | str) -> Path:
     """Write `data` to `path`, whole or not at all, and return the path.
 
-    Text is written as UTF-8, line ends as they are. Missing parent folders are made. A file that
-    was there before keeps its content until the new one is complete. A device such as
-    ``/dev/stdout`` is written to directly.
+    Text is written as UTF-8, line ends as they are. Missing parent folders are made. A device such
+    as ``/dev/stdout`` is written to directly.
 
-    Raises what `as_path` raises, and ``OSError`` (or the subclass that fits) with one sentence that
-    names the path and the cure.
+    Raises ``OSError`` (or the subclass that fits) with a sentence that names the path and the cure.
     """
     path = as_path(path)
     try:
         _write(path, data.encode("utf-8") if isinstance(data, str) else data)
     except OSError as error:
         said = f"the system says '{error.strerror or type(error).__name__}'; choose another name"
-        explained = type(error)(f"cannot write {path}: {_SENTENCES.get(error.errno, said)}")
+        name = errno.errorcode.get(error.errno)
+        said = next((text for text, names in _SENTENCES.items() if name in names), said)
+        explained = type(error)(f"cannot write {path}: {said}")
         explained.errno = error.errno
         raise explained from error
     return path

@@ -1,6 +1,7 @@
 """Errors for a person at a terminal: one sentence instead of a traceback."""
 
 import os
+import re
 import sys
 import sysconfig
 import traceback
@@ -11,28 +12,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()
 PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
-EXPECTED = (
-    ValueError,
-    TypeError,
-    OSError,
-    ImportError,
-    ArithmeticError,
-    RuntimeError,
-    MemoryError,
-)
+EXPECTED = (ValueError, TypeError, OSError, ImportError, ArithmeticError, RuntimeError)
+EXPECTED += (MemoryError,)
 # What else can tell an error in a sentence; each returns None for one that it doesn't know.
 TELLERS: list[Callable[[BaseException], str | None]] = []
 # This wraps functions of torch, so an error that only comes through it is torch's.
 WRAPPER = ROOT / "helpers/hang/monitor.py"
 # What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
-ECHOES = (
-    "connection closed by peer",
-    "connection reset by peer",
-    "connection refused",
-    "broken pipe",
-    "socket closed",
-    "remote process exited",
-    "connection was likely closed",
+ECHOES = re.compile(
+    "connection (closed by peer|reset by peer|refused|was likely closed)|broken pipe|socket closed"
+    "|remote process exited",
+    re.IGNORECASE,
 )
 BROKE = (
     "the connection to {whom} broke{doing}. That rank has ended, or the network between them is "
@@ -44,10 +34,9 @@ BROKE = (
 def plain_errors() -> Iterator[None]:
     """End the program with one sentence where the project refused something.
 
-    Every program of the project runs inside it: a problem with its arguments, its files or the
-    machine becomes one sentence. A mistake in the code itself, or in torch, keeps its
-    traceback, and LAB_TRACEBACK=1 shows every traceback. Inside a rank that our own launcher
-    started the error goes on to the launcher, which says which rank it was.
+    A mistake in the code itself, or in torch, keeps its traceback, and LAB_TRACEBACK=1 shows every
+    traceback. Inside a rank that our own launcher started the error goes on to the launcher, which
+    says which rank it was.
     """
     try:
         yield
@@ -70,9 +59,9 @@ def sentence_of(error: BaseException) -> str | None:
         return BROKE.format(whom="another rank", doing=", inside torch")
     frames = [(f, _home(f.filename)) for f in traceback.extract_tb(error.__traceback__)]
     own = [(frame, home) for frame, home in frames if home != "python"]  # pathlib only passes it on
-    if not own or own[-1][1] not in ("library", "script", "wrapper"):
+    frame, home = own[-1] if own else (None, None)
+    if home not in ("library", "script", "wrapper"):
         return None
-    frame, home = own[-1]
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename} cannot be used: {error.strerror}"
     if home == "library" or (frame.line or "").startswith("raise "):
@@ -81,7 +70,7 @@ def sentence_of(error: BaseException) -> str | None:
 
 
 def _home(file: str) -> str:
-    """Return whose file it is: "package" (installed), "python", or ours: "library" and so on."""
+    """Return whose file it is: "python", "elsewhere", or ours: "library" and so on."""
     if file.startswith("<"):
         return "python"
     path = Path(file).resolve()
@@ -99,13 +88,11 @@ def _home(file: str) -> str:
 
 def is_echo(text: str) -> bool:
     """Return whether torch only says that a partner has gone."""
-    return any(echo in text.lower() for echo in ECHOES)
+    return ECHOES.search(text) is not None
 
 
 def _out_of_memory(error: BaseException) -> bool:
     """Return whether Python, torch on the CPU, or torch on a GPU ran out of memory."""
-    return (
-        isinstance(error, MemoryError)
-        or type(error).__name__ == "OutOfMemoryError"
-        or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
-    )
+    if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
+        return True
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"

@@ -1,7 +1,4 @@
-"""The lessons in their order: the one table, `lessons.csv`, that all other lists of them follow.
-
-A lesson's number is its place there. Links with another number than that of their file fail a test.
-"""
+"""The lessons in their order: the one table, `lessons.csv`, that all other lists of them follow."""
 
 import csv
 from dataclasses import dataclass
@@ -10,11 +7,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson.
+    """A lesson. number: its place in the table, "06". name: what its file is called after that.
 
-    number: its place in the table: "06". name: what its file is called after the number; its
-    questions are `name-1`, `name-2`, … title: its heading. question: what it answers. needs: the
-    names of the lessons that it builds on.
+    question: what it answers. needs: the names of the lessons that it builds on.
     """
 
     number: str
@@ -38,7 +33,7 @@ with Path(__file__).with_name("lessons.csv").open(encoding="utf-8", newline="") 
 
 def by_name(name: str) -> Lesson:
     """Return the lesson of this name. Raises KeyError with the names that there are."""
-    for lesson in LESSONS:
-        if lesson.name == name:
-            return lesson
-    raise KeyError(f"no lesson is named {name!r}: {', '.join(each.name for each in LESSONS)}")
+    named = {lesson.name: lesson for lesson in LESSONS}
+    if name not in named:
+        raise KeyError(f"no lesson is named {name!r}: {', '.join(named)}")
+    return named[name]

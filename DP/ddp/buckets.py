@@ -2,12 +2,11 @@
 
 This is what torch's DistributedDataParallel does (Li et al. 2020, arXiv 2006.15704, section 3). A
 bucket is one flat tensor; the gradients of its parameters become views of it. Where they stay so
-(`zero_grad(set_to_none=False)`) nothing is copied, else each of them is, once.
+(`zero_grad(set_to_none=False)`) nothing is copied.
 
-All ranks must start their all-reduces in the same order. So buckets leave in their own order: one
-that is complete waits for those before it. Backward computes the last layers first, so the first
-bucket holds the last parameters; after the first backward the buckets are made anew, in the order
-in which gradients became complete on rank 0. Tied weights are complete last of all.
+All ranks must start their all-reduces in the same order, so buckets leave in their own. Backward
+computes the last layers first, so the first bucket holds the last parameters; after the first
+backward the buckets are made anew, as gradients became complete on rank 0: tied weights come last.
 """
 
 import torch

@@ -1,8 +1,7 @@
 """Paced data-parallel steps in which every gap has a size that is known, to learn how to read one.
 
-Lesson 12 runs them. A step reads a batch, goes forward and backward through its layers, averages
-gradients in buckets, which torch's DDP does, and updates. Each part sleeps for its time; the
-messages and the waiting are real.
+A step reads a batch, goes forward and backward, averages gradients in torch's buckets, and updates.
+Each part sleeps for its time; the messages and the waiting are real.
 """
 
 from dataclasses import dataclass, field
@@ -47,9 +46,8 @@ class Run:
         slowest, launching = max([1.0, *self.slow.values()]), self.layers * self.launch
         backward, k, c = slowest * (self.backward + launching), self.buckets, self.bucket
         exposed = max(c, backward / k + k * c - backward)  # what sticks out after backward
-        return (
-            self.reading + slowest * (self.forward + launching) + backward + exposed + self.update
-        )
+        before = self.reading + slowest * (self.forward + launching)
+        return before + backward + exposed + self.update
 
 
 def steps(run, count):

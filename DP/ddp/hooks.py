@@ -1,8 +1,7 @@
 """Average each gradient as soon as backward has computed it: it overlaps, in many small messages.
 
-A hook is a function that autograd calls when a gradient is complete. Backward goes on meanwhile.
-All ranks must start their all-reduces in the same order; the hooks come in the order of the graph,
-which is the same on all ranks as long as all compute the same.
+All ranks must start their all-reduces in the same order; autograd calls hooks in the order of the
+graph, which is the same on all ranks as long as all compute the same.
 """
 
 from helpers.parallel.overlap import start_mean

@@ -2,10 +2,7 @@
 
 A source is S random vectors. Its target is T vectors: the first is the mean of the source, made
 to have mean 0 and variance 1; each later one is the one before, with its numbers moved on by one
-place. So a model can learn it: one that knows nothing, and says 0, has a squared error of 1.
-
-Each way is a data set in torch's sense: `data[i]` is item i, as two tensors (S, E) and (T, E). A
-DataLoader may read it with **worker** processes, which make batches while the rank computes.
+place. Each way is a data set in torch's sense: `data[i]` is item i, as tensors (S, E) and (T, E).
 """
 
 import io
@@ -15,10 +12,10 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-import safetensors.torch
 import torch
 import torch.distributed as dist
 from safetensors import safe_open
+from safetensors.torch import save
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, TensorDataset
 
 from helpers.files import write_whole
@@ -64,9 +61,8 @@ def in_memory(shapes, seed=0):
 class FromFile(Dataset):
     """A file that is opened by whoever reads from it, and not before.
 
-    `open_file` returns {"src": …, "tgt": …}, each with one item at [i]. An open file must not
-    travel to a worker: processes that share one share its place in the file too, and HDF5's own
-    caches. So this travels without (`__getstate__`).
+    An open file must not travel to a worker: processes that share one share its place in the file
+    too, and HDF5's own caches. So this travels without (`__getstate__`).
     """
 
     def __init__(self, path, items, kind=None):
@@ -86,6 +82,7 @@ class FromFile(Dataset):
         return tuple(x if torch.is_tensor(x) else torch.from_numpy(np.array(x)) for x in items)
 
     def open_file(self):
+        """Return {"src": …, "tgt": …}, each with one item at [i]."""
         return KINDS[self.kind][2](self.path)
 
     def handle(self):
@@ -107,10 +104,6 @@ def write_hdf5(tensors, buffer):
             file[name] = tensor.numpy()
 
 
-def write_safetensors(tensors, buffer):
-    buffer.write(safetensors.torch.save(tensors))
-
-
 def open_safetensors(path):
     file = safe_open(path, framework="pt")
     return {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
@@ -120,10 +113,7 @@ def write_records(tensors, buffer):
     """One array of records: src and tgt of an item lie side by side on the disk."""
     arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
     kinds = [(name, a.dtype, a.shape[1:]) for name, a in arrays.items()]
-    records = np.empty(len(arrays["src"]), dtype=kinds)
-    for name, array in arrays.items():
-        records[name] = array
-    np.save(buffer, records)
+    np.save(buffer, np.asarray(np.rec.fromarrays([*arrays.values()], dtype=kinds)))
 
 
 def open_records(path):
@@ -131,15 +121,12 @@ def open_records(path):
     return {name: records[name] for name in records.dtype.names or ()}
 
 
-# --input: the end of the file's name, what writes it, and what opens it.
+# --input: the end of the file's name, what writes it, and what opens it. README.md compares them.
 KINDS = {
-    # Numbers with names and shapes; groups, compression, parallel writing: a file for science.
     "hdf5": (".h5", write_hdf5, lambda path: h5py.File(path, "r")),
-    # torch's own. mmap: a page of it comes into memory when it is needed, and not before.
+    # mmap: a page of it comes into memory when it is needed, and not before.
     "pt": (".pt", torch.save, lambda path: torch.load(path, mmap=True, weights_only=True)),
-    # A header and plain numbers, with no code in it that could run.
-    "safetensors": (".safetensors", write_safetensors, open_safetensors),
-    # Records in a row. The system maps the file into memory, and reads what is looked at.
+    "safetensors": (".safetensors", lambda t, buffer: buffer.write(save(t)), open_safetensors),
     "memmap": (".npy", write_records, open_records),
 }
 INPUTS = ("memory", *KINDS)

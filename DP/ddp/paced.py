@@ -1,8 +1,7 @@
 """A model whose layers take a chosen time and compute nothing: what is left is the averaging.
 
-Ranks that sleep don't compete for a core, so a step of two or of eight of them takes what it would
-take on as many machines (`helpers.pipeline.Pace` does the same for a pipeline). Autograd, its
-hooks, the buckets and the messages are real.
+Ranks that sleep don't compete for a core, so a step takes what it would take on as many machines
+(as with `helpers.pipeline.Pace`). Autograd, its hooks, the buckets and the messages are real.
 """
 
 import time

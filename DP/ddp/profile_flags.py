@@ -9,9 +9,7 @@ from transformer import SIZES
 from helpers.ranks.script import add_rank_flags
 from simplellm.options import above_zero, number, positive
 
-# Several ranks take in one step what one rank takes in several: their batch is larger. SGD makes
-# up for the fewer steps by a learning rate that is larger in proportion (Goyal et al. 2017, arXiv
-# 1706.02677, with a warm-up); for Adam it is usually the square root.
+# To what power of the ranks the learning rate grows, because an epoch has fewer steps (README.md).
 LR_RULES = {"none": 0.0, "sqrt": 0.5, "linear": 1.0}
 
 

@@ -8,6 +8,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 from helpers.files import write_whole
 
+STEPS = {"wait": 1, "warmup": 1, "active": 2}  # without it, seen and forgotten, kept
 OPTIONS = {
     "record_shapes": "the shapes that each operator was given",
     "profile_memory": "what each operator took of memory, and gave back",
@@ -20,9 +21,6 @@ def add_profiler_flags(parser):
     add = parser.add_argument_group("profiler").add_argument
     add("--profile", action="store_true", help="leave a trace and a table of each rank")
     add("--trace-dir", "--trace_dir", default="./traces/", help="where (./traces/)")
-    add("--wait", type=int, default=1, help="first steps without the profiler (1)")
-    add("--warmup", type=int, default=1, help="steps that it sees and forgets: it is slow (1)")
-    add("--active", type=int, default=2, help="steps that it keeps (2)")
     for name, what in OPTIONS.items():
         add(f"--{name.replace('_', '-')}", f"--{name}", action="store_true", help=what)
 
@@ -35,13 +33,10 @@ def make_profiler(options, place, device, steps):
     """
     if not options.profile:
         return nullcontext()
-    steps_of = {name: getattr(options, name) for name in ("wait", "warmup", "active")}
-    needed = sum(steps_of.values())
-    if min(options.wait, options.warmup, options.active - 1) < 0 or steps < needed:
-        asked = " ".join(f"--{name} {number}" for name, number in steps_of.items())
+    if steps < sum(STEPS.values()):
         raise ValueError(
-            f"{asked} takes {needed} steps, and the run has {steps}: the profiler keeps 1 step or "
-            "more, and skips 0 or more; raise --epochs, or lower --batch-size"
+            f"the profiler skips a step, warms up in one and keeps two, and the run has {steps}: "
+            "raise --epochs, or lower --batch-size"
         )
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch prints when it starts and stops
     name = f"{device.type}-{options.input}-{place.rank}-of-{place.world_size}"
@@ -52,7 +47,7 @@ def make_profiler(options, place, device, steps):
     told = {name: getattr(options, name) for name in OPTIONS} | {"record_shapes": shapes}
     return profile(
         activities=[ProfilerActivity.CPU, *gpu],
-        schedule=schedule(**steps_of, repeat=1),
+        schedule=schedule(**STEPS, repeat=1),
         on_trace_ready=lambda found: write(stem, device.type, found),
         **told,
     )

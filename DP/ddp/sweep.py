@@ -1,12 +1,8 @@
 """How large should a bucket be? Predict it from the hooks and the link, then measure it.
 
-Lesson 11 runs it: two ranks, a slow link, seven numbers of buckets. The prediction needs three
-things: when each gradient is complete, how large it is, and what the link costs (alpha + beta x
-bytes, `Link`). Buckets leave one after the other:
-
-    a bucket begins when its last gradient is complete and the bucket before it has arrived
-
-What is measured are paced layers (`paced`), so that the ranks don't compete for a core.
+The prediction needs three things: when each gradient is complete, how large it is, and what the
+link costs (`Link`). A bucket begins when its last gradient is complete and the bucket before it has
+arrived. What is measured are paced layers (`paced`): the ranks don't compete for a core.
 """
 
 import time

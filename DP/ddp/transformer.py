@@ -1,22 +1,12 @@
 """The model of profile_ddp.py: torch.nn.Transformer, told to predict the next vector."""
 
-from dataclasses import dataclass
+from collections import namedtuple
 
 import torch
 from torch import nn
 
-
-@dataclass(frozen=True)
-class Size:
-    """width of a vector; heads; layers of the encoder, and of the decoder; numbers in between."""
-
-    width: int
-    heads: int
-    layers: int
-    hidden: int
-    items: int
-
-
+# layers: of the encoder, and of the decoder. hidden: numbers in between. items: of the data.
+Size = namedtuple("Size", "width heads layers hidden items")
 # "lab" is torch.nn.Transformer() as it comes: Vaswani et al. 2017 (arXiv 1706.03762), table 3.
 SIZES = {"small": Size(64, 4, 2, 256, 256), "lab": Size(512, 8, 6, 2048, 2048)}
 

@@ -64,9 +64,7 @@ class Crew:
     def wait_for(self, happened, what, check=lambda: None, longest=120.0):
         """Wait until `happened()`; `what` names it. check: raises what else has failed meanwhile.
 
-        Raises:
-            RuntimeError: a process has failed, or all have ended and nothing happens any more.
-            TimeoutError: it took too long.
+        Raises RuntimeError if a process has failed or all have ended; TimeoutError after `longest`.
         """
         end = time.monotonic() + longest
         while not happened():

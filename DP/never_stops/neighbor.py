@@ -3,9 +3,9 @@
     python neighbor.py           four ranks, 20 steps, rank 2 is killed in step 12
     python neighbor.py 2 3       two neighbors at once: that's one too many
 
-Each rank holds a part of the weights and of Adam's means that nobody else holds (lesson 13). Every
-few steps it keeps a copy of its part, and sends one to the next rank. When a rank dies, a new one
-gets its part from there, and all go back to the step of the copy.
+Each rank holds a part of the weights and of Adam's means that nobody else holds, keeps a copy of it
+every few steps, and sends one to the next rank. When a rank dies, a new one gets its part from
+there, and all go back to the step of the copy.
 """
 
 import datetime
@@ -21,6 +21,8 @@ from crew import Crew
 from rules import State
 from wire import Refused
 from work import Work, on_one_device
+
+from helpers.ranks.store import HERE, serve_store
 
 SILENCE = datetime.timedelta(seconds=60)
 
@@ -124,7 +126,7 @@ def run(number, ranks, port, work, steps, every, at, stay=None):
     port: of the store in which ranks meet; "round" there counts how often they have to. Returns
     what `Rank.train` does, or the sentence that there is no way back.
     """
-    store = dist.TCPStore("127.0.0.1", port, is_master=False)
+    store = dist.TCPStore(HERE, port, is_master=False)
     rank, found = Rank(number, ranks, work(), every), None
     for meeting in itertools.count(int(store.get("round"))):
         store.wait([f"round {meeting}"], SILENCE)
@@ -150,7 +152,7 @@ def survive(ranks=4, steps=20, every=5, kill_in=12, killed=(2,)):
     Returns the weights that each rank holds at the end, and the step to which all went back; or,
     if there is no way back, the sentence that says so, and None.
     """
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    store = serve_store(HERE)
     with Crew(run, ranks, store.port, functools.partial(Work, ranks), steps, every) as crew:
         at = crew.context.RawArray("i", ranks)
         open_round(store, 0)

@@ -1,7 +1,6 @@
 """A replica: it computes gradients, takes the mean over those present, and heals from a peer.
 
-What a replica has to know is its `State`. All replicas that have applied the same means hold the
-same state, so any of them can give it to one that returns.
+All that have applied the same means hold the same `State`: any can give it to one that returns.
 """
 
 import threading
@@ -19,10 +18,7 @@ class TooOld(Exception):
 
 
 class Replica:
-    """One process of the training.
-
-    pace: seconds that a gradient takes at least, as if the model were larger.
-    """
+    """One process of the training. pace: seconds that a gradient takes at least."""
 
     def __init__(self, number, lighthouse, work, pace=0.0):
         self.number, self.lighthouse, self.work, self.pace = number, lighthouse, work, pace
@@ -46,11 +42,8 @@ class Replica:
     # Healing
 
     def give_state(self, connection):
-        """Answer a peer that heals: with the state between two steps, never in the middle of one.
-
-        Only the references are taken under the lock: `apply` makes new arrays.
-        """
-        with self.lock:
+        """Answer a peer that heals: with the state between two steps, never inside of one."""
+        with self.lock:  # for the references only: `apply` makes new arrays
             return vars(self.state) | {"places": dict(self.state.places)}
 
     def heal(self):

@@ -1,7 +1,4 @@
-"""The rules by which training goes on: three functions, and the state that they're about.
-
-The lighthouse and the replicas call them; none of them knows about processes.
-"""
+"""The rules by which training goes on; none of them knows about processes."""
 
 import math
 from dataclasses import dataclass, field

@@ -16,13 +16,10 @@ class Refused(RuntimeError):
 
 
 def ask(address, /, patience=None, **message):
-    """Send a question and return the answer.
+    """Send a question and return the answer, or raise it if it is `Refused`.
 
-    patience: seconds of silence after which to give up; None waits for as long as it takes.
-
-    Raises:
-        OSError: nobody is there, or the other side ended before it had answered.
-        Refused: the answer is an error.
+    Raises OSError if nobody is there, if the other side ends before it has answered, or if it's
+    silent for longer than `patience` seconds (None: forever).
     """
     with Client(address) as connection:
         connection.send(message)

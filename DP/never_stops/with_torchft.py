@@ -1,9 +1,7 @@
 """The same with torchft: three replicas, of which one is killed and heals from a peer, on CPU.
 
-    python tools/install.py torchft      Linux, Python 3.11 to 3.13; nothing else needs it
-    python with_torchft.py
-
-Its words beside ours: docs/torch.md.
+python tools/install.py torchft      Linux, Python 3.11 to 3.13; nothing else needs it
+python with_torchft.py               its words beside ours: docs/torch.md
 """
 
 import importlib.util
@@ -14,9 +12,10 @@ import time
 from datetime import timedelta
 
 import torch
-import torch.distributed as dist
 from crew import Crew
 from work import Work, as_array
+
+from helpers.ranks.store import HERE, serve_store
 
 REPLICAS, STEPS, PACE = 3, 300, 0.05
 
@@ -29,7 +28,7 @@ def train(number, lighthouse, at):
 
     work = Work(REPLICAS, dtype=torch.float32)
     adam = torch.optim.Adam(work.net.parameters(), lr=3e-3)
-    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    store = serve_store(HERE)
 
     def load_state_dict(state):
         work.net.load_state_dict(state["net"])
@@ -41,7 +40,7 @@ def train(number, lighthouse, at):
         state_dict=lambda: {"net": work.net.state_dict(), "adam": adam.state_dict()},
         load_state_dict=load_state_dict,
         replica_id=f"replica{number}",
-        store_addr="127.0.0.1",
+        store_addr=HERE,
         store_port=store.port,
         rank=0,  # a replica could have several ranks
         world_size=1,
@@ -56,8 +55,8 @@ def train(number, lighthouse, at):
         at[number] = manager.num_participants()
         time.sleep(PACE)
     total = as_array(net.parameters()).sum()
-    print(f"replica {number}: step {manager.current_step()}, sum of all weights {total:.9g}")
-    sys.stdout.flush()
+    told = f"step {manager.current_step()}, sum of all weights {total:.9g}"
+    print(f"replica {number}: {told}", flush=True)
     time.sleep(2)  # and still there, for those that are behind
     os._exit(0)
 

@@ -54,9 +54,7 @@ def as_array(tensors):
 def on_one_device(work, counted):
     """Return the weights after one device has taken exactly the batches that counted.
 
-    Its batch of a step is all their sequences together, in one forward and one backward.
-
-    counted: for each step {replica: place}.
+    counted: for each step {replica: place}; their sequences together are its batch.
     """
     state = State.new(work.start())
     for places in counted:

@@ -25,9 +25,6 @@ def average_weights(model, world_size):
 
     model: its parameters differ from rank to rank, because each has taken a step of its own.
     world_size: the number of ranks.
-
-    One all-reduce for each parameter is right. One for all, of a flat tensor, is faster: a message
-    costs less than many small ones.
     """
     # BEGIN SOLUTION DP-2
     with torch.no_grad():

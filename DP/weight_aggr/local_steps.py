@@ -126,8 +126,8 @@ def local_training(start, seed, every, outer=None, steps=STEPS, rate=6e-3, judge
 def step_lengths(start, seed, steps, rate=6e-3):
     """Return for each tensor how far each step moved it: averaged weights, averaged gradients.
 
-    The replicas go the way of averaged weights. From each place on it, a model whose gradient is
-    the mean of theirs takes the step that it would take there, with an Adam of its own.
+    The replicas go the way of averaged weights. From each place on it, a model with an Adam of its
+    own takes the step that the mean of their gradients would take there.
     """
     nets, optimizers, stories = three_replicas(start, seed, rate)
     (other, *_), (adam, *_), _ = three_replicas(start, seed, rate)

@@ -66,10 +66,9 @@ class Group:
             optimizer.step()
 
     def all_reduce(self, tensors):
-        """Put the mean over the replicas in the place of each tensor.
+        """Put the mean over the replicas in the place of each tensor: float16 takes half the time.
 
-        tensors: for each replica a list of as many tensors. Fewer bytes take less time: a list of
-        float16 tensors takes half of what float32 takes.
+        tensors: for each replica a list of as many tensors.
         """
         size = sum(tensor.nbytes for tensor in tensors[0])
         moved = 2 * (RANKS - 1) / RANKS * size  # around a ring

@@ -1,12 +1,13 @@
 """What a rank keeps between two steps, and what it holds during one: measured, and expected."""
 
+from contextlib import ExitStack
 from weakref import WeakValueDictionary
 
 from helpers.cost import states
 from helpers.private import after_each_operation
 
 
-class Watch:
+class Watch(ExitStack):
     """Note after each operation how many bytes all tensors hold that it has seen.
 
     with Watch(model.parameters()) as watch: …
@@ -17,9 +18,10 @@ class Watch:
     """
 
     def __init__(self, tensors=()):
+        super().__init__()
         self.phase, self.held, self.blocks = "", {}, WeakValueDictionary()
-        self.context = after_each_operation(self.note)
         self.know(tensors)
+        self.enter_context(after_each_operation(self.note))
 
     def know(self, tensors):
         blocks = [t.untyped_storage() for t in tensors]
@@ -29,13 +31,6 @@ class Watch:
         self.know(tensors)
         now = sum(block.nbytes() for block in list(self.blocks.values()))
         self.held.setdefault(self.phase, []).append(now)
-
-    def __enter__(self):
-        self.context.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        return self.context.__exit__(*error)
 
 
 def kept(model, optimizer):

@@ -1,7 +1,6 @@
 """ZeRO-1: each rank keeps the optimizer's state of its own part only.
 
-Adam keeps two numbers for each weight, and in data parallelism every rank keeps the same ones. Here
-each rank updates one part of the weights and gathers the other parts from the other ranks. The
+Each rank updates one part of the weights and gathers the other parts from the other ranks. The
 communication volume stays that of plain data parallelism, because an all-reduce is a reduce-scatter
 followed by an all-gather. Rajbhandari et al. 2020, arXiv 1910.02054, section 5.1.
 """

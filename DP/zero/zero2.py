@@ -1,9 +1,8 @@
 """ZeRO-2: each rank also keeps the gradients of its own part only.
 
 A unit is averaged as soon as its gradients are complete, in the middle of backward, and only this
-rank's part stays. So the gradients of all units never exist at the same time: there are those of
-one unit, and a flat copy of them. Each step may have one backward only, because a second one would
-add to what has been averaged. Section 5.2 of the paper.
+rank's part stays. So each step may have one backward only: a second one would add to what has been
+averaged. Section 5.2 of the paper.
 """
 
 from zero1 import Zero1

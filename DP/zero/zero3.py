@@ -1,8 +1,7 @@
-"""ZeRO-3: each rank also keeps the weights of its own part only.
+"""ZeRO-3, torch's fully sharded data parallel: each rank also keeps its own weights only.
 
 A unit's weights are gathered just before it computes, forward or backward, and freed just after. So
-the communication volume is one and a half times that of data parallelism: the weights travel twice
-and the gradients once. Torch calls it fully sharded data parallel. Section 5.3 of the paper.
+the weights travel twice and the gradients once. Section 5.3 of the paper.
 """
 
 from zero2 import Zero2

@@ -71,6 +71,11 @@ def step_all():
     return answers
 
 
+def test_the_first_bucket_is_smaller_so_that_it_leaves_early():
+    buckets = Buckets(make(), Recorder(0), megabytes=25, first=1e-9).buckets
+    assert [len(bucket.parameters) for bucket in buckets] == [1, 5]
+
+
 @pytest.fixture(scope="module")
 def answers():
     return launch(step_all, RANKS, quiet=True)

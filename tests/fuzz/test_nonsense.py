@@ -66,7 +66,7 @@ SAID = [
     (f"{PROFILE} --profile --trace-dir @text/traces --batch-size 3",
      "a part of the path is a file, not a folder"),
     (f"{PROFILE} --profile --trace-dir @folder",
-     "--wait 1 --warmup 1 --active 2 takes 4 steps, and the run has 1: the profiler"),
+     "the profiler skips a step, warms up in one and keeps two, and the run has 1: raise"),
     (f"{PROFILE} --hdf5 --data @text", "text is no hdf5 file, or is damaged"),
     ("jobs/hello.py --megabytes 0", "--megabytes must be above 0"),
     ("-m helpers.timeline @brackets", "brackets is JSON but no Chrome trace"),
