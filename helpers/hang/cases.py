@@ -21,9 +21,13 @@ Told = tuple[str, str] | None  # what happened, and the cure
 
 
 def crossed_tags(found: "Snapshot") -> Told:
-    """One rank sends with a tag, and the other receives with a different one."""
+    """Two ranks have posted equally many messages for each other, but not with the same tags."""
     for _, mine in found.core:
-        if theirs := found.crossing(mine):
+        side = ("recv" if mine.sends else "send", mine.rank, mine.group)
+        own, others = found.by_tag(mine.rank, mine.channel[:3]), found.by_tag(mine.peer, side)
+        equal = own.total() == others.total()
+        if equal and (ahead := sorted(tag for tag in others - own if tag != mine.tag)):
+            theirs = found.known[mine.peer].latest[*side, ahead[0]]
             send, receive = (mine, theirs) if mine.sends else (theirs, mine)
             return (
                 f"rank {send.rank} sends to rank {receive.rank} with tag {send.tag}{send.at}, and "
@@ -108,16 +112,12 @@ def left_early(found: "Snapshot") -> Told:
     ended = [rank for rank in wait.needs if rank in found.deadlock.ended]
     gone = names(ended)
     it, has, their = ("it", "has", "its") if len(ended) == 1 else ("they", "have", "their")
-    if operation.receives:
+    if not operation.collective:
+        theirs, mine = ("receive", "send") if operation.sends else ("send", "receive")
         return (
-            f"{operation.sentence}, and {gone} {has} finished without sending it",
-            f"let {gone} send it (look at {their} branches and at the number of steps), or do not "
-            "receive it",
-        )
-    if operation.sends:
-        return (
-            f"{operation.sentence}, and {gone} {has} finished without receiving it",
-            f"let {gone} receive it, or do not send it",
+            f"{operation.sentence}, and {gone} {has} finished without {theirs.rstrip('e')}ing it",
+            f"let {gone} {theirs} it (look at {their} branches and at the number of steps), or do "
+            f"not {mine} it",
         )
     where = operation.at
     if operation.native:
