@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 
 from helpers.hang.cases import CASES, still_at_work
-from helpers.hang.checked import Misfit, misfit
+from helpers.hang.checked import Mismatch, misfit
 from helpers.hang.monitor import Standing
 from helpers.hang.operation import Operation
 from helpers.hang.places import Where, locate
@@ -40,7 +40,7 @@ class Snapshot:
         self.deadlock = self.proven or find_deadlock(self.waits, self.ended)
 
     @cached_property
-    def misfit(self) -> Misfit | None:
+    def misfit(self) -> Mismatch | None:
         """In what a collective differs, if ranks wait in one that isn't the same on all."""
         for operation in self.waiting.values():
             called = [
@@ -57,11 +57,6 @@ class Snapshot:
     def certain(self) -> bool:
         """Whether nothing that any rank can still do will end it."""
         return bool(self.proven or (self.misfit and len(self.sure) == len(self.known)))
-
-    @property
-    def stuck(self) -> bool:
-        """Whether nothing that is known will end it."""
-        return bool(self.misfit or self.deadlock)
 
     @cached_property
     def told(self) -> tuple[str, str]:
