@@ -45,8 +45,6 @@ METHODS = {
     "barrier": Method("barrier"),
     "monitored_barrier": Method("monitored_barrier"),
 }
-WITH_ROOT = {"broadcast": "from", "scatter": "from", "reduce": "to", "gather": "to"}
-WITH_ROOT["gather_into_tensor"] = "to"
 
 
 def called(frame: Any) -> tuple[str, Frame]:
@@ -112,8 +110,9 @@ def _detail(of: Method, rest: list, members: tuple[int, ...]) -> str:
     if hasattr(options, "reduceOp"):
         known = dist.ReduceOp.RedOpType.__members__.items()
         parts += [next((name for name, value in known if options.reduceOp == value), "")]
-    if of.function in WITH_ROOT and hasattr(options, "rootRank"):
-        parts += [f"{WITH_ROOT[of.function]} rank {members[options.rootRank]}"]
+    if hasattr(options, "rootRank"):
+        way = "from" if of.function in ("broadcast", "scatter") else "to"
+        parts += [f"{way} rank {members[options.rootRank]}"]
     if of.gives is not None and of.tensor is None:  # sizes may differ from rank to rank, types not
         parts += [_dtype(_first(rest[of.gives]))]
     return ", ".join(filter(None, parts))

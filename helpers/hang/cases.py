@@ -1,11 +1,10 @@
-"""Every sentence on hangs, misfits and failures, and the cures.
+"""Every sentence on hangs and misfits, and the cures.
 
 To add a deadlock, write its function and name it in `CASES`: from the `Snapshot` of a deadlock it
 returns what happened and the cure, or None; the first that answers wins.
 """
 
 import re
-import signal
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,9 +20,13 @@ Told = tuple[str, str] | None  # what happened, and the cure
 
 
 def crossed_tags(found: "Snapshot") -> Told:
-    """One rank sends with a tag, and the other receives with a different one."""
+    """Two ranks have posted equally many messages for each other, but not with the same tags."""
     for _, mine in found.core:
-        if theirs := found.crossing(mine):
+        side = ("recv" if mine.sends else "send", mine.rank, mine.group)
+        own, others = found.by_tag(mine.rank, mine.channel[:3]), found.by_tag(mine.peer, side)
+        equal = own.total() == others.total()
+        if equal and (ahead := sorted(tag for tag in others - own if tag != mine.tag)):
+            theirs = found.known[mine.peer].latest[*side, ahead[0]]
             send, receive = (mine, theirs) if mine.sends else (theirs, mine)
             return (
                 f"rank {send.rank} sends to rank {receive.rank} with tag {send.tag}{send.at}, and "
@@ -108,16 +111,12 @@ def left_early(found: "Snapshot") -> Told:
     ended = [rank for rank in wait.needs if rank in found.deadlock.ended]
     gone = names(ended)
     it, has, their = ("it", "has", "its") if len(ended) == 1 else ("they", "have", "their")
-    if operation.receives:
+    if not operation.collective:
+        theirs, mine = ("receive", "send") if operation.sends else ("send", "receive")
         return (
-            f"{operation.sentence}, and {gone} {has} finished without sending it",
-            f"let {gone} send it (look at {their} branches and at the number of steps), or do not "
-            "receive it",
-        )
-    if operation.sends:
-        return (
-            f"{operation.sentence}, and {gone} {has} finished without receiving it",
-            f"let {gone} receive it, or do not send it",
+            f"{operation.sentence}, and {gone} {has} finished without {theirs.rstrip('e')}ing it",
+            f"let {gone} {theirs} it (look at {their} branches and at the number of steps), or do "
+            f"not {mine} it",
         )
     where = operation.at
     if operation.native:
@@ -231,30 +230,6 @@ MISFITS = {
 }
 
 
-def explain_misfit(alike: Sequence[Sequence[Operation]]) -> str:
-    """Return who calls what. alike: the operations, those that agree together."""
-    return "; ".join(
-        f"{'each of ' if len(same) > 1 else ''}{names([op.rank for op in same])} "
-        f"{same[0].doing}{same[0].at}"
-        for same in alike
-    )
-
-
-def explain_message(send: Operation, receive: Operation) -> str:
-    """Return why a receive can't take what is sent."""
-    return (
-        f"rank {send.rank} sends {send.tensor} to rank {receive.rank}{send.at}, and rank "
-        f"{receive.rank} receives {receive.tensor}{receive.at}"
-    )
-
-
-def explain_part(giver: Operation, taker: Operation, given: int, taken: int) -> str:
-    """Return which part of a collective isn't as large as the rank that takes it expects."""
-    whom = f"rank {taker.rank}, which takes {taken}{taker.at}"
-    whom = f"itself and room for {taken}" if giver is taker else whom
-    return f"{giver.sentence}, with {many(given, 'number')} for {whom}"
-
-
 def group_cure(operation: Operation) -> str:
     """Return the cure for a group that the ranks don't create alike."""
     if operation.group.startswith(LOCAL):
@@ -317,12 +292,6 @@ def whom(operation: Operation) -> str:
     return f"{'one of ' * (len(others) > 1)}{names(others)}" if others else "itself"
 
 
-def waits_long(seconds: float, operation: Operation, where: str) -> str:
-    """Return the sentence on a wait that lasts. where: " at line 4 of …"."""
-    waited = f"rank {operation.rank} has waited {seconds:.0f} s for {whom(operation)}"
-    return f"{waited}: it {operation.doing}{where}"
-
-
 def message_missed(operation: Operation, since: Frame, text: str, all_of_it: bool) -> str:
     """Return which message didn't come, where gloo says `text`; "" for any other error.
 
@@ -343,43 +312,3 @@ def message_missed(operation: Operation, since: Frame, text: str, all_of_it: boo
         seconds = say_seconds(int(late.group(1)) / 1000)
         return f"{took.format(whom(operation))} within {seconds}: {doing}"
     return BROKE.format(whom=whom(operation), doing=f": {doing}")
-
-
-# --- failures ------------------------------------------------------------------------------------
-
-FAILED_FIRST = "rank {rank} failed first{where}: {what}"
-ENDED_ITSELF = "rank {rank} ended itself{where}{how}"
-EXIT_0 = ", with exit status 0: a function ends with return, and sys.exit() ends the whole rank"
-LOST_ITS_PARTNER = (
-    "rank {rank} lost its partner{where}: {gone} had returned already, and {are} no longer there "
-    "to answer: let every rank send, receive and average as often as the others"
-)
-DIED = "rank {rank} ended without a word: {how}"
-LATE = "the ranks did not finish within {seconds}, and were stopped: {sentence}"
-UNREADABLE = (
-    "the result of rank {rank} came back, but can't be unpickled here ({what}): return numbers, "
-    "text, lists or tensors"
-)
-INTERRUPTED = "interrupted: every rank was stopped. Where each stood:"
-NOTHING_MOVES = "nothing has moved for {seconds:.0f} s. Where each rank stands:"
-OFTEN = {
-    "SIGKILL": " (often: the machine ran out of memory)",
-    "SIGABRT": " (often: a receive buffer is smaller than the message; checked=True, or --checked, "
-    "says which)",
-}
-
-
-def died(status: int | None) -> str:
-    """Return how a process died. status: as subprocess has it; None: it hasn't ended."""
-    if status is None:
-        return "it stopped answering"
-    if status >= 0:
-        return f"its process ended itself with exit status {status}"
-    known = -status in {number.value for number in signal.Signals}
-    name = signal.Signals(-status).name if known else f"signal {-status}"
-    return f"it was ended by {name}{OFTEN.get(name, '')}"
-
-
-def were_stopped(ranks: Sequence[int]) -> str:
-    """Return the line on the ranks that had to be stopped; "" if there are none."""
-    return f"  ({names(ranks)} {'was' if len(ranks) == 1 else 'were'} stopped)" if ranks else ""

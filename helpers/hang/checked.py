@@ -17,11 +17,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import astuple
 from itertools import product
-from typing import NamedTuple
 
-from helpers.hang.cases import MISFITS, explain_message, explain_misfit, explain_part, group_cure
+from helpers.hang.cases import MISFITS, group_cure
 from helpers.hang.operation import NEW_GROUP, Operation
-from helpers.words import capital
+from helpers.words import capital, many, names
 
 AFTER_S = 2.0  # how long a rank whose parts torch refuses waits for what the others call
 _JSON = json.JSONEncoder(default=operator.index)  # integers of NumPy and torch too
@@ -33,23 +32,18 @@ FACTS = {  # what all ranks of a collective must agree on; the first disagreemen
 }
 
 
-class Misfit(NamedTuple):
-    """Operations that meet and don't fit: what differs (a key of `cases.MISFITS`), in words."""
-
-    kind: str
-    what: str
-    cure: str
-
-
 class Mismatch(RuntimeError):
-    """Operations of several ranks don't fit; the message says which, and the cure."""
+    """Operations of several ranks don't fit; the message says which, and the cure.
 
-    def __init__(self, found: Misfit):
-        super().__init__(f"{found.what}. {found.cure}")
-        self.misfit = found.kind
+    misfit: what differs, a key of `cases.MISFITS`.
+    """
+
+    def __init__(self, misfit: str, what: str, cure: str):
+        super().__init__(f"{what}. {cure}")
+        self.misfit, self.what, self.cure = misfit, what, cure
 
 
-def misfit(operations: Sequence[Operation]) -> Misfit | None:
+def misfit(operations: Sequence[Operation]) -> Mismatch | None:
     """Return why operations that meet don't fit, or None if they do."""
     operations = sorted(operations, key=lambda op: (op.receives, op.rank))
     if (found := _difference(operations)) is None:
@@ -57,7 +51,7 @@ def misfit(operations: Sequence[Operation]) -> Misfit | None:
     (what, cure), text = MISFITS[found[0]], found[1]
     for making in [op for op in operations if op.name == NEW_GROUP][:1]:
         cure = capital(group_cure(making))
-    return Misfit(found[0], f"{what}: {text}", cure)
+    return Mismatch(found[0], f"{what}: {text}", cure)
 
 
 def _difference(operations: Sequence[Operation]) -> tuple[str, str] | None:
@@ -71,20 +65,29 @@ def _difference(operations: Sequence[Operation]) -> tuple[str, str] | None:
             kind = "message dtype"
         elif send.count == receive.count:
             return None
-        return kind, explain_message(send, receive)
+        return kind, (
+            f"rank {send.rank} sends {send.tensor} to rank {receive.rank}{send.at}, and rank "
+            f"{receive.rank} receives {receive.tensor}{receive.at}"
+        )
     for kind, fact in FACTS.items():
         alike: dict[object, list[Operation]] = {}
         for operation in operations:
             if (value := fact(operation)) is not None:  # else this rank doesn't say
                 alike.setdefault(value, []).append(operation)
         if len(alike) > 1:
-            return kind, explain_misfit([*alike.values()])
+            return kind, "; ".join(
+                f"{'each of ' if len(same) > 1 else ''}{names([op.rank for op in same])} "
+                f"{same[0].doing}{same[0].at}"
+                for same in alike.values()
+            )
     for giver, taker in product(operations, repeat=2):
         if giver.gives and taker.takes:
             given = giver.gives[giver.members.index(taker.rank)]
             taken = taker.takes[taker.members.index(giver.rank)]
             if given != taken:
-                return "part", explain_part(giver, taker, given, taken)
+                whom = f"rank {taker.rank}, which takes {taken}{taker.at}"
+                whom = f"itself and room for {taken}" if giver is taker else whom
+                return "part", f"{giver.sentence}, with {many(given, 'number')} for {whom}"
     return None
 
 
@@ -108,7 +111,7 @@ class Check:
             notes = there
         *met, mine = _unpacked(there)
         if any(misfit([mine, other]) for other in met):
-            raise Mismatch(misfit([*met, mine]))
+            raise misfit([*met, mine])
         if operation.collective and misfit([mine]):  # what the others call says more
             self.after(operation)
         if len(met) + 1 == (len(operation.members) if operation.collective else 2):
@@ -123,7 +126,7 @@ class Check:
                 break
             time.sleep(0.02)
         if met and (found := misfit(met)):
-            raise Mismatch(found)
+            raise found
 
 
 def _key(operation: Operation) -> str:

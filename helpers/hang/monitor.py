@@ -38,8 +38,7 @@ class Standing:
     """Where one rank stands.
 
     waiting: what its main thread waits for, or None; since: the line of the wait itself.
-    posted: channel -> how many operations; latest: channel of messages -> the last of them.
-    collectives: group -> the last ones called.
+    latest: channel -> the last operation there; collectives: group -> the last ones called.
     moved: changes whenever an operation begins or ends.
     unsure: why something besides the main thread could still act; "" if nothing can.
     frames: of the main thread, the outermost first; others: of other threads (name, what they wait
@@ -51,7 +50,6 @@ class Standing:
     rank: int
     waiting: Operation | None = None
     since: Frame = NOWHERE
-    posted: dict[tuple, int] = field(default_factory=dict)
     latest: dict[tuple, Operation] = field(default_factory=dict)
     collectives: dict[str, list[Operation]] = field(default_factory=dict)
     moved: int = 0
@@ -107,7 +105,6 @@ class Monitor:
         self._moved = 0
         self._lock = threading.Lock()
         self._inside = threading.local()  # what torch itself calls doesn't count
-        self._posted: Counter[tuple] = Counter()
         self._calls: Counter[tuple] = Counter()
         self._latest: dict[tuple, Operation] = {}
         self._collectives: dict[str, deque[Operation]] = {}
@@ -150,15 +147,15 @@ class Monitor:
         with self._lock:
             waiting, since, limited = self._waiting.get(main, (None, NOWHERE, False))
             kept = {group: list(each) for group, each in self._collectives.items()}
-            posted, latest, works = dict(self._posted), dict(self._latest), [*self._open.values()]
+            latest, works = dict(self._latest), [*self._open.values()]
         polls = None if waiting else self._polls
         if polls and places.only_polls(frames, polls[1]):
             waiting, since = polls
         moved, (started, native) = self._moved, flight.read(self.rank)
-        blocked = not waiting and not ended and places.inside_torch(frames)
-        if (
-            blocked and native
-        ):  # it waits for the oldest; of several groups it isn't known for which
+        # In C++, where a thread does nothing but compute or wait for others.
+        inside = bool(frames) and frames[-1][0] in private.files_that_wait()
+        blocked = inside and not waiting and not ended
+        if blocked and native:  # for the oldest; of several groups it isn't known for which
             since = places.locate(frames).frame
             waiting = replace(next(iter(native.values())), place=since)
         if blocked:
@@ -173,12 +170,13 @@ class Monitor:
             "has left a collective open": left_open,
             "waits in several groups": blocked and len(native) > 1,
         }
+        names = {thread.ident: thread.name for thread in threading.enumerate()}
         others = [
-            (places.name_of(ident), self._waiting.get(ident, (None,))[0], places.stack(frame))
-            for ident, frame in found.items()
+            (names.get(i, "a thread of C++"), self._waiting.get(i, (None,))[0], places.stack(frame))
+            for i, frame in found.items()
         ]
         return Standing(
-            self.rank, waiting, since, posted, latest, kept, moved,
+            self.rank, waiting, since, latest, kept, moved,
             next((reason for reason, holds in reasons.items() if holds), ""),
             frames, others, started, native,
         )  # fmt: skip
@@ -318,8 +316,6 @@ class Monitor:
             if operation.collective:
                 kept = self._collectives.setdefault(operation.group, deque(maxlen=KEPT))
                 kept.append(operation)
-            else:
-                self._latest[operation.channel] = operation
 
     def remember(self, work: Any, operation: Operation) -> None:
         """Keep a work, with what it belongs to, until the program waits for it."""
@@ -360,8 +356,9 @@ class Monitor:
         operation = Operation(rank=self.rank, **facts)
         key, times = (operation.place, operation.name), 1
         with self._lock:
-            index = self._posted[operation.channel]
-            self._posted[operation.channel] += 1
             if operation.collective and "object" not in operation.name:
                 times = self._calls[key] = self._calls[key] + 1
-        return replace(operation, index=index, times=times)
+            before = self._latest.get(operation.channel)
+            operation = replace(operation, index=before.index + 1 if before else 0, times=times)
+            self._latest[operation.channel] = operation
+        return operation

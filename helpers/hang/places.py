@@ -14,8 +14,6 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from helpers import private
-
 Frame = tuple[str, int, str]  # file, line, function
 NOWHERE: Frame = ("", 0, "")
 CELLS: dict[str, str] = {}  # file name -> what to call it, "cell [7]", for cells of a notebook
@@ -90,12 +88,6 @@ def threads_of_program() -> dict[int, FrameType]:
     return frames
 
 
-def name_of(ident: int) -> str:
-    """Return the name of a thread."""
-    named = {thread.ident: thread.name for thread in threading.enumerate()}
-    return named.get(ident, "a thread of C++")
-
-
 def handles_signals() -> bool:
     """Return whether a signal would run code of the program: in the main thread, between lines."""
     handlers = [signal.getsignal(number) for number in signal.valid_signals()]
@@ -108,11 +100,6 @@ def serves_calls() -> bool:
     with suppress(RuntimeError):  # it was never begun, or has been shut down
         return bool(rpc and rpc.is_available() and rpc.get_worker_info())
     return False
-
-
-def inside_torch(frames: list[Frame]) -> bool:
-    """Return whether a thread is in C++ where it does nothing but compute or wait for others."""
-    return bool(frames) and frames[-1][0] in private.files_that_wait()
 
 
 def time_used(ident: int) -> int:

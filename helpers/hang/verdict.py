@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 
 from helpers.hang.cases import CASES, still_at_work
-from helpers.hang.checked import Misfit, misfit
+from helpers.hang.checked import Mismatch, misfit
 from helpers.hang.monitor import Standing
 from helpers.hang.operation import Operation
 from helpers.hang.places import Where, locate
@@ -40,7 +40,7 @@ class Snapshot:
         self.deadlock = self.proven or find_deadlock(self.waits, self.ended)
 
     @cached_property
-    def misfit(self) -> Misfit | None:
+    def misfit(self) -> Mismatch | None:
         """In what a collective differs, if ranks wait in one that isn't the same on all."""
         for operation in self.waiting.values():
             called = [
@@ -57,11 +57,6 @@ class Snapshot:
     def certain(self) -> bool:
         """Whether nothing that any rank can still do will end it."""
         return bool(self.proven or (self.misfit and len(self.sure) == len(self.known)))
-
-    @property
-    def stuck(self) -> bool:
-        """Whether nothing that is known will end it."""
-        return bool(self.misfit or self.deadlock)
 
     @cached_property
     def told(self) -> tuple[str, str]:
@@ -128,24 +123,14 @@ class Snapshot:
             count += self._posted(peer, ("recv", None, group, tag))
         return () if count > operation.index else (peer,)
 
-    def crossing(self, operation: Operation) -> Operation | None:
-        """Return what the other rank of a message asked for under another tag, if that's why.
-
-        That is so if both sides have posted equally many messages, but not with the same tags.
-        """
-        peer = self.known.get(operation.peer)
-        if peer is None or operation.collective:
-            return None
-        side = ("recv" if operation.sends else "send", operation.rank, operation.group)
-        own = _by_tag(self.known[operation.rank], operation.channel[:3])
-        theirs = _by_tag(peer, side)
-        for tag in sorted(theirs if theirs.total() == own.total() else ()):
-            if theirs[tag] > own[tag] and tag != operation.tag:
-                return peer.latest.get((*side, tag))
-        return None
+    def by_tag(self, rank: int | None, way: tuple) -> Counter[int]:
+        """Return how many messages a rank has posted in one direction (channels without a tag)."""
+        latest = self.known[rank].latest if rank in self.known else {}
+        return Counter({op.tag: op.index + 1 for key, op in latest.items() if key[:3] == way})
 
     def _posted(self, rank: int, channel: tuple) -> int:
-        return self.known[rank].posted.get(channel, 0) if rank in self.known else 0
+        last = self.known[rank].latest.get(channel) if rank in self.known else None
+        return last.index + 1 if last else 0
 
     def _has_called(self, rank: int, operation: Operation) -> bool:
         if not operation.native:
@@ -188,8 +173,3 @@ class Snapshot:
 
 def _place(standing: Standing) -> Where:
     return locate([standing.since] if standing.waiting else standing.frames)
-
-
-def _by_tag(standing: Standing, way: tuple) -> Counter[int]:
-    """Return how many messages of one direction between two ranks were posted, by tag."""
-    return Counter({key[3]: count for key, count in standing.posted.items() if key[:3] == way})

@@ -1,16 +1,23 @@
-"""How a launch went: its report, and which rank failed first. The sentences are in `hang.cases`."""
+"""How a launch went: its report, and which rank failed first."""
 
 import builtins
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from helpers.hang import cases
 from helpers.hang.places import locate
 from helpers.plain_errors import is_echo
 from helpers.ranks.job import Error
 from helpers.waits import WaitGraph
 from helpers.words import names
+
+EXIT_0 = ", with exit status 0: a function ends with return, and sys.exit() ends the whole rank"
+OFTEN = {
+    "SIGKILL": " (often: the machine ran out of memory)",
+    "SIGABRT": " (often: a receive buffer is smaller than the message; checked=True, or --checked, "
+    "says which)",
+}
 
 
 @dataclass(frozen=True)
@@ -25,7 +32,7 @@ class Failure:
         each such rank the operation ("recv", "all_reduce", …) and the peer of a message.
     cure: what to do; it's among the details too.
     error: the name of the error with which the rank failed; text: what the error said.
-    misfit: what differs, if operations of several ranks don't fit: a key of `cases.MISFITS`.
+    misfit: what differs, if operations of several ranks don't fit: a key of `hang.cases.MISFITS`.
     """
 
     rank: int | None
@@ -108,33 +115,39 @@ def first_failure(states: Sequence[RankState]) -> Failure:
     failed = [s for s in states if s.failed]
     own = sorted((s for s in failed if s.error and not s.echo), key=lambda s: s.error.time)
     state = (own + [s for s in failed if not s.error] + failed)[0]
-    rest = cases.were_stopped([s.rank for s in states if s is not state and not s.finished])
-    if (error := state.error) is None:
-        how = cases.died(state.status)
-        return Failure(state.rank, cases.DIED.format(rank=state.rank, how=how), rest)
+    stopped = [s.rank for s in states if s is not state and not s.finished]
+    were = "was" if len(stopped) == 1 else "were"
+    rest = f"  ({names(stopped)} {were} stopped)" if stopped else ""
+    rank, error = state.rank, state.error
+    if error is None:
+        return Failure(rank, f"rank {rank} ended without a word: {died(state.status)}", rest)
     place, text = locate(error.frames), error.text.strip()
     gone = [s.rank for s in states if s.finished]
-    sentence, facts = cases.FAILED_FIRST, {"what": ": ".join(filter(None, (error.kind, text)))}
-    if error.kind == "SystemExit":  # its text is a number, a text, or nothing
-        how = f", with exit status {text}" if text.lstrip("-").isdigit() else f": {text}"
-        how = cases.EXIT_0 if text in ("", "None") else how
-        sentence, facts = cases.ENDED_ITSELF, {"how": how}
-    elif state.echo and gone:
-        are = "is" if len(gone) == 1 else "are"
-        sentence, facts = cases.LOST_ITS_PARTNER, {"gone": names(gone), "are": are}
-    sentence = sentence.format(rank=state.rank, where=place.phrase, **facts)
+    what = ": ".join(filter(None, (error.kind, text)))
+    sentence = f"rank {rank} failed first{place.phrase}: {what}"
     if error.misfit:  # between ranks: its text names them all
         sentence = text
+    elif error.kind == "SystemExit":  # its text is a number, a text, or nothing
+        how = f", with exit status {text}" if text.lstrip("-").isdigit() else f": {text}"
+        how = EXIT_0 if text in ("", "None") else how
+        sentence = f"rank {rank} ended itself{place.phrase}{how}"
+    elif state.echo and gone:
+        sentence = (
+            f"rank {rank} lost its partner{place.phrase}: {names(gone)} had returned already, and "
+            f"{'is' if len(gone) == 1 else 'are'} no longer there to answer: let every rank send, "
+            "receive and average as often as the others"
+        )
     details = "\n".join(part for part in (place.line, rest) if part)
     facts = {"error": error.kind, "text": text, "misfit": error.misfit}
-    return Failure(state.rank, sentence, details, error.traceback, **facts)
+    return Failure(rank, sentence, details, error.traceback, **facts)
 
 
-def only_echoes(states: Sequence[RankState]) -> bool:
-    """Return whether all failures so far are echoes, and their cause may still arrive.
-
-    A rank that has finished is cause enough: a partner that has gone.
-    """
-    failed = [s for s in states if s.failed]
-    waiting = len(failed) < len(states) and not any(s.finished for s in states)
-    return waiting and all(s.echo for s in failed)
+def died(status: int | None) -> str:
+    """Return how a process died. status: as subprocess has it; None: it hasn't ended."""
+    if status is None:
+        return "it stopped answering"
+    if status >= 0:
+        return f"its process ended itself with exit status {status}"
+    known = -status in {number.value for number in signal.Signals}
+    name = signal.Signals(-status).name if known else f"signal {-status}"
+    return f"it was ended by {name}{OFTEN.get(name, '')}"

@@ -87,7 +87,6 @@ def take(count: int) -> list[RankProcess]:
     with _lock:
         if _context().get_start_method() == "forkserver":
             keep_warm(count)
-        _stay_awake()
         ready = [process for process in _waiting if process.process.is_alive()][:count]
         _waiting[:] = [process for process in _waiting if process not in ready]
         return ready + [RankProcess() for _ in range(count - len(ready))]
@@ -102,7 +101,6 @@ def keep_warm(count: int, imports: Iterable[str] = ()) -> None:
         imports: modules that most jobs import, and that take seconds: on Linux once for all ranks.
     """
     with _lock:
-        _stay_awake()
         if count == 0 or not set(imports) <= _imports:
             _imports.update(imports)
             _rest()
@@ -133,15 +131,11 @@ def rest_later() -> None:
     """End what is kept ready after a minute without a launch."""
     global _timer
     with _lock:
-        _stay_awake()
+        if _timer:
+            _timer.cancel()
         _timer = threading.Timer(REST_S, _rest)
         _timer.daemon = True
         _timer.start()
-
-
-def _stay_awake() -> None:
-    if _timer:
-        _timer.cancel()
 
 
 def _context() -> Any:

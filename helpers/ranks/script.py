@@ -19,7 +19,6 @@ from helpers.ranks.connect import BACKENDS, connect, disconnect
 from helpers.ranks.environment import SOURCES, find_place
 from helpers.ranks.store import Place
 
-Check = Callable[[argparse.Namespace, int], object]
 MOST_SECONDS = 1_000_000  # eleven days
 
 
@@ -35,7 +34,7 @@ def add_run_flags(parser: argparse.ArgumentParser, ranks: int) -> argparse.Argum
 def run_as_rank(
     read_flags: Callable[[], argparse.Namespace],
     train: Callable[..., tuple],
-    fits: Check | None = None,
+    fits: Callable[[argparse.Namespace, int], object] | None = None,
     tell: Callable[[argparse.Namespace, Place, tuple], object] | None = None,
 ) -> None:
     """Run a script as one rank: read its flags, connect, train, save the trace, disconnect.

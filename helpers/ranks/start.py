@@ -4,6 +4,7 @@ Values go in as arguments and come back as results, and nothing else survives, s
 cell twice returns the same result.
 """
 
+import functools
 import inspect
 import linecache
 import math
@@ -116,12 +117,8 @@ def _run(ranks: int, silent: bool, **options: Any) -> LaunchReport:
     if not number or not timeout > 0 or math.isinf(timeout):
         raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
     path = [folder or os.getcwd() for folder in sys.path]
-    return run_job(Job(os.getcwd(), path, **options), ranks, None if silent else _write)
-
-
-def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    write = None if silent else functools.partial(print, end="", flush=True)
+    return run_job(Job(os.getcwd(), path, **options), ranks, write)
 
 
 def raise_failure(failure: Failure | None) -> None:

@@ -10,9 +10,8 @@ from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import Any
 
-from helpers.hang import cases
 from helpers.ranks import pool
-from helpers.ranks.failure import Failure, LaunchReport, RankState, first_failure, only_echoes
+from helpers.ranks.failure import Failure, LaunchReport, RankState, first_failure
 from helpers.ranks.job import Job
 from helpers.ranks.output import Output
 from helpers.ranks.store import HERE, Place
@@ -56,7 +55,10 @@ def run_job(job: Job, ranks: int, write: Callable[[str], object] | None) -> Laun
             results.append(pickle.loads(state.result))  # runs the program's code, which may fail
         except (Exception, SystemExit) as error:
             what = ": ".join(filter(None, (type(error).__name__, text_of(error))))
-            sentence = cases.UNREADABLE.format(rank=state.rank, what=what)
+            sentence = (
+                f"the result of rank {state.rank} came back, but can't be unpickled here ({what}): "
+                "return numbers, text, lists or tensors"
+            )
             trace = "".join(traceback.format_exception(error))
             failure = Failure(state.rank, sentence, traceback=trace)
             break
@@ -90,9 +92,10 @@ class Run:
         while not all(s.finished for s in self.states):
             self._listen(min(limit, ask) - time.monotonic())
             now, answered = time.monotonic(), self._answered()
-            if any(s.failed for s in self.states):
-                ask = math.inf
-                limit = min(limit, now + (CAUSE_S if only_echoes(self.states) else GRACE_S))
+            if failed := [s for s in self.states if s.failed]:
+                # Cause enough for an echo is a partner that has gone because it has finished.
+                echoes = all(s.echo for s in failed) and not any(s.finished for s in self.states)
+                ask, limit = math.inf, min(limit, now + (CAUSE_S if echoes else GRACE_S))
                 if now >= limit or all(s.failed or s.finished for s in self.states):
                     return first_failure(self.states)
             elif not running and all(s.running for s in self.states):
@@ -118,7 +121,8 @@ class Run:
         end = time.monotonic() + ANSWER_S
         while not self._answered() and time.monotonic() < end:
             self._listen(end - time.monotonic())
-        return f"{cases.INTERRUPTED}\n{self._snapshot().rows()}"
+        stood = self._snapshot().rows()
+        return f"interrupted: every rank was stopped. Where each stood:\n{stood}"
 
     def end(self) -> None:
         """End every process: ask if all have finished, kill otherwise."""
@@ -200,10 +204,11 @@ class Run:
         found = self._snapshot()
         if found.certain:
             return _failure(found)
-        stuck = found.stuck or len(found.sure) < len(found.known)
+        stuck = found.misfit or found.deadlock or len(found.sure) < len(found.known)
         if stuck and now - self._since > NOTE_S and not self._noted and self.write:
             self._noted = True
-            self.write(f"[ranks] {cases.NOTHING_MOVES.format(seconds=NOTE_S)}\n{found.rows()}\n")
+            still = f"nothing has moved for {NOTE_S:.0f} s. Where each rank stands:"
+            self.write(f"[ranks] {still}\n{found.rows()}\n")
         return None
 
 
@@ -211,11 +216,11 @@ def _failure(found, seconds: str = "") -> Failure:
     """Return the failure of ranks that wait. seconds: how long they were allowed to."""
     sentence, cure = found.told
     if seconds:
-        sentence = cases.LATE.format(seconds=seconds, sentence=sentence)
+        sentence = f"the ranks did not finish within {seconds}, and were stopped: {sentence}"
     waiting = tuple((op.rank, op.name, op.peer) for op in found.waiting.values())
     facts = {"waits": found.graph, "waiting": waiting, "cure": cure}
-    kind = found.misfit.kind if found.misfit else ""
-    return Failure(None, sentence, found.details, misfit=kind, **facts)
+    facts["misfit"] = found.misfit.misfit if found.misfit else ""
+    return Failure(None, sentence, found.details, **facts)
 
 
 def rank_variables(place: Place, checked: bool) -> dict[str, str]:

@@ -20,7 +20,7 @@ from dataclasses import astuple
 from typing import Any
 
 from helpers.hang import checked
-from helpers.hang.cases import waits_long
+from helpers.hang.cases import whom
 from helpers.hang.monitor import Standing, the_monitor
 from helpers.hang.places import OURS, locate
 from helpers.hang.verdict import Snapshot
@@ -70,7 +70,9 @@ def _look(ended: threading.Event, rank: int, ranks: int, native: bool, store: An
         where, waited = locate([stands.since]), now - since
         if not told and waited >= SAY_AFTER_S and waited >= least.get(where.frame, 0):
             told, least[where.frame] = True, 2 * waited
-            _say(waits_long(waited, stands.waiting, where.phrase))
+            operation = stands.waiting
+            waits = f"rank {rank} has waited {waited:.0f} s for {whom(operation)}"
+            _say(f"{waits}: it {operation.doing}{where.phrase}")
         if any(frame[0] == checked.__file__ for frame in stands.frames):
             continue  # it asks the store itself, which may not answer, and would hold this thread
         if store is None or waited < SAY_AFTER_S / 2:

@@ -94,20 +94,14 @@ def _can_end(wait: Wait, left: dict[int, Wait], gone: set[int]) -> bool:
 
 def _shortest_cycle(waits: dict[int, Wait]) -> tuple[Wait, ...]:
     """Return the shortest cycle of waits, of several that with the lowest rank; () if none."""
-    rounds = [path for who in sorted(waits) if (path := _path_back(who, waits))]
-    return tuple(waits[who] for who in min(rounds, key=len, default=()))
-
-
-def _path_back(start: int, waits: dict[int, Wait]) -> tuple[int, ...]:
-    """Return the shortest path from `start` back to itself, breadth first; () if there is none."""
-    paths, seen = deque([(start,)]), set()
+    paths, seen = deque((who,) for who in sorted(waits)), set()  # breadth first, from all at once
     while paths:
         path = paths.popleft()
         for needed in waits[path[-1]].needs:
-            if needed == start:
-                return path
-            if needed in waits and needed not in seen:
-                seen.add(needed)
+            if needed == path[0]:
+                return tuple(waits[who] for who in path)
+            if needed in waits and (path[0], needed) not in seen:
+                seen.add((path[0], needed))
                 paths.append((*path, needed))
     return ()
 
