@@ -2,21 +2,7 @@
 
     "s1 r1 / s0 r0"   rank 0 sends to rank 1 and receives from it, and rank 1 the other way round
 
-sN rN *       send to N, recv from N, recv from any rank; s1:7 with tag 7
-iN            isend to N and wait for it
-SN RN w       isend and irecv that are only started; wait for all that is started
-pN qN !       a send and a receive for a batch; start the batch
-b a aN        barrier; all_reduce; all_reduce of the ranks N, as in a01
-A k           all_reduce that is only started; ask in a loop whether it is complete
-gN lN         new_group of the ranks N; the same with use_local_synchronization
-dN oN         recv from N, in float64; by the method of the group
-v             the sum of all that was all-reduced by two ranks must be there
-tN            all_to_all_single that gives each rank as many numbers as N says, and takes 2 of each
-hN            in a second a signal comes, and its handler sends to N
-( ) j         what a thread does that is started here; wait for all threads
-D N           wrap the model in DistributedDataParallel; one backward pass under its no_sync
-L F           forward and backward of the model; forward alone
-.             compute for a second
+The letters are those of CALLS; "a01" is the all_reduce of ranks 0 and 1, "s1:7" has tag 7.
 """
 
 import re
