@@ -25,12 +25,5 @@ def on_rank(path, flags):
     return losses, weights, trace
 
 
-def alone(flags):
-    """Losses and weights of one device."""
-    intro = load_module(ROOT / "primer/intro.py", "intro")
-    losses, net, _ = intro.train(intro.read_flags([*flags, "--device", "cpu"]), be_silent)
-    return losses, net.state_dict()
-
-
 def be_silent(step, loss):
     pass

@@ -1,6 +1,7 @@
-"""What holds the project together: settings, the order of the packages, what no file may say."""
+"""What holds the project together: settings, pages, the order of packages, what no file may say."""
 
 import ast
+import os
 import platform
 import re
 import subprocess
@@ -12,10 +13,13 @@ import pytest
 import yaml
 
 import helpers
+from helpers.syllabus import LESSONS
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")]
 # Light to import: they are used where torch may be missing, or must start quickly.
 LIGHT = ("helpers.files", "helpers.trace", "helpers.draw", "helpers.doctor", "helpers.ranks")
 
@@ -61,6 +65,39 @@ def test_every_target_of_the_makefile_is_explained_and_what_it_and_workflows_run
         run |= {(path.name, script) for script in re.findall(r"(?:tools|\.ci)/[\w.]+", text)}
     for name, script in run:
         assert (ROOT / script).exists(), f"{name} runs {script}, which is not there"
+
+
+# --- pages --------------------------------------------------------------------------------------
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) - len(LESSONS) <= 100  # each lesson has its row
+
+
+@pytest.mark.slow
+def test_the_readmes_ten_lines_run_the_plan_simulate_it_and_draw_it(tmp_path):
+    (script,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    (tmp_path / "idea.py").write_text(script.replace("0.04", "0.005"), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "idea.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("rank 0: F0 F1 F2 F3 B0")
+    page = (tmp_path / "step.html").read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_and_picture_of_a_page_exists(page):
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    links += re.findall(r"(?:src|srcset)=\"([^\":]+)\"", text)
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert not missing and (links or page != ROOT / "README.md")
 
 
 # --- packages ------------------------------------------------------------------------------------

@@ -14,28 +14,14 @@ from tests.fuzz import definition
 def drawn(draw):
     """Stages on any ranks, in any order in which all can be done, whole backwards or halves."""
     places = draw(st.lists(st.integers(0, 3), min_size=1, max_size=5))
-    stages, m = len(places), draw(st.integers(1, 4))
-    split = draw(st.lists(st.booleans(), min_size=stages * m, max_size=stages * m))
-    left = [
-        Action(kind, n % stages, n // stages)
-        for n, two in enumerate(split)
-        for kind in ("FIW" if two else "FB")
-    ]
-    ranks, done = [[] for _ in range(max(places) + 1)], set()
-    while left:
-        able = [action for action in left if definition.possible_now(action, done, stages)]
-        action = draw(st.sampled_from(able))
-        left.remove(action)
-        done.add(action)
-        ranks[places[action.stage]].append(action)
+    chance = draw(st.randoms(use_true_random=False))
+    plain = definition.drawn(chance, places, draw(st.integers(1, 4)))
     pairs = [
         [n for n in range(len(row) - 1) if row[n].kind == "F" and row[n + 1].kind == "B"][:1]
-        for row in ranks
+        for row in plain.ranks
     ]
-    paired = Schedule("drawn", ranks, places, m, pairs=pairs)
-    if draw(st.booleans()) and definition.possible(paired):
-        return paired
-    return replace(paired, pairs=())
+    paired = replace(plain, pairs=pairs)
+    return paired if draw(st.booleans()) and definition.possible(paired) else plain
 
 
 @st.composite
