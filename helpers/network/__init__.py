@@ -6,10 +6,9 @@ with TwoHosts() as hosts:                  two hosts, each with its own address 
 with slow_link(Link(100, 0.5)):            inside a rank, on every system: this rank's calls to
     dist.all_reduce(x)                     torch.distributed take as long as on that link
 
-And the network that it has: `fit` finds latency and bandwidth in message times, `remember` keeps
-them, and `measured` returns them in later lessons.
+And the network that it has: `fit` finds latency and bandwidth in message times.
 """
 
 from helpers.network.hosts import NoHosts, TwoHosts, why_not
-from helpers.network.link import Link, fit, measured, remember
+from helpers.network.link import Link, fit
 from helpers.network.throttle import slow_link

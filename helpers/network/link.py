@@ -1,15 +1,10 @@
 """A link between two machines: its bandwidth and its latency, given or fitted."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from helpers.cost import all_reduce_bytes
-from helpers.files import write_whole
-
-KEPT = Path(__file__).resolve().parents[2] / "build" / "network.json"
 
 
 @dataclass(frozen=True)
@@ -64,10 +59,6 @@ class Link:
         return self.seconds(size, steps)
 
 
-# Two processes on a virtual machine with two cores, by gloo over the loopback interface.
-RECORDED = Link.of(alpha=44e-6, beta=1 / 3.8e9)
-
-
 def fit(times: Mapping[float, float]) -> Link:
     """Return the link whose alpha + beta * size is nearest to the times of some messages.
 
@@ -87,25 +78,3 @@ def fit(times: Mapping[float, float]) -> Link:
             "more, and larger ones"
         )
     return Link.of(max(0.0, float(alpha)), float(beta))
-
-
-def remember(link: Link, path: Path = KEPT) -> Path:
-    """Keep this machine's link for later lessons, and return the file that holds it."""
-    return write_whole(path, json.dumps({"alpha": link.alpha, "beta": link.beta}) + "\n")
-
-
-def measured(path: Path = KEPT) -> tuple[Link, str]:
-    """Return the link between two ranks of this machine, and one sentence that says whose it is.
-
-    It's what lesson 03 has fitted here, or else what was recorded on another machine.
-    """
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        link, whose = Link.of(kept["alpha"], kept["beta"]), "Fitted on this machine in lesson 03"
-    except (OSError, ValueError, KeyError):
-        link = RECORDED
-        whose = "Recorded on another machine (lesson 03 fits the numbers of yours)"
-    return link, (
-        f"{whose}: alpha = {1e6 * link.alpha:.0f} µs a message, 1/beta = {1e-9 / link.beta:.2g} "
-        "GB/s."
-    )

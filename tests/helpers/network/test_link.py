@@ -1,4 +1,4 @@
-"""A link: fitted and remembered; and a slow one inside a rank, by a clock of our own."""
+"""A link: fitted; and a slow one inside a rank, by a clock of our own."""
 
 import threading
 import time
@@ -9,13 +9,13 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from helpers.network import Link, fit, measured, remember, slow_link
+from helpers.network import Link, fit, slow_link
 from helpers.ranks import launch
 
 pytestmark = pytest.mark.ranks
 
 
-def test_the_link_that_made_the_times_is_found_and_remembered(tmp_path):
+def test_the_link_that_made_the_times_is_found():
     link = Link.of(alpha=50e-6, beta=1 / 2e9)
     found = fit({size: link.seconds(size) for size in (1, 1000, 10**6, 10**8)})
     assert found.alpha == pytest.approx(link.alpha) and found.beta == pytest.approx(link.beta)
@@ -24,13 +24,6 @@ def test_the_link_that_made_the_times_is_found_and_remembered(tmp_path):
     for times in ({}, {8: 1e-3}, {1: 1.0, 100: 0.1}):
         with pytest.raises(ValueError, match="measure two sizes"):
             fit(times)
-    path = tmp_path / "build" / "network.json"
-    assert measured(path)[1].startswith("Recorded on another machine")
-    again, whose = measured(remember(Link.of(3e-6, 1e-9), path))
-    assert again.alpha == pytest.approx(3e-6) and again.beta == pytest.approx(1e-9)
-    assert whose == "Fitted on this machine in lesson 03: alpha = 3 µs a message, 1/beta = 1 GB/s."
-    path.write_text("{}")
-    assert measured(path)[1].startswith("Recorded on another machine")
 
 
 def test_what_messages_take_on_a_link():
