@@ -97,7 +97,6 @@ class Lab:
     clear: bool = False  # zero_grad before each backward
     average: Callable = mean_over_ranks
     step: Callable = step_all
-    previous = None
 
     def __post_init__(self):
         self.micro_batches = make_batches(self.lengths)
@@ -124,5 +123,4 @@ class Lab:
         return [between(b, a) for b, a in zip(before, after, strict=True)]
 
     def judge(self):
-        steps = self.train()
-        return judge(self.right, steps, previous=self.previous)
+        return judge(self.right, self.train())
