@@ -10,7 +10,6 @@ from helpers.oracle import between, judge, one_step, snapshot
 from helpers.oracle.step import KINDS
 
 WORDS, WIDTH = 11, 5
-EVEN = (6,) * 6
 UNEQUAL = (3, 9, 4, 7, 12, 5)  # tokens of six micro-batches
 
 
@@ -86,7 +85,7 @@ class Lab:
     """Ranks that train right; a test replaces what it wants to spoil by another function."""
 
     n_ranks: int = 3
-    lengths: tuple[int, ...] = EVEN
+    lengths: tuple[int, ...] = (6,) * 6
     dtype: torch.dtype = torch.float32
     tied: bool = False
     make_optimizer: Callable = sgd

@@ -222,7 +222,6 @@ TABLE = [  # words of the sentence, what is spoiled
     ("the micro-batches count 1, 2 times",
      {"lengths": (6, 4), "n_ranks": 1, "taken": lambda own: [*own, own[1]]}),
     ("count 0, 3, 0, 0, 0, 0 times in the gradients of rank 0, where each should", LAST),
-    ("count 0, 3, 0, 0, 0, 0 times in the gradients of rank 0, where each sho", UNEVEN | LAST),
     # some tensors
     ("'middle' moved by up to 0.01 on rank 0: leave it out of the optimizer",
      {"step": a_frozen_one_decays}),
