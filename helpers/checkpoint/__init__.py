@@ -22,6 +22,3 @@ the sums find damage, not malice, so load only checkpoints that people you trust
 
 from helpers.checkpoint.saving import Resumed, latest, load, resume, save, steps
 from helpers.checkpoint.training import CheckpointError, Training
-
-__all__ = ["CheckpointError", "Resumed", "Training"]
-__all__ += ["latest", "load", "resume", "save", "steps"]

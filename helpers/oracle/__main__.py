@@ -21,11 +21,8 @@ import torch
 
 from helpers.oracle import record
 from helpers.oracle.judge import Comparison, Judgment, judge
+from helpers.oracle.record import CannotRecord
 from helpers.oracle.step import GatherError, Step, gather
-
-
-class CannotCompare(ValueError):
-    """A script failed, or left nothing that could be compared; the message says which and why."""
 
 
 def compare_scripts(
@@ -41,7 +38,7 @@ def compare_scripts(
         arguments: those of `single`, and those of `parallel`.
 
     Raises:
-        CannotCompare: a script failed, took too few steps, or has no model to compare; ranks that
+        CannotRecord: a script failed, took too few steps, or has no model to compare; ranks that
             hold the same tensor disagree, or nobody holds one.
     """
     (one,) = recorded(single, 1, at, arguments[0])
@@ -51,7 +48,7 @@ def compare_scripts(
     try:
         return judge(one, gather(many, one.before))  # each rank holds some stages
     except GatherError as error:
-        raise CannotCompare(f"the ranks don't make up one model: {error}") from None
+        raise CannotRecord(f"the ranks don't make up one model: {error}") from None
 
 
 def recorded(script: str, ranks: int, at: int, arguments: Sequence[str]) -> list[Step]:
@@ -59,14 +56,14 @@ def recorded(script: str, ranks: int, at: int, arguments: Sequence[str]) -> list
     from helpers.ranks import run_script
 
     if not Path(script).is_file():
-        raise CannotCompare(f"there is no script {script}")
+        raise CannotRecord(f"there is no script {script}")
     with tempfile.TemporaryDirectory() as folder:
         values = [folder, str(at), script, *arguments]
         report = run_script(record.__file__, ranks, values, quiet=True)
         if report.failure:
-            raise CannotCompare(f"{script} failed, so nothing is compared: {report.failure}")
+            raise CannotRecord(f"{script} failed, so nothing is compared: {report.failure}")
         for said in sorted(Path(folder).glob("*.txt")):
-            raise CannotCompare(f"{script}, rank {said.stem}: {said.read_text(encoding='utf-8')}")
+            raise CannotRecord(f"{script}, rank {said.stem}: {said.read_text(encoding='utf-8')}")
         files = [Path(folder, f"{rank}.pt") for rank in range(ranks)]
         return [torch.load(file, weights_only=False) for file in files]
 

@@ -29,10 +29,10 @@ MOST_PARTS = 64  # more micro-batches than this are not told apart
 class Evidence:
     """One device's step, and the step of every rank (each with the whole model).
 
-    ranks: under one device's names (`aligned`); raw: as they came. previous: the gradients of the
-    step before. names: the parameters that have a gradient on one device, in the model's order.
-    parts: the gradients of each micro-batch. differing: for each kind of tensor what differs where
-    both sides have it, as (rank, how).
+    ranks: under one device's names (`aligned`); raw: as they came. names: the parameters
+    that have a gradient on one device, in the model's order. parts: the gradients of each
+    micro-batch. differing: for each kind of tensor what differs where both sides have it, as
+    (rank, how).
 
     Matrices are (ranks, micro-batches). inside: 1 where a micro-batch is the rank's; None where
     nobody knows. own: what each rank may have before any communication: the mean over its own
@@ -40,8 +40,8 @@ class Evidence:
     over the ranks is the mean over all tokens.
     """
 
-    def __init__(self, expected: Step, raw: Sequence[Step], previous: Tensors | None = None):
-        self.expected, self.raw, self.previous = expected, raw, previous
+    def __init__(self, expected: Step, raw: Sequence[Step]):
+        self.expected, self.raw = expected, raw
         self.ranks = [aligned(expected, rank) for rank in raw]
         self.gradients = [rank.gradients for rank in self.ranks]
         self.names = [name for name, g in expected.gradients.items() if g is not None]
@@ -123,8 +123,7 @@ class Evidence:
 
         parts = tuple(Part(p.tokens, pick(p.gradients)) for p in self.expected.parts)
         expected = Step({}, pick(self.expected.gradients), {}, parts=parts)
-        ranks = [Step({}, pick(g), {}) for g in self.gradients]
-        return Evidence(expected, ranks, self.previous and pick(self.previous))
+        return Evidence(expected, [Step({}, pick(g), {}) for g in self.gradients])
 
     def on(self, rank: int) -> str:
         """Return " on rank 2", and nothing where there is one rank alone."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from helpers.draw.style import BLUE, VERMILLION
-from helpers.oracle.compare import TOLERANCES, Tensors, distance, largest
+from helpers.oracle.compare import TOLERANCES, distance, largest
 from helpers.oracle.evidence import Evidence
 from helpers.oracle.mistakes import name_mistakes
 from helpers.oracle.step import Step
@@ -103,21 +103,17 @@ class Judgment:
         return f'<pre style="{style}">{escape(str(self))}</pre>'
 
 
-def judge(
-    one_device: Step, ranks: Step | Sequence[Step], previous: Step | Tensors | None = None
-) -> Judgment:
+def judge(one_device: Step, ranks: Step | Sequence[Step]) -> Judgment:
     """Compare the step of each rank with one device's, and name the mistake.
 
     one_device: from `one_step`. ranks: one Step for each rank that holds the whole model, or the
     one Step that `gather` made of the stages of a pipeline; all have as many micro-batches, and
-    rank 0 has the first ones. previous: the gradients of the step before, where a stale buffer may
-    be found.
+    rank 0 has the first ones.
     """
     raw = (ranks,) if isinstance(ranks, Step) else tuple(ranks)
     if not raw:
         raise ValueError("there is nothing to judge: give the Step of each rank")
-    previous = previous.gradients if isinstance(previous, Step) else previous
-    evidence = Evidence(one_device, raw, previous)
+    evidence = Evidence(one_device, raw)
     mistake, *also = name_mistakes(evidence) or [None]
     return Judgment(mistake, tuple(also), _note(evidence), _rows(evidence), len(raw))
 

@@ -178,16 +178,6 @@ def _weights_averaged(e: Evidence, gradients: list) -> bool:
     return any(e.after_is([mean] * e.n_ranks) for mean in means)
 
 
-def left_over(e: Evidence) -> Found:
-    """What is left of the step before."""
-    if e.previous is None:
-        return
-    if e.each([combine([e.previous, e.expected.gradients], [1.0, 1.0])] * e.n_ranks):
-        yield "not zeroed", {}
-    if e.each([e.previous] * e.n_ranks):
-        yield "stale", {}
-
-
 def tied(e: Evidence) -> Found:
     """One tensor under two names: its gradient is the sum over its uses, once."""
     wrong = [name for name in e.expected.ties if name in e.wrong_names]
@@ -215,7 +205,7 @@ def without(e: Evidence) -> Found:
             yield "layer skipped", {"shown": shown(order, 3)}
 
 
-CAUSES = mixtures, averages, left_over, tied, without
+CAUSES = mixtures, averages, tied, without
 
 # --- wrong weights after the step ----------------------------------------------------------------
 

@@ -32,7 +32,7 @@ WRAPPERS = ("module.", "_orig_mod.", "_checkpoint_wrapped_module.", "_fsdp_wrapp
 
 
 class CannotRecord(ValueError):
-    """There is no step that could be compared; one sentence says why, and what to do."""
+    """There is no step that could be compared; one sentence says why, or which script failed."""
 
 
 class _Enough(BaseException):

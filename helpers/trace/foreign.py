@@ -94,12 +94,9 @@ def _from_torch(spans: list[dict], content: dict) -> list[Event]:
         if category in (None, "Trace"):
             continue
         kind = kind_of(row["name"])
-        if category == "Operator":  # of older files, marks too
-            category = "user_annotation" if kind in _WORK | {"step"} else "cpu_op"
         # Of annotations, only known words are computing (a whole step is not).
         sent = bool(_BACKEND.match(row["name"]))
         works = kind in _WORK if "annotation" in category else not sent
-        category = "kernel" if category == "Kernel" else category
         rows.append((row, category, kind, sent, works))
     # torch itself marks "Optimizer.step", so that alone stands for no computing.
     marked = {

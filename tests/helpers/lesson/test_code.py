@@ -1,11 +1,14 @@
-"""`show_code` and `show_diff`: lines from a file, solutions under a fold, and clear refusals."""
+"""`show_code`: a solution stands under a fold, and what is not there is named.
+
+The executed lessons show functions, lines and diffs.
+"""
 
 import html
 import re
 
 import pytest
 
-from helpers.lesson.code import COLORS, code, diff
+from helpers.lesson.code import code
 
 TEXT = '''"""A script."""
 
@@ -52,15 +55,6 @@ def words(shown: str) -> str:
     return html.unescape(re.sub("<.*?>", "", shown))
 
 
-def test_a_function_is_shown_as_it_stands_there_now(script):
-    shown = code("ring.py", "Ring.size")
-    lines = 'def size(self):\n    first = 1\n    second = "<b>"  # as in HTML\n    return first'
-    assert repr(shown) == f"ring.py\n{lines}" and words(shown.html) == f"ring.py, Ring.size{lines}"
-    assert "<b>" not in shown.html and "details" not in shown.html
-    some = repr(code("ring.py", "Ring.size", "first", "second"))
-    assert some == 'ring.py\nfirst = 1\nsecond = "<b>"  # as in HTML'
-
-
 def test_a_solution_stands_under_a_fold_and_a_stub_is_a_comment(script):
     for name in ("", "Ring", "Ring.pass_on"):
         seen, _, fold = code("ring.py", name).html.partition("<details")
@@ -85,19 +79,3 @@ def test_what_is_not_there_is_named(script, given, said):
         code("ring.py", *given)
     with pytest.raises(FileNotFoundError, match="There is no file 'no.py', neither in this folder"):
         code("no.py")
-
-
-def test_a_diff_has_every_line_with_its_mark_and_colors_new_and_gone_ones(script):
-    new = script.read_text().replace("first = 1", "first < 2").replace("Ranks", "Rank")
-    script.with_name("new.py").write_text(new.replace("        return first\n", ""))
-    title = "From ring.py to new.py: 1 lines new (+), 2 lines gone (-); "
-    title += "docstrings, imports and flags are left out"
-    body = ["@@", "         ...  # task T-1: yours", " ", "     def size(self):"]
-    body += ["-        first = 1", "+        first < 2", '         second = "<b>"  # as in HTML']
-    body += ["-        return first"]
-    assert repr(diff("ring.py", "new.py")).splitlines() == [title, *body]
-    page = diff("ring.py", "new.py").html
-    assert words(page) == title + "\n".join(body)
-    assert f'{COLORS["+"]}">+        first &lt; 2<' in page and f'{COLORS["-"]}">-   ' in page
-    assert "size" not in repr(diff("ring.py", "new.py", context=0))
-    assert repr(diff("ring.py", "ring.py")) == "ring.py and ring.py are the same."

@@ -10,7 +10,6 @@ from helpers.oracle import between, judge, one_step, snapshot
 from helpers.oracle.step import KINDS
 
 WORDS, WIDTH = 11, 5
-EVEN = (6,) * 6
 UNEQUAL = (3, 9, 4, 7, 12, 5)  # tokens of six micro-batches
 
 
@@ -86,7 +85,7 @@ class Lab:
     """Ranks that train right; a test replaces what it wants to spoil by another function."""
 
     n_ranks: int = 3
-    lengths: tuple[int, ...] = EVEN
+    lengths: tuple[int, ...] = (6,) * 6
     dtype: torch.dtype = torch.float32
     tied: bool = False
     make_optimizer: Callable = sgd
@@ -97,7 +96,6 @@ class Lab:
     clear: bool = False  # zero_grad before each backward
     average: Callable = mean_over_ranks
     step: Callable = step_all
-    previous = None
 
     def __post_init__(self):
         self.micro_batches = make_batches(self.lengths)
@@ -124,5 +122,4 @@ class Lab:
         return [between(b, a) for b, a in zip(before, after, strict=True)]
 
     def judge(self):
-        steps = self.train()
-        return judge(self.right, steps, previous=self.previous)
+        return judge(self.right, self.train())

@@ -19,7 +19,6 @@ from helpers.oracle import (
     one_step,
     snapshot,
 )
-from helpers.oracle.__main__ import first_difference
 
 from .simulated import UNEQUAL, Lab, adam, changed, loss_of, make_batches, make_model, sgd
 
@@ -81,8 +80,8 @@ def test_facts_of_two_plain_dicts_are_enough():
 # --- what a person sees --------------------------------------------------------------------------
 
 
-def row(name, error=0.0, ok=True, kind="gradient"):
-    return Comparison(kind, name, 0, error, 2.0, 1e-5, ok, "" if ok else "differs")
+def row(name, error=0.0, ok=True):
+    return Comparison("gradient", name, 0, error, 2.0, 1e-5, ok, "" if ok else "differs")
 
 
 def test_a_verdict_says_how_far_off_and_puts_the_wrong_first():
@@ -106,17 +105,6 @@ def test_a_verdict_says_how_far_off_and_puts_the_wrong_first():
     assert "w19 " in str(verdict) and "w20 " not in str(verdict)
     assert "more tensors" not in verdict.table(most=65)
     assert "… and 1 more tensor, all right" in verdict.table(most=64)
-
-
-def test_the_first_difference_is_the_gradient_nearest_to_the_output():
-    right, weight = row("a"), row("b", ok=False, kind="weight")
-    first, last = row("c", ok=False), row("d", ok=False)
-    for rows, found in (
-        ((weight, first, last, right), last),
-        ((right, weight), weight),
-        ([], None),
-    ):
-        assert first_difference(Judgment(None, (), "", rows, 3)) is found
 
 
 def test_the_example_runs():

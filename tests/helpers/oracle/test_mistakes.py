@@ -6,12 +6,10 @@ import torch
 from helpers.oracle import judge
 
 from .simulated import (
-    EVEN,
     UNEQUAL,
     Lab,
     adam,
     changed,
-    make_batches,
     make_model,
     mean_over_ranks,
     sgd,
@@ -75,19 +73,6 @@ def averaged_but(*ranks, names=("",)):
 
 def in_groups(*groups):
     return {"average": lambda here: [mean_over_ranks(here, group) for group in groups]}
-
-
-def the_step_before(here, summed):
-    """Its gradients are still there when the step begins, or in place of the step's own."""
-    before = Lab()
-    before.micro_batches = make_batches(EVEN, seed=9)
-    here.previous = before.train()[0].gradients
-    if summed:
-        for model in here.models:
-            for name, p in model.named_parameters():
-                p.grad = None if here.previous[name] is None else here.previous[name].clone()
-    else:
-        here.average = lambda here: [p.grad.copy_(here.previous[n]) for n, p in parameters(here)]
 
 
 def a_frozen_one_decays(here):
@@ -237,11 +222,6 @@ TABLE = [  # words of the sentence, what is spoiled
     ("the micro-batches count 1, 2 times",
      {"lengths": (6, 4), "n_ranks": 1, "taken": lambda own: [*own, own[1]]}),
     ("count 0, 3, 0, 0, 0, 0 times in the gradients of rank 0, where each should", LAST),
-    ("count 0, 3, 0, 0, 0, 0 times in the gradients of rank 0, where each sho", UNEVEN | LAST),
-    ("the sum of this step's and the step's before: zero_grad() was",
-     {"change": lambda here: the_step_before(here, summed=True)}),
-    ("the gradients are those of the step before: a buffer is stale",
-     {"change": lambda here: the_step_before(here, summed=False)}),
     # some tensors
     ("'middle' moved by up to 0.01 on rank 0: leave it out of the optimizer",
      {"step": a_frozen_one_decays}),

@@ -240,16 +240,6 @@ def test_messages_of_the_processor_count_beside_kernels_of_nccl(tmp_path):
     assert (0.40, 0.35, 0, 0.25) == parts(load(rows, tmp_path))
 
 
-def test_files_of_an_older_torch(tmp_path):
-    rows = [
-        x("ProfilerStep#2", "Operator", 0, 100),
-        x("aten::mm", "Operator", 0, 90),
-        x("gemm", "Kernel", 0, 40),
-        x("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", "Kernel", 30, 70),
-    ]
-    assert (0.40, 0.30, 0, 0.30) == parts(load(rows, tmp_path))
-
-
 def test_a_trace_without_steps_in_which_a_gpu_does_little(tmp_path):
     rows = [
         x("gemm", "kernel", 0, 4),
