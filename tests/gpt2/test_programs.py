@@ -97,7 +97,6 @@ def test_figures_compare_the_sum_of_tokens_and_the_mean_of_times_after_the_first
 @pytest.mark.parametrize(
     ("program", "flags", "says"),
     [
-        ("run_data_parallel", "--world_size 9 --n_train 8 --batch_size 9", "9 ranks and 8 samples"),
         ("run_data_parallel", "--learning_rate 0", "give a number above 0"),
         ("run_data_parallel", "--pytest maybe", "write True or False"),
         ("run_data_parallel", "--world_size 0", "0 is not a whole number of 1 to 64"),
