@@ -38,8 +38,7 @@ def get_global_batch_list(global_batch_size: int, batch_size: int) -> list[list[
     """Return all samples, `batch_size` at a time. Raises PuzzleError if the batch won't divide."""
     whole_number("micro-batches", batch=global_batch_size, batch_size=batch_size)
     _part(global_batch_size, batch_size, f"micro-batches of {batch_size}")
-    starts = range(0, global_batch_size, batch_size)
-    return [list(range(start, start + batch_size)) for start in starts]
+    return list(get_next_microbatch(global_batch_size, 1, batch_size, 0))
 
 
 def _part(batch: int, parts: int, words: str) -> int:

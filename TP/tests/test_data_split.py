@@ -23,18 +23,14 @@ def test_a_copy_has_its_rows_in_order_and_all_its_ranks_have_them(mp_size, dp_si
 
 
 @pytest.mark.parametrize(
-    ("rows", "rank", "words"),
+    ("rows", "labels", "rank", "words"),
     [
-        (10, 0, "10 rows cannot be divided among 4 copies of the model: take 8 rows"),
-        (8, 8, "there is no rank 8: mp_size 2 x dp_size 4 is 8 ranks"),
-        (8, -1, "there is no rank -1"),
+        (10, 10, 0, "10 rows cannot be divided among 4 copies of the model: take 8 rows"),
+        (8, 8, 8, "there is no rank 8: mp_size 2 x dp_size 4 is 8 ranks"),
+        (8, 8, -1, "there is no rank -1"),
+        (8, 4, 0, "there are 8 images and 4 labels"),
     ],
 )
-def test_wrong_input_is_one_sentence(rows, rank, words):
+def test_wrong_input_is_one_sentence(rows, labels, rank, words):
     with pytest.raises(ValueError, match=words):
-        split_data(*make_data(rows), 2, 4, rank)
-
-
-def test_labels_of_another_number_are_refused():
-    with pytest.raises(ValueError, match="there are 8 images and 4 labels"):
-        split_data(make_data(8)[0], make_data(4)[1], 2, 4, 0)
+        split_data(make_data(rows)[0], make_data(labels)[1], 2, 4, rank)

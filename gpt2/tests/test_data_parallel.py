@@ -68,7 +68,7 @@ def gradients():
     made = not (TESTS / "settings.json").exists()
     if made:
         command = "project/run_data_parallel.py --pytest True --n_epochs 1 --n_train 500"
-        command += " --workdir tests/workdir"
+        command += " --workdir tests/workdir/gradients"
         subprocess.run([sys.executable, *command.split()], cwd=TESTS.parent, check=True)
     settings = json.loads((TESTS / "settings.json").read_text())
     files = [TESTS / f"model{rank}_gradients.pth" for rank in range(settings["world_size"])]

@@ -3,6 +3,7 @@
 import asyncio
 
 import eight
+import part0
 import part3
 import part4
 import pytest
@@ -105,6 +106,7 @@ def test_a_rank_that_sleeps_a_little_is_no_deadlock():
 @pytest.mark.parametrize(
     ("step", "case"),
     [
+        (part0.train_ddp, (4, 3, 32, 2)),
         (part3.part3_training_loop, (4, 8, 32, 2)),
         (part4.part4_training_loop, (8, 6, 64, 3)),
         (eight.pipeline_sharded, (16, 4, 4)),

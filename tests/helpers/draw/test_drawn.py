@@ -93,9 +93,8 @@ def held(ax) -> list[tuple[str, list[float]]]:
         look = f"{line.get_color()} {line.get_lw():g} {line.get_marker()} {line.get_alpha()}"
         found.append((f"line {look} {line._unscaled_dash_pattern}", line, line.get_xydata()))
     for many in ax.collections:  # of memory, and arrows
-        found.append(
-            (type(many).__name__, ax.transData, many.get_datalim(ax.transData).get_points())
-        )
+        points = many.get_datalim(ax.transData).get_points()
+        found.append((type(many).__name__, ax.transData, points))
     places = []
     for look, artist, points in found:
         at = getattr(artist, "get_transform", lambda t=artist: t)().transform(points)

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from helpers.draw import bars, curves, lanes
+from helpers.draw import curves, lanes
 from helpers.draw.plots import _tick
-from helpers.draw.style import BLUE, CURVES, ORANGE, UNKNOWN, WAIT
+from helpers.draw.style import BLUE, CURVES, ORANGE, WAIT
 from helpers.schedules import interleaved, one_f_one_b
 from helpers.simulate import simulate
 from helpers.trace import Counter, Event, Trace
@@ -28,8 +28,6 @@ def test_curves_differ_by_dashes_and_markers_and_stay_visible_where_they_are_one
     assert widths == sorted(widths, reverse=True) and widths[0] >= 3 * widths[2]
     below, _, above = ax.lines
     assert below.get_alpha() < 1 and below.get_ls() == "-" != above.get_ls()
-    points = curves({"a": {1: 3}, "b": {1: 3}}).lines
-    assert all(line.get_marker() not in ("None", "") for line in points)
 
 
 def test_names_follow_where_the_curves_end_by_then_and_quiet_ones_are_gray_behind_the_others():
@@ -47,9 +45,6 @@ def test_names_follow_where_the_curves_end_by_then_and_quiet_ones_are_gray_behin
     runs = {"mine": LOSSES, "healthy, seed 1": shifted(1), "healthy, seed 2": shifted(2)}
     *behind, mine = curves(runs, quiet=[name for name in runs if name != "mine"]).lines
     assert {line.get_color() for line in behind} == {WAIT} and mine.get_color() == CURVES[0]
-    broken = curves({"b": [*LOSSES[:10], math.nan, *LOSSES[11:]]})
-    assert [*map(math.isnan, broken.lines[0].get_ydata())].index(True) == 10
-    assert "b (not a number at 10)" in broken.alt
 
 
 @pytest.mark.parametrize(
@@ -68,12 +63,7 @@ def test_a_logarithmic_axis_says_units_or_the_powers_of_two_tried(name, tried, e
     assert ", ".join(_tick(v, name) for v in at) == expected
 
 
-def test_a_length_is_a_time_or_a_size_and_a_student_can_go_on_drawing(widths):
-    forward = widths(lanes(data_parallel(steps=1)), BLUE)[1:]  # without the legend's
-    assert forward == pytest.approx([10, 11, 14])
-    rows = {"one": {"weights": 2.0, "mine": 1.0}, "two": {"weights": 1.0, "mine": 4.0}}
-    own = [wide for wide in widths(bars(rows), UNKNOWN) if wide != 16]
-    assert own[1] == pytest.approx(4 * own[0])
+def test_an_axis_is_the_time_and_a_student_can_go_on_drawing():
     ax = lanes({"1F1B": simulate(one_f_one_b(4, 8)).trace})
     assert ax.get_xlabel() == "time (s)" and ax.get_xlim() == (0, 33)
     before = ax.svg()
@@ -81,29 +71,21 @@ def test_a_length_is_a_time_or_a_size_and_a_student_can_go_on_drawing(widths):
     assert "#123456" in ax.svg() and "#123456" not in before
 
 
-def test_memory_is_on_one_scale_if_every_trace_counts_it(texts):
-    counters = [Counter(0, "memory", 0, 2e9), Counter(1, "memory", 0, 1e9)]
-    trace = Trace([Event(0, "F", 0, 1), Event(1, "F", 0, 1)], {}, counters)
-    ax = lanes(trace)
-    heights = [strip.get_datalim(ax.transData).height for strip in ax.collections]
-    assert heights[0] == pytest.approx(2 * heights[1])
-    assert {"peak 2 GB", "peak 1 GB"} <= set(texts(ax))
-    other = lanes({"a": trace, "b": Trace(trace.events)})
-    assert not any("peak" in text for text in texts(other))
+def test_memory_is_drawn_if_every_trace_counts_it(texts):
+    counted = Trace([Event(0, "F", 0, 1)], {}, [Counter(0, "memory", 0, 2e9)])
+    assert "peak 2 GB" in texts(lanes(counted))
+    assert not any("peak" in text for text in texts(lanes({"a": counted, "b": data_parallel()})))
 
 
-def test_what_a_caller_says_is_pale_and_letters_arrows_and_boxes_are_left_out_where_too_many(
-    widths,
-):
+def test_what_a_caller_says_is_pale_and_what_would_be_too_many_is_left_out(widths):
     ax = lanes(simulate(interleaved(2, 4, chunks=2)).trace, pale=lambda event: event.kind == "B")
     assert len(widths(ax, ORANGE, 0.45)) == 16 and widths(ax, BLUE, 0.45) == []
     for micro_batches, letters in ((8, {"F0"}), (24, {"F"}), (120, set())):
         ax = lanes(simulate(one_f_one_b(4, micro_batches)).trace)
         inside = {t.get_text() for t in ax.texts if t.get_transform() != ax.page}
         assert inside & {"F0", "F"} == letters
-    assert [len(arrows.U) for arrows in lanes(simulate(one_f_one_b(3, 4)).trace).collections] == [
-        16
-    ]
+    [arrows] = lanes(simulate(one_f_one_b(3, 4)).trace).collections
+    assert len(arrows.U) == 16
     assert not lanes(simulate(one_f_one_b(8, 16)).trace).collections
     crowd = [Event(n % 8, "FB"[n // 8 % 2], n // 8, n // 8 + 1) for n in range(100_000)]
     svg = lanes(Trace(crowd)).svg()  # as pixels
