@@ -20,8 +20,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")]
-# Light to import: they are used where torch may be missing, or must start quickly.
-LIGHT = ("helpers.files", "helpers.trace", "helpers.draw", "helpers.doctor", "helpers.ranks")
 
 
 def test_conda_installs_what_pyproject_names_and_nothing_else():
@@ -138,14 +136,6 @@ def test_the_models_and_the_helpers_do_not_know_each_other():
     for here, there in (("simplellm", "helpers"), ("helpers", "simplellm")):
         for path in (ROOT / here).rglob("*.py"):
             assert there not in {name[0] for name in imported(path)}, path
-
-
-@pytest.mark.parametrize("module", LIGHT)
-def test_a_light_package_does_not_import_torch(module):
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-    code += f"import {module}; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "False", done.stderr
 
 
 # --- what no file may say ------------------------------------------------------------------------

@@ -37,12 +37,9 @@ def pipeline(stages=4, micro_batches=6, message=1 * MS):
             facts = {"stage": rank, "micro_batch": m}
             tag, t = m if kind == "F" else micro_batches + m, free[rank]
             if (rank, kind, m) in sent:
-                arrived, more = (
-                    max(t, sent[rank, kind, m]) + message,
-                    {"peer": rank - way, "tag": tag},
-                )
-                events.append(Event(rank, "recv", t, arrived, info=facts | more))
-                t = arrived
+                more, begun = {"peer": rank - way, "tag": tag}, t
+                t = max(t, sent[rank, kind, m]) + message
+                events.append(Event(rank, "recv", begun, t, info=facts | more))
             end = free[rank] = t + (10 if kind == "F" else 20) * MS
             events.append(Event(rank, kind, t, end, info=facts))
             memory[rank] += way * 100_000_000
@@ -51,8 +48,7 @@ def pipeline(stages=4, micro_batches=6, message=1 * MS):
                 more = {"peer": rank + way, "tag": tag}
                 events.append(Event(rank, "send", end, end + message, info=facts | more))
                 sent[rank + way, kind, m] = end
-    events += [
-        Event(rank, "update", t, t + 5 * MS, info={"stage": rank}) for rank, t in enumerate(free)
-    ]
+    for rank, t in enumerate(free):
+        events.append(Event(rank, "update", t, t + 5 * MS, info={"stage": rank}))
     title = f"GPipe, {stages} stages, {micro_batches} micro-batches"
     return Trace(events, {"title": title, "schedule": "GPipe"}, counters).merged()

@@ -1,4 +1,4 @@
-"""What the pages in a browser need works without the packages that only a machine has."""
+"""What pages in a browser and launchers import does without the packages of a machine."""
 
 import subprocess
 import sys
@@ -6,12 +6,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKED = ("torch", "numpy", "matplotlib", "traitlets", "anywidget", "ipywidgets")
+NAMES = "doctor ranks trace draw waits cost schedules grid simulate search cluster timeline play"
 CODE = f"""
 import importlib, pkgutil, sys
 for name in {BLOCKED}:
     sys.modules[name] = None
 sys.path[:0] = [".", "puzzles"]
-for name in "trace draw waits cost schedules grid simulate search cluster timeline play".split():
+for name in "{NAMES}".split():
     importlib.import_module(f"helpers.{{name}}")
 import cluster
 for module in pkgutil.iter_modules(cluster.__path__, "cluster."):
