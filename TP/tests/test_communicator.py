@@ -42,8 +42,10 @@ def test_my_allreduce_is_mpis_and_its_bytes_are_those_that_are_sent(world, op, d
 def test_my_alltoall_is_mpis(world):
     src = mine(world, (world.Get_size(), 2, 5))
     ours, right, wrapped = (np.empty_like(src) for _ in range(3))
-    Communicator(world).myAlltoall(src, ours)
-    Communicator(world).Alltoall(src, wrapped)
+    spied, counted = Communicator(Spy(world)), Communicator(world)
+    spied.myAlltoall(src, ours)
+    counted.Alltoall(src, wrapped)
+    assert spied.comm.sent == spied.bytes_sent == counted.bytes_sent
     world.Alltoall(src, right)
     assert np.array_equal(ours, right) and np.array_equal(wrapped, right)
 

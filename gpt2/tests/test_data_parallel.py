@@ -35,19 +35,15 @@ def test_a4_1_1_every_sample_is_in_one_part(samples, ranks):
     assert samples < 49 or sum(parts, []) != list(range(samples))  # shuffled
 
 
-def test_a4_1_1_a_rank_takes_its_share_of_a_batch():
+def test_a4_1_1_shares_of_a_batch_and_of_any_size_up_to_everything():
     loader = partition_dataset(0, 3, list(range(100)), 10)
     assert [len(batch) for batch in loader] == [3] * 11
     assert loader.dataset[0] in range(100) and len(loader.dataset) == 33
-
-
-def test_a4_1_1_shares_of_any_size_up_to_everything():
     cut = DataPartitioner(list(range(50)))
     assert [len(cut.use(k)) for k in range(3)] == [35, 10, 5]
     assert sorted(sum(cut.partitions, [])) == list(range(50))
     assert cut.partitions == DataPartitioner(list(range(50))).partitions
     assert cut.partitions != DataPartitioner(list(range(50)), seed=1).partitions
-
     with pytest.raises(WrongInput, match="numbers from 0 on that add up to 1"):
         DataPartitioner(range(8), [0.7, 0.7])
 

@@ -17,6 +17,7 @@ VARIANTS = {
     for k, planted in enumerate(mistake.variants)
 }
 AT = 1
+SIGNS = {"tokens": "x", "backwards": ": ", "gradients": ": ", "disagreements": "differ"}
 
 
 def every(texts):
@@ -50,12 +51,7 @@ def symptoms(found, capsys):
     case.number, case._start = 1, time.monotonic()
     case.one = cases.step_alone(case._weights("before"), 3, AT)
     wrong = set()
-    for tool, sign in (
-        ("tokens", "x"),
-        ("backwards", ": "),
-        ("gradients", ": "),
-        ("disagreements", "differ"),
-    ):
+    for tool, sign in SIGNS.items():
         getattr(case, tool)()
         said = capsys.readouterr().out.splitlines()
         if any((not line.endswith("right")) if sign == ": " else sign in line for line in said):

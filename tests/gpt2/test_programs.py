@@ -7,6 +7,7 @@ import sys
 import types
 
 import pytest
+from pipeline.model_parallel import GPT2LMHeadModelParallel
 from project.data import IWSLT, load
 from project.results import Result
 from wrong_input import WrongInput
@@ -60,8 +61,12 @@ def test_both_halves_and_their_figures(tmp_path, monkeypatch):
     for ranks in (1, 2):
         monkeypatch.setenv("MASTER_PORT", str(free_port()))
         assert main("run_data_parallel", f"{small} --world_size {ranks}") == 0
+    sizes, begin = [], GPT2LMHeadModelParallel._prepare_pipeline_parallel
+    noted = lambda model, size: sizes.append(size) or begin(model, size)  # noqa: E731
+    monkeypatch.setattr(GPT2LMHeadModelParallel, "_prepare_pipeline_parallel", noted)
     for mode in ("model_parallel", "pipeline_parallel"):
-        assert main("run_pipeline", f"{small} --model_parallel_mode {mode}") == 0
+        assert main("run_pipeline", f"{small} --n_chunk 3 --model_parallel_mode {mode}") == 0
+    assert sizes == [7]  # of 20 sentences in three parts
     found = [
         json.loads((tmp_path / f"workdir/{name}_results_epoch0.json").read_text())
         for name in ("rank0", "rank1", "model_parallel", "pipeline_parallel")

@@ -9,7 +9,7 @@ from inspect import isawaitable
 import pytest
 from cluster import Dist, Model, PuzzleError, outcome, run
 from lib import Activation
-from steps import data_parallel, finish, layers_of, load_all, own, reduce
+from steps import data_parallel, finish, layers_of, load_all, own, reduce, there_and_back
 from utils import check, get_global_batch_list, get_next_microbatch
 
 LOOP = asyncio.new_event_loop()
@@ -55,6 +55,8 @@ CASES = {
     "reduced twice": (
         2, "all_reduce of the weight gradient of layer 0, with what rank 1 brings: samples 0 to 3 "
         "would count twice", own, reduce, reduce),
+    "first sample left out": (
+        1, "sample 0 is missing in the gradient", lambda m: there_and_back(m, [1, 2, 3]), finish),
     "updated twice": (
         1, "the weight of layer 0 has been updated already", own, finish, finish),
     "shard of the gradient for the whole weight": (
