@@ -1,6 +1,5 @@
-"""Messages between neighbors: the exchange by three ways, its deadlock, and the ring's sums."""
+"""Messages between neighbors: the scripts' ways and deadlock, and the ring's sums."""
 
-import exchange
 import pytest
 import ring
 import torch
@@ -10,29 +9,6 @@ from helpers.check.task import ROOT
 from helpers.ranks import launch, run_script
 
 pytestmark = pytest.mark.ranks
-
-TYPES = ("float32", "int64", "bfloat16")
-
-
-def by_all_ways():
-    """For each way and type: what came, and whether the own tensor stayed."""
-    rank, ranks, found = dist.get_rank(), dist.get_world_size(), {}
-    for name, way in exchange.ways().items():
-        for dtype in TYPES if name != "deadlock" else ():
-            mine = torch.full((2, 3), 10 + rank, dtype=getattr(torch, dtype))
-            before = mine.clone()
-            found[name, dtype] = way(mine, rank, ranks), torch.equal(mine, before)
-    return found
-
-
-def test_three_ways_bring_the_tensor_of_the_left_neighbor():
-    # With two ranks, the left neighbor is the right one.
-    everywhere = launch(by_all_ways, 3, timeout=400, quiet=True)
-    assert len(everywhere[0]) == 3 * len(TYPES)
-    for rank, found in enumerate(everywhere):
-        for (name, dtype), (theirs, stayed) in found.items():
-            sent = torch.full((2, 3), 10 + (rank - 1) % 3, dtype=getattr(torch, dtype))
-            assert torch.equal(theirs, sent) and stayed, (name, rank)
 
 
 def test_the_scripts_show_each_way_that_the_deadlock_ends_in_words_and_the_rings_bytes():
