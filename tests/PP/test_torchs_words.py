@@ -87,7 +87,7 @@ def test_eight_ranks_are_one_device(tmp_path, doubles):
     torch.testing.assert_close(read, after)
 
 
-# --- where the pieces don't fit together (docs/torch.md) ------------------------------------------
+# --- where the pieces don't fit together, beside lesson 22 ----------------------------------------
 
 
 def small_stage(rank):
@@ -101,37 +101,31 @@ def known_alone(y, target):
 
 
 def disagreements():
-    """All that two stages of two replicas can show, on one launch of four ranks."""
+    """What two stages of two replicas show, on one launch of four ranks."""
     seen, loss, x = {}, nn.functional.mse_loss, torch.ones(8, 8).double().cumsum(0)
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "pp"))
     pp = mesh.get_local_rank("pp")
 
-    def run(make, loss, target=x, steps=1, shard=None):
-        """Return the stage after some steps, and the gradients of its first weight after each."""
-        stage, found = small_stage(pp), []
+    def run(make, loss, target=x, shard=None):
+        """Return the stage after a step."""
+        stage = small_stage(pp)
         if shard is not None:
             for module in (stage[0], stage):  # what a forward frees is all but the outermost
                 fully_shard(module, mesh=mesh["dp"], **shard)
         part = PipelineStage(stage, pp, 2, torch.device("cpu"), group=mesh["pp"].get_group())
         schedule = make(part, 4, loss_fn=loss)
-        for _ in range(steps):
-            schedule.step(*[x] * part.is_first, **{"target": target} if part.is_last else {})
-            found.append(None if shard is not None else stage[0].weight.grad.clone())
-        return stage, found
+        schedule.step(*[x] * part.is_first, **{"target": target} if part.is_last else {})
+        return stage
 
     for name, shard in (("freed", {}), ("kept", {"reshard_after_forward": False})):
-        stage, _ = run(script.SCHEDULES["zero-bubble"], loss, shard=shard)
+        stage = run(script.SCHEDULES["zero-bubble"], loss, shard=shard)
         seen[name] = sum(p.grad is not None for p in stage.parameters())
-    stage, (first, second) = run(Schedule1F1B, loss, steps=2)
-    seen["twice"] = (second / first).nanmean().item()
-    seen["own norm"] = nn.utils.clip_grad_norm_(stage.parameters(), 1e9).item()
-    seen["norm"] = script.clip(stage, 1e9, mesh["pp"]).item()
     uneven, ours = x.clone(), small_stage(pp)
     uneven[0] = torch.nan
-    _, (theirs,) = run(Schedule1F1B, known_alone, uneven)
+    theirs = run(Schedule1F1B, known_alone, uneven)
     how = {"loss": known_alone, "tokens": lambda target: int(target.isfinite().sum())}
     Pipeline(one_f_one_b(2, 4), {pp: ours}, mesh["pp"].get_group(), **how).step(x, uneven)
-    seen["weighted"] = torch.allclose(theirs, ours[0].weight.grad)
+    seen["weighted"] = torch.allclose(theirs[0].weight.grad, ours[0].weight.grad)
     return seen
 
 
@@ -139,12 +133,6 @@ def test_where_torchs_pieces_do_not_fit_together():
     ranks = launch(disagreements, 4, quiet=True, checked=False, timeout=200)
     assert [rank["freed"] for rank in ranks] == [4, 2, 4, 2]  # zero bubble beside fully_shard
     assert [rank["kept"] for rank in ranks] == [4] * 4
-    own = [rank["own norm"] for rank in ranks]  # a stage clips by its own norm
-    assert own[0] != own[1]
-    assert [rank["norm"] for rank in ranks] == pytest.approx(
-        [(own[0] ** 2 + own[1] ** 2) ** 0.5] * 4
-    )
-    assert [rank["twice"] for rank in ranks] == pytest.approx([1.25] * 4)  # two steps divide twice
     assert not any(rank["weighted"] for rank in ranks)  # however many tokens a micro-batch has
 
 

@@ -28,7 +28,6 @@ from helpers.schedules import (
     user_of,
     waves,
 )
-from helpers.schedules.__main__ import main
 from tests.drawn import examples
 from tests.fuzz import definition
 
@@ -191,12 +190,6 @@ def test_where_every_send_waits_for_its_receive_these_run(schedule):
 def test_what_an_action_lacks():
     lacks = missing(Action("B", 0, 0), 2, {Action("F", 0, 0)})
     assert lacks == [(Action("B", 1, 0), Action("I", 1, 0))]
-
-
-def test_the_command_says_it_too(capsys):
-    with pytest.raises(SystemExit):
-        main(["0", "4"])
-    assert "a schedule of 0 stages: give a whole number" in capsys.readouterr().err
 
 
 def test_a_table_of_torch_has_messages_and_shards_that_are_left_out():

@@ -46,14 +46,8 @@ def test_a_story_is_the_same_on_every_machine_and_in_every_process():
 
 
 def test_words_are_bent_as_english_bends_them():
-    for word, right in {
-        "owl": "an",
-        "hour": "an",
-        "unicorn": "a",
-        "one": "a",
-        "house": "a",
-    }.items():
-        assert article(word) == right
+    words = {"owl": "an", "hour": "an", "unicorn": "a", "one": "a", "house": "a"}
+    assert [*map(article, words)] == [*words.values()]
     nouns = {"fox": "foxes", "city": "cities", "toy": "toys", "dish": "dishes", "cat": "cats"}
     assert [*map(plural, nouns)] == [*nouns.values()]
     for verb, ed, ing in (

@@ -30,11 +30,14 @@ def make_head():
     return nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCAB, bias=False))
 
 
-def make_model():
+def make_model(frozen=()):
     """The whole model, always the same: embedding, blocks, head; parts named "0" to "13"."""
     torch.manual_seed(0)
     blocks = [Block() for _ in range(BLOCKS)]
-    return nn.Sequential(nn.Embedding(VOCAB, WIDTH), *blocks, make_head()).double()
+    model = nn.Sequential(nn.Embedding(VOCAB, WIDTH), *blocks, make_head()).double()
+    for name, weight in model.named_parameters():
+        weight.requires_grad_(name not in frozen)
+    return model
 
 
 def stages_of(schedule, rank, model):
@@ -48,11 +51,11 @@ def stages_of(schedule, rank, model):
 
 
 def make_batch(rows=ROWS):
-    """Ids, and the next ids as targets; some rows end early."""
+    """Ids, and the next ids as targets; some rows end early, and the last one counts nowhere."""
     ids = torch.randint(0, VOCAB, (rows, LENGTH), generator=torch.Generator().manual_seed(1))
     targets = ids.roll(-1, dims=1)
     targets[:, -1] = -100
-    targets[rows // 3, 3:] = targets[rows // 2, 2:] = -100
+    targets[rows // 3, 3:] = targets[rows // 2, 2:] = targets[-1] = -100
     return ids, targets
 
 
@@ -65,9 +68,9 @@ def gradients_of(model):
     return {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
 
 
-def assert_one_device(found):
+def assert_one_device(found, frozen=()):
     """Whether gradients are those of one device, with the whole batch at once."""
-    model, (ids, targets) = make_model(), make_batch()
+    model, (ids, targets) = make_model(frozen), make_batch()
     loss(model(ids), targets).backward()
     right = gradients_of(model)
     assert found.keys() == right.keys()

@@ -1,10 +1,12 @@
 """Every schedule on three real ranks: one device's gradients, the plan's order and memory.
 
 One launch does all, on a batch that the micro-batches do not divide and whose rows have different
-numbers of tokens. Random schedules, on up to four ranks, are in tests/fuzz/test_executor.py.
+numbers of tokens. Some schedules are drawn: stages anywhere, any order, B or I and W, waves, and
+weights of the model that are frozen.
 """
 
 import functools
+import random
 from dataclasses import replace
 from itertools import pairwise
 from unittest import mock
@@ -32,6 +34,8 @@ from helpers.schedules import (
 from helpers.search import Style, greedy_walk
 from helpers.simulate import Costs, simulate
 from helpers.trace import Recorder
+from tests.drawn import SEED
+from tests.fuzz import definition
 from tests.orders import planned, recorded
 
 from .models import assert_one_device, gradients_of, loss, make_batch, make_model, stages_of
@@ -39,6 +43,7 @@ from .models import assert_one_device, gradients_of, loss, make_batch, make_mode
 pytestmark = pytest.mark.ranks
 
 RANKS, M = 3, 5
+DRAWN = range(int(SEED), int(SEED) + 90) if SEED else range(18)  # other ones each week
 
 
 def paired(p, m):
@@ -58,6 +63,14 @@ def searched(p, m):
     return greedy_walk(range(p), m, costs.for_schedule(one_f_one_b(p, m)), style)
 
 
+def drawn(number, p, m):
+    """A schedule that can run: on each rank a stage or more, in any order, of a wave or two."""
+    draw = random.Random(number)
+    places = [*range(p), *draw.choices(range(p), k=draw.randint(0, p + 1))]
+    draw.shuffle(places)
+    return waves(definition.drawn(draw, places, m if number % 2 else 2), 2 - number % 2)
+
+
 BUILDERS = {
     **{name: each.build for name, each in SCHEDULES.items()},
     "1F1B, paired": paired,
@@ -65,14 +78,34 @@ BUILDERS = {
     "interleaved, 3 chunks": lambda p, m: interleaved(p, m, 3),
     "searched": searched,
     "fewer micro-batches than stages": lambda p, m: one_f_one_b(p, 1),
+    **{f"drawn, {number}": functools.partial(drawn, number) for number in DRAWN},
 }
+
+
+def frozen(name):
+    """Names of weights that the model of a drawn schedule does not train: some, most, a layer."""
+    names, number = [name for name, _ in make_model().named_parameters()], name.split(", ")[-1]
+    if not name.startswith("drawn"):
+        return []
+    draw = random.Random(number)
+    layer = f"{draw.randrange(14)}."
+    return [
+        [n for n in names if n.startswith(layer)],
+        draw.sample(names, len(names) // 2),
+        draw.sample(names, len(names) - 1),
+    ][int(number) % 3]
 
 
 def train():
     """On every rank, of each schedule: gradients, outcome, trace, and when who was ready."""
     rank, size, answers = dist.get_rank(), dist.get_world_size(), {}
     for name, build in BUILDERS.items():
-        schedule, model, recorder, ready = build(size, M), make_model(), Recorder(rank), {}
+        schedule, model, recorder, ready = (
+            build(size, M),
+            make_model(frozen(name)),
+            Recorder(rank),
+            {},
+        )
 
         def gradients_ready(stage, ready=ready, recorder=recorder):
             assert stage not in ready
@@ -94,7 +127,7 @@ def launched():
 def test_a_step_is_one_devices_in_the_order_of_the_schedule_and_keeps_no_more(name):
     schedule = BUILDERS[name](RANKS, M)
     gradients, outcomes, traces, ready = zip(*(found[name] for found in launched()), strict=True)
-    assert_one_device(functools.reduce(dict.__or__, gradients))
+    assert_one_device(functools.reduce(dict.__or__, gradients), frozen(name))
     assert recorded(traces[0].merged(*traces[1:])) == planned(schedule)
     assert [o.most_in_flight for o in outcomes] == in_flight(schedule)
     assert [o.most_kept for o in outcomes] == in_flight(schedule, until="weights")
