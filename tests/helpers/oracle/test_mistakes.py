@@ -217,7 +217,8 @@ TABLE = [  # words of the sentence, what is spoiled
     ("only the last micro-batch of each rank counts", UNEVEN | {"clear": True}),
     ("only the first micro-batch of each rank counts", FIRST),
     ("only the first micro-batch of each rank counts", UNEVEN | FIRST),
-    ("micro-batch 1 is left out", FOUR | {"taken": lambda own: own[:1] + own[2:]}),
+    ("the micro-batches count 1, 0, 1, 1 times, where each should count once: look for one that is "
+     "left out", FOUR | {"taken": lambda own: own[:1] + own[2:]}),
     ("the micro-batches count 1, 1, 2, 1 times", FOUR | {"taken": lambda own: [*own, own[2]]}),
     ("the micro-batches count 1, 2 times",
      {"lengths": (6, 4), "n_ranks": 1, "taken": lambda own: [*own, own[1]]}),
