@@ -5,16 +5,7 @@ import torch
 
 from helpers.oracle import judge
 
-from .simulated import (
-    UNEQUAL,
-    Lab,
-    adam,
-    changed,
-    make_model,
-    mean_over_ranks,
-    sgd,
-    step_all,
-)
+from .simulated import UNEQUAL, Lab, adam, changed, make_model, mean_over_ranks, sgd, step_all
 
 
 def parameters(here, *names):
