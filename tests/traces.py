@@ -37,10 +37,8 @@ def pipeline(stages=4, micro_batches=6, message=1 * MS):
             facts = {"stage": rank, "micro_batch": m}
             tag, t = m if kind == "F" else micro_batches + m, free[rank]
             if (rank, kind, m) in sent:
-                arrived, more = (
-                    max(t, sent[rank, kind, m]) + message,
-                    {"peer": rank - way, "tag": tag},
-                )
+                arrived = max(t, sent[rank, kind, m]) + message
+                more = {"peer": rank - way, "tag": tag}
                 events.append(Event(rank, "recv", t, arrived, info=facts | more))
                 t = arrived
             end = free[rank] = t + (10 if kind == "F" else 20) * MS

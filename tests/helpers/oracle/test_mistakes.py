@@ -153,12 +153,8 @@ def zeroed_too_early(here):
         model.zero_grad()
 
 
-ALONE, UNEVEN, ONE, TIED = (
-    {"average": nothing},
-    {"lengths": UNEQUAL},
-    {"n_ranks": 1},
-    {"tied": True},
-)
+ALONE, UNEVEN = {"average": nothing}, {"lengths": UNEQUAL}
+ONE, TIED = {"n_ranks": 1}, {"tied": True}
 ADAM, TWO = {"make_optimizer": adam}, {"n_ranks": 2, "lengths": (6,) * 4}
 FOUR = {"lengths": (6, 4, 5, 7), "n_ranks": 1}
 SUMMED = {"average": lambda here: mean_over_ranks(here, divide=False)}
