@@ -29,13 +29,4 @@ change.
 from helpers.oracle.compare import TOLERANCES, Difference, common_factor, differences
 from helpers.oracle.judge import Comparison, Judgment, judge
 from helpers.oracle.record import CannotRecord, Recording, recording
-from helpers.oracle.step import (
-    GatherError,
-    Part,
-    Snapshot,
-    Step,
-    between,
-    gather,
-    one_step,
-    snapshot,
-)
+from helpers.oracle.step import GatherError, Step, between, gather, one_step, snapshot

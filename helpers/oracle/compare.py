@@ -10,12 +10,7 @@ Tensors = Mapping[str, torch.Tensor | None]
 
 # What another order of the same additions may change, relative to the largest entry. Float32
 # keeps 7 digits and float64 16; a sum over a few thousand terms costs about two of them.
-TOLERANCES = {
-    torch.float64: 1e-12,
-    torch.float32: 1e-5,
-    torch.bfloat16: 2e-2,
-    torch.float16: 2e-3,
-}
+TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 2e-3}
 
 # A tensor smaller than this part of the largest one is measured by that part: where the terms of a
 # sum cancel (the bias of an attention's keys, for one), what is left is rounding, not digits.

@@ -68,10 +68,7 @@ def random_layouts(seed, count):
     """(model, layout, machine) that are accepted."""
     chance = random.Random(seed)
     while count:
-        model, machine = (
-            MODELS[chance.choice(list(MODELS))],
-            PRESETS[chance.choice(list(PRESETS))],
-        )
+        model, machine = MODELS[chance.choice(list(MODELS))], PRESETS[chance.choice(list(PRESETS))]
         pp, dp, tp = chance.randint(1, 12), chance.choice((1, 2, 8)), chance.choice((1, 2, 4, 8))
         m = chance.choice((1, chance.randint(1, pp), pp, 2 * pp, 6 * pp, chance.randint(1, 4 * pp)))
         flags = ("flash", "sequence_parallel", "overlap_dp", "overlap_tp", "fp32_gradients")

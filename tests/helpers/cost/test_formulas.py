@@ -180,10 +180,7 @@ def test_a_loss_by_the_scaling_law():
         (lambda: states(1e9, "fp8"), "precision='fp8': choose one of mixed"),
         (lambda: states(1e9, zero=4), "zero=4: choose one of 0, 1, 2, 3"),
         (lambda: states(1000, ranks=0), "1000 parameters on 0 ranks"),
-        (
-            lambda: cost.context_parallel_bytes(LLAMA, 1, 8, 2, "star"),
-            "way='star': choose one",
-        ),
+        (lambda: cost.context_parallel_bytes(LLAMA, 1, 8, 2, "star"), "way='star': choose one"),
         (lambda: bill(-1), r"bill\(gpu_hours=-1\): give 0 or more"),
         (lambda: bill(1, watts=math.nan), r"bill\(watts=nan\): give 0 or more"),
         (lambda: bill(1, pue=0.9), r"bill\(pue=0.9\): a data center draws at least"),

@@ -191,14 +191,8 @@ def test_sizes_that_fit_no_transformer():
         (lambda: cost.ModelConfig("llama", *[1] * 5, 0, 1), "intermediate=0"),
         (lambda: MoE(2, 3, 8), "a token chooses 3 of 2 experts"),
         (lambda: MoE(2, 1, 0), "experts of width 0"),
-        (
-            lambda: replace(MODELS["LLaMA-7B"], moe=MoE(4, 2, 8, dense=33)),
-            "33 dense layers of 32",
-        ),
-        (
-            lambda: MODELS["GPT-3, 175B"].require("llama"),
-            "of a gpt2, and a llama is asked for",
-        ),
+        (lambda: replace(MODELS["LLaMA-7B"], moe=MoE(4, 2, 8, dense=33)), "33 dense layers of 32"),
+        (lambda: MODELS["GPT-3, 175B"].require("llama"), "of a gpt2, and a llama is asked for"),
     ]
     for make, words in wrong:
         with pytest.raises(ValueError, match=words):

@@ -19,6 +19,7 @@ from helpers.oracle import (
     one_step,
     snapshot,
 )
+from helpers.oracle.__main__ import first_difference
 
 from .simulated import UNEQUAL, Lab, adam, changed, loss_of, make_batches, make_model, sgd
 
@@ -101,6 +102,7 @@ def test_a_verdict_says_how_far_off_and_puts_the_wrong_first():
     assert "all is &lt;lost&gt;" in html
     many = tuple(row(f"r{n}") for n in range(40)) + tuple(row(f"w{n}", 1, False) for n in range(25))
     verdict = Judgment("no", (), "", many, 1)
+    assert first_difference(verdict) is many[-1]  # the gradient nearest to the output
     assert "… and 45 more tensors, 5 wrong" in str(verdict)
     assert "w19 " in str(verdict) and "w20 " not in str(verdict)
     assert "more tensors" not in verdict.table(most=65)

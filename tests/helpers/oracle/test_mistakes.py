@@ -5,16 +5,7 @@ import torch
 
 from helpers.oracle import judge
 
-from .simulated import (
-    UNEQUAL,
-    Lab,
-    adam,
-    changed,
-    make_model,
-    mean_over_ranks,
-    sgd,
-    step_all,
-)
+from .simulated import UNEQUAL, Lab, adam, changed, make_model, mean_over_ranks, sgd, step_all
 
 
 def parameters(here, *names):
@@ -162,12 +153,8 @@ def zeroed_too_early(here):
         model.zero_grad()
 
 
-ALONE, UNEVEN, ONE, TIED = (
-    {"average": nothing},
-    {"lengths": UNEQUAL},
-    {"n_ranks": 1},
-    {"tied": True},
-)
+ALONE, UNEVEN = {"average": nothing}, {"lengths": UNEQUAL}
+ONE, TIED = {"n_ranks": 1}, {"tied": True}
 ADAM, TWO = {"make_optimizer": adam}, {"n_ranks": 2, "lengths": (6,) * 4}
 FOUR = {"lengths": (6, 4, 5, 7), "n_ranks": 1}
 SUMMED = {"average": lambda here: mean_over_ranks(here, divide=False)}
@@ -217,7 +204,8 @@ TABLE = [  # words of the sentence, what is spoiled
     ("only the last micro-batch of each rank counts", UNEVEN | {"clear": True}),
     ("only the first micro-batch of each rank counts", FIRST),
     ("only the first micro-batch of each rank counts", UNEVEN | FIRST),
-    ("micro-batch 1 is left out", FOUR | {"taken": lambda own: own[:1] + own[2:]}),
+    ("the micro-batches count 1, 0, 1, 1 times, where each should count once: look for one that is "
+     "left out", FOUR | {"taken": lambda own: own[:1] + own[2:]}),
     ("the micro-batches count 1, 1, 2, 1 times", FOUR | {"taken": lambda own: [*own, own[2]]}),
     ("the micro-batches count 1, 2 times",
      {"lengths": (6, 4), "n_ranks": 1, "taken": lambda own: [*own, own[1]]}),
