@@ -1,6 +1,6 @@
 """Does the lab run on this machine? `doctor()` in a notebook, `python -m helpers.doctor` elsewhere.
 
-It changes nothing. What it prints holds no user name and no path: paste it into a question.
+It starts three ranks, and changes nothing. What it prints holds no user name and no path: paste it into a question.
 """
 
 import platform
@@ -8,8 +8,8 @@ import sys
 
 if sys.version_info < (3, 11):
     sys.exit(
-        f"The lab needs Python 3.11 or newer and this is {platform.python_version()}: install a "
-        "newer one, then run `python3.12 tools/install.py` (or whichever version you installed)."
+        "The lab needs Python 3.11 or newer and this is Python %d.%d: install a newer one, then "
+        "run `python3.12 tools/install.py` (or whichever version you installed)." % sys.version_info[:2]
     )
 
 import os
