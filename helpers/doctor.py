@@ -1,6 +1,7 @@
 """Does the lab run on this machine? `doctor()` in a notebook, `python -m helpers.doctor` elsewhere.
 
-It starts three ranks, and changes nothing. What it prints holds no user name and no path: paste it into a question.
+It starts three ranks, and changes nothing. What it prints holds no user name and no path: paste it
+into a question.
 """
 
 import platform
@@ -9,7 +10,8 @@ import sys
 if sys.version_info < (3, 11):
     sys.exit(
         "The lab needs Python 3.11 or newer and this is Python %d.%d: install a newer one, then "
-        "run `python3.12 tools/install.py` (or whichever version you installed)." % sys.version_info[:2]
+        "run `python3.12 tools/install.py` (or whichever version you installed)."
+        % sys.version_info[:2]
     )
 
 import os
