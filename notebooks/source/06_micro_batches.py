@@ -3,7 +3,7 @@
 #
 # *Reading 50 minutes, tasks 75*
 #
-# *With twenty minutes: read to the picture of GPipe next to 1F1B, and predict on the way.*
+# *With twenty minutes: read up to the picture of GPipe next to 1F1B, and predict on the way.*
 #
 # The naive pipeline of lesson 05 lets a model grow beyond one device, but it's a terrible deal:
 # with four stages, every device sits idle for three quarters of the time, and each device you add
@@ -45,9 +45,9 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # ## Does cutting the batch change the gradient?
 #
 # It had better not. It's the **gradient accumulation** of lesson 01: micro-batch $k$ with $t_k$ of
-# the $t$ tokens counts $t_k / t$, which is $1/m$ if all $m$ pieces have the same length, and
-# `backward()` adds to the gradients that are already there. Two mistakes are easy to make. You can
-# forget the division, and you can use $1/m$ where the pieces hold different numbers of tokens:
+# the $t$ tokens counts $t_k / t$, which is $1/m$ if all $m$ pieces hold the same number of tokens,
+# and `backward()` adds to the gradients that are already there. Two mistakes are easy to make. You
+# can forget the division, and you can use $1/m$ where the pieces hold different numbers of tokens:
 
 # %%
 options = intro.read_flags(["--batch-size", "4"])
@@ -80,8 +80,8 @@ for name, parts, weights in (
 # %% [markdown]
 # With SGD the first mistake shows at once, because every step is four times too long (Adam hides
 # it, as in lesson 03). The second is more dangerous: the loss still falls under any optimizer, and
-# nothing looks broken. It's the mistake that several trainers shared until 2024 (lesson 01). In
-# this lesson all sequences have the same length, so $1/m$ is right.
+# nothing looks broken. It's the mistake that several trainers shared until 2024 (lesson 01). From
+# here on all micro-batches hold the same number of tokens, so $1/m$ is right.
 #
 # ## Forward first
 #
@@ -216,7 +216,7 @@ compare_with_one_device(by_gpipe)
 # How much memory is that? Take a stage of eight layers of Llama 3 405B, and micro-batches of one
 # sequence of 8,192 tokens. Backward needs the inputs of all matrix products, the queries, keys and
 # values, SwiGLU's gate and up, and what goes into the norms, in 2 bytes each. (Fused kernels
-# compute the scores and the SiLU again. Lesson 09 counts one by one.)
+# compute the scores and the SiLU again. Lesson 09 counts them one by one.)
 
 # %%
 width, inside, keys = 16_384, 53_248, 1_024  # keys: 8 heads of 128, and values the same
@@ -269,10 +269,10 @@ reveal("micro_batches-3")
 #
 # (Slow messages lengthen the round trip, and then a rank would need more than $p - r$.)
 #
-# So in 1F1B the memory no longer depends on the number of micro-batches. That's the whole point:
-# now you *can* make $m$ as large as the batch allows, and drive the bubble down. For a given $m$
-# the bubble is the same as GPipe's, because the chain that decides it (down the stages with the
-# first micro-batch, back up with the last one) hasn't changed.
+# So with $m \ge p$ the memory of 1F1B no longer depends on the number of micro-batches. That's the
+# whole point: now you *can* make $m$ as large as the batch allows, and drive the bubble down. For a
+# given $m$ the bubble is the same as GPipe's, because the chain that decides it (down the stages
+# with the first micro-batch, back up with the last one) hasn't changed.
 
 # %%
 for m in (8, 32):
@@ -386,7 +386,8 @@ show_code("helpers/schedules/builders.py", "_in_turn")
 # computation should take. The processes, the messages and the waiting are real.
 #
 # A forward takes 30 ms on each of four stages, a backward 60 ms, and the batch has eight
-# micro-batches. You have the formula: work out the step before you look.
+# micro-batches. You have the formula for two of the plans, and the naive one takes
+# $p\,m\,(t_F+t_B)$: work out all three before you look.
 
 # %% tags=["time"]
 pace = Pace(*[quick(0.03, 0.005)] * 3)  # seconds of forward, and of each half of backward
@@ -418,7 +419,7 @@ show(timeline({"predicted": predicted.trace, "measured": measured.trace}))
 # the simulator here knows nothing of messages or of a busy machine, and each rank kept what the
 # plan says. So from here on we can use the simulator for the order of work on machines we don't
 # have. (We've seen it for equal stages and cheap messages. You have to tell it what a message costs
-# there, which lesson 08 does.)
+# there: lesson 07 assumes a cost, lesson 08 takes that of a real network card.)
 #
 # ## Your plan here
 #
@@ -449,10 +450,10 @@ except ValueError as problem:
     print(problem)
 
 # %% [markdown]
-# Now a small puzzle. Rank 0 has too little memory for three micro-batches and may keep only two.
-# Change its line, leave the others as they are, and find the order that works: if forwards and
-# backwards each go in the order of the micro-batches, there's only one. Forward takes 1 s, backward
-# 2 s: how many seconds does a step take now?
+# Now a small puzzle. Rank 0 has memory for only two micro-batches. Change its line, leave the
+# others as they are, and find the order that works: if forwards and backwards each go in the order
+# of the micro-batches, there's only one. Forward takes 1 s, backward 2 s: how many seconds does a
+# step take now?
 
 # %%
 mine = None
@@ -472,7 +473,7 @@ game = play("cap")
 show(game)
 
 # %% [markdown]
-# Once your plan is complete, run this cell again: three real processes run it, with sleep in the
+# Once your plan is complete, run the next cell: three real processes run it, with sleep in the
 # place of a model, at a twentieth of the times.
 
 # %% tags=["time"]

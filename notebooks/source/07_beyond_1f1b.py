@@ -161,7 +161,7 @@ answer("beyond_1f1b-9", mine)
 #
 # ## Two halves of a backward
 #
-# Chunks have shortened the warm-up and the cool-down. To get rid of them we have to look inside the
+# Chunks have shortened the idle time at both ends. To get rid of it we have to look inside the
 # backward. For a linear layer $y = x W^\top$, let $\delta = \partial L / \partial y$ be the
 # gradient that comes from above. Backward then computes two things:
 #
@@ -205,9 +205,10 @@ assert idle["ZB-H1"] == idle["1F1B"] / 3
 show_code("helpers/schedules/builders.py", "_zero_bubble")
 
 # %% [markdown]
-# Where did the other two thirds go? In 1F1B, a gradient on its way up costs rank 0 a whole F and B
-# for each of the $p-1$ ranks behind it: $(p-1)(F + I + W)$ in all. Now only F and I are on that
-# path, and for each of those ranks one W fits into the gap:
+# Where did the other two thirds go? In 1F1B rank 0 waits a B for each of the $p-1$ ranks behind it
+# until its first gradient arrives, and an F for each in the cool-down, where it has no forwards
+# left: $(p-1)(F + I + W)$ in all. Now it waits only an I for each until the first gradient arrives,
+# and in the cool-down a W takes the place of each missing F:
 #
 # $$\text{idle per rank} = (p - 1)\,(F + I - W), \qquad \frac{\text{ZB-H1}}{\text{1F1B}} = \frac{F +
 # I - W}{F + I + W}.$$
@@ -236,9 +237,9 @@ show_code("helpers/schedules/builders.py", "_zero_bubble")
 # | | gradients at the outputs: of Q, K, V, O and down, and of gate and up | $5d + 2f$ |
 #
 # What I frees is what lies *between* the linear layers: the inside of attention, of the norms and
-# of the activation function. What it adds is a gradient for each layer. Here the two cancel, so
-# postponing W really costs memory. When a paper counts a micro-batch as "in flight" only until I,
-# ask what it does with the rest.
+# of the activation function. What it adds is a gradient for each layer. Here the two cancel, if K
+# and V are as wide as Q, so postponing W really costs memory. When a paper counts a micro-batch as
+# "in flight" only until I, ask where it counts what W still needs.
 #
 # ## Why pay twice the memory?
 #
@@ -279,7 +280,7 @@ reveal("beyond_1f1b-6")
 #
 # That is what "zero bubble" means. The paper counts from a rank's first action to its last, its
 # **span**, and a rank of ZB-H2 is never idle within that. In a long training run, one more step
-# costs one more span:
+# costs one more of the longest span:
 
 # %%
 named = [build(4, 8) for build in (one_f_one_b, zb_h1, zb_h2)]
@@ -341,17 +342,18 @@ reveal("beyond_1f1b-7")
 # validation, and it's cheap as long as clipping is rare, as it is late in training.
 #
 # The second line of fine print: these orders are made for F = I = W and free messages, and other
-# times bring the bubble back. With W half as long as F and I, ZB-H2 is idle for 13 % of its span.
-# Real times are never equal. So a program can **search**: simulate many orders for the times,
-# messages and memory at hand, and keep the best (`search(4, 8, costs)` of `helpers.search`).
+# times bring the bubble back. With W half as long as F and I, ZB-H2 is idle for 13 % of its span,
+# $(p-1)(F+I-2W) = 3$ of 23 s. Real times are never equal. So a program can **search**: simulate
+# many orders for the times, messages and memory at hand, and keep the best (`search(4, 8, costs)`
+# of `helpers.search`).
 #
 # ## The same in half the memory: a V
 #
 # Can a step be a parallelogram without twice the memory? The loop of the interleaved schedule has a
 # weakness: a micro-batch ends on the last rank and has to travel all the way back, so rank 0 keeps
-# it longest: eleven chunks at its peak, where the last rank keeps five. Fold the pipeline instead.
-# In **ZB-V** rank 0 holds the first stage *and* the last one, so a micro-batch comes home for its
-# loss, and its first backward starts at once on the rank that's most pressed for memory.
+# it longest: at its peak it holds eleven chunks, the last rank five. Fold the pipeline instead. In
+# **ZB-V** rank 0 holds the first stage *and* the last one, so a micro-batch comes home for its
+# loss, and its first backward starts at once on the rank that the loop pressed hardest.
 #
 # | | rank 0 | rank 1 | rank 2 | rank 3 |
 # |---|---|---|---|---|
@@ -369,10 +371,11 @@ show(simulate(zb_v(4, 8), half).trace)
 # speed: their bubbles are about a half and two thirds of 1F1B's, in about a half and a third of its
 # memory ([2405.15362](https://arxiv.org/abs/2405.15362)).
 #
-# **DualPipeV**, half of DeepSeek-V3's DualPipe ([2412.19437](https://arxiv.org/abs/2412.19437)), is
-# a V as well. It runs a forward and the backward of another micro-batch as one action, so that the
-# messages inside one of them, such as those to the experts of lesson 16, can hide behind the
-# computing of the other. [Lesson 18](18_hiding_messages.ipynb) builds such a pair.
+# **DualPipeV**, cut from the DualPipe of DeepSeek-V3
+# ([2412.19437](https://arxiv.org/abs/2412.19437)), is a V as well. It runs a forward and the
+# backward of another micro-batch as one action, so that the messages inside one of them, such as
+# those to the experts of lesson 16, can hide behind the computing of the other. [Lesson
+# 18](18_hiding_messages.ipynb) builds such a pair.
 #
 # ## What each way costs
 #
@@ -396,9 +399,9 @@ keeps, idles = "activations that a rank keeps (stages)", "idle in a long trainin
 show(curves(found, title, x=keeps, y=idles))
 
 # %% [markdown]
-# Each point also has a price that this picture doesn't show. The loops send more than $v$ times as
-# many messages. ZB-H2 and ZB-V reach zero only if no rank waits for the norm of the whole model
-# before it updates.
+# Some of these points have a price that the picture doesn't show. The loops send more than $v$
+# times as many messages. ZB-H2 and ZB-V reach zero only if no rank waits for the norm of the whole
+# model before it updates.
 #
 # — *With ninety minutes, stop here.* —
 #
@@ -501,7 +504,6 @@ compare_with_one_device("mine")
 #   with two chunks in a V.
 # - Steps slide into each other only if no rank has to hear from all the others before it updates.
 #   Clipping by the global norm breaks it, unless the update is validated afterwards.
-# - Room to run ahead buys tolerance of latency.
 #
 # ## In the wild
 #

@@ -68,8 +68,8 @@ show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
 # $$T_{\text{sent}} = k \cdot 2(n-1)\,\alpha + \tfrac{2(n-1)}{n}\,\beta S.$$
 #
 # The bytes are the same for every $k$, but the latency isn't, and our small model already has 57
-# weight tensors. If each of their two ring steps has half a millisecond of latency, 57 messages pay
-# 57 ms of it, on top of 44 ms for the bytes:
+# weight tensors. Between two ranks, over 400 Mbit/s with half a millisecond of latency, each
+# message takes two ring steps: 57 of them pay 57 ms of latency, on top of 44 ms for the 2.2 MB:
 
 # %%
 slow, total = Link(400, 0.5), 547_648 * 4
@@ -207,18 +207,18 @@ show(curves(both, "Too few buckets can't overlap, too many pay latency", x="buck
 # $2(n-1)$ times, and larger buckets pay; that's why Megatron-LM's default, 40 million gradients,
 # grows with the number of replicas beyond 40.
 #
-# On a real size: 126 replicas average over a ring with $\alpha$ = 10 µs. Backward takes 0.9 s, and
+# At a real scale: 126 replicas average over a ring with $\alpha$ = 10 µs. Backward takes 0.9 s, and
 # the bytes 1.1 s, so the link can't keep up. A message pays $2 \cdot 125 \cdot 10$ µs = 2.5 ms of
 # latency, and the best number of buckets is $\sqrt{0.9 / 0.0025} \approx 19$.
 #
 # ## How much of it hides?
 #
-# **Nearly all of the sending can hide behind backward if $t_S \le t_B$, which for gradients of 16
-# bits is lesson 10's bound, $F/B$ tokens. Below it, $t_S - t_B$ sticks out however you cut.** And
-# even above it something always does: the last bucket or, at the bound itself, the wait for the
-# first one and all latencies, by the formula a sixth of $T$ with eight buckets. (With gradient
-# accumulation the gradients are sent during the backward of the *last* micro-batch, so it's the
-# tokens of that one that count.)
+# **Most of the sending can hide behind backward if $t_S \le t_B$, and nearly all of it well above
+# that bound; for gradients of 16 bits it's lesson 10's, $F/B$ tokens. Below it, at least
+# $t_S - t_B$ sticks out however you cut.** And even above it something always does: the last bucket
+# or, at the bound itself, the wait for the first one and all latencies, by the formula a sixth of
+# $T$ with eight buckets. (With gradient accumulation the gradients are sent during the backward of
+# the *last* micro-batch, so it's the tokens of that one that count.)
 #
 # Below you see where the time goes in each of the four ways. All of them are measured, torch's DDP
 # among them. (For each of its buckets DDP calls a Python function of ours in place of its own
@@ -312,8 +312,8 @@ reveal("buckets_and_overlap-4")
 # - With $k$ buckets of $c$ seconds, $T_\text{step} = t_F + \max(t_B + c,\ t_B/k + kc)$. The best
 #   $k$ is near $\sqrt{t_B/(2(n-1)\,\alpha)}$, in a flat valley, or larger where the link keeps up.
 # - With at least $F/B$ tokens (and gradients of 16 bits), backward takes as long as sending or
-#   longer, and only a bucket and the latencies stick out. Below that no choice of buckets hides the
-#   rest, $t_S - t_B$.
+#   longer, and only the last bucket sticks out or, close to the bound, the wait for the first one
+#   and the latencies. Below that no choice of buckets hides the rest, $t_S - t_B$.
 #
 # ## In the wild
 #

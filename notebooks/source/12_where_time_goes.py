@@ -42,9 +42,9 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # ## Every gap has a name
 #
 # **A gap is named after what ends it.** Below are two ranks that train with torch's DDP for two
-# steps. They're paced, so each part takes the time that we gave it: a batch is read, 8
-# layers go forward and backward, gradients are averaged in 4 buckets, and the weights are updated.
-# Rank 1 takes 30 % longer to compute.
+# steps. They're paced, so each part takes the time that we gave it: a batch is read, 8 layers go
+# forward and backward, gradients are averaged in 4 buckets, and the weights are updated. Rank 1
+# takes 30 % longer to compute.
 
 # %% tags=["time"]
 run = gaps.Run(slow={1: 1.3})
@@ -96,14 +96,16 @@ for name, seconds in gaps.parts(trace, 0).items():
 # time. A step of $T$ seconds could have computed $TF$ FLOPs. If the model computes nothing for $g$
 # seconds, because of a gap, the input or the tail, that's $g/T$ of the peak lost; kernels that run
 # for $k$ seconds and need $C$ FLOPs lose $(k - C/F)/T$. Every second is in one of these, so the
-# shares add up to one:
+# shares add up to one. (In the picture below, "slow kernels" are products and attention only; the
+# other operators, which need next to no model FLOPs, have a bar of their own.)
 #
 # $$\underbrace{\frac{C}{TF}}_{\text{MFU}} + \underbrace{\frac{k - C/F}{T}}_{\text{slow kernels}}
 # + \sum \frac{g}{T} = 1.$$
 #
 # A share isn't what a cure brings, because the time that's freed is spent on more of the same
-# steps. If $g$ seconds of the *slowest* rank's step go, or the wait for it, the step becomes $T -
-# g$ (as long as no other rank is now the slowest, and no message sticks out that was hidden), and
+# steps. If $g$ seconds of the *slowest* rank's step go, or the wait for it, the step becomes
+# $T - g$ (as long as no other rank is now the slowest, and no message sticks out that was hidden),
+# and
 #
 # $$\text{MFU}' = \text{MFU} \cdot \frac{T}{T - g}.$$
 #
@@ -120,15 +122,14 @@ for name, seconds in gaps.parts(trace, 0).items():
 # `loss.item()` does. If it enqueues faster than the GPU computes, it's soon far ahead.
 #
 # On an H200 we've recorded the step of a LLaMA with 8 layers in bfloat16, 2 sequences of 1,024
-# tokens and AdamW, at several widths. The seconds of a step are the mean of 20
-# unprofiled ones. When each kernel was launched, began and ended comes from one more, under a
-# profiler, which makes launches slower: that step took 3 to 54 % longer, so we read no step time
-# from it.
+# tokens and AdamW, at several widths. The seconds of a step are the mean of 20 unprofiled ones.
+# When each kernel was launched, began and ended comes from one more, under a profiler, which makes
+# launches slower: that step took 3 to 54 % longer, so we read no step time from it.
 
 # %%
 recorded = Trace.load("../DP/ddp/gpu_steps.json.gz")
 runs = recorded.meta["runs"]
-narrow, graph, wider, _, wide = (1e3 * one["seconds"] for one in runs)
+narrow, graph, wider, *_ = (1e3 * one["seconds"] for one in runs)
 
 
 def flops_at(width):
@@ -171,10 +172,10 @@ for number, name in enumerate(names):
 # (Counted under the profiler, which delays launches: in an undisturbed step fewer gaps wait, above
 # all at 1,024. The shares below use the undisturbed seconds.) So this GPU needs about 2 µs to get
 # from a kernel to one that's in the queue, and no host can be quick enough to save that. In the
-# picture each kernel has such a gap "between kernels", and launch is what's left of the step (1 %
-# even in the graph, where no kernel waits for one, so don't read it any finer). At 256 and 1,024
-# the gap between kernels fails our test: without it, the host would still set the pace. It's what a
-# faster host couldn't remove.
+# picture below each kernel is given such a gap, "between kernels", and launch is what's left of the
+# step (1 % even in the graph, where no kernel waits for one, so don't read it any finer). At 256
+# and 1,024 the gap between kernels fails our test: without it, the host would still set the pace.
+# There its bar only shows what would remain with an infinitely fast host.
 
 
 # %%
@@ -222,8 +223,9 @@ show(curves(rows, "Narrow: a kernel waits for its launch. Wide: for the kernel b
             x="kernel", y="ms"))  # fmt: skip
 
 # %% [markdown]
-# At the end of this step the host is 24 ms ahead. Over further steps the lead grows until about a
-# thousand launches are in the queue; then a launch
+# At the end of this step the host is 24 ms ahead, even with launches that the profiler slows (the
+# curves show the profiled step). Over further steps the lead grows until about a thousand launches
+# are in the queue; then a launch
 # [blocks](https://stackoverflow.com/questions/53970187) until there's room, and the host costs
 # nothing. (2,048 isn't in the pictures: a launch took 34 µs there, we don't know why.)
 #
@@ -346,8 +348,8 @@ claim.below("seconds exposed: slow rank, and slow link", rank["exposed"], link["
 #
 # ## In the wild
 #
-# - Llama 3 405B: 41 % MFU on 16,384 GPUs, and 38 % at 131,072 tokens a sequence
-#   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
+# - Llama 3 405B: 41 % MFU on 16,384 GPUs by the authors' count (the rounded 400 TFLOP/s give 40 %),
+#   and 38 % at 131,072 tokens a sequence ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
 # - A trace of your own: `torch.profiler` writes one for each rank, and `Trace.load_all(folder)`
 #   reads them all, kernels and copies of a GPU included. [Holistic Trace
 #   Analysis](https://hta.readthedocs.io) tells waiting for the host from waiting for another

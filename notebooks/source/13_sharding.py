@@ -3,7 +3,7 @@
 #
 # *Reading 50 minutes, tasks 85*
 #
-# *With twenty minutes: read "From parameters to shards", skip DP-5, and do DP-6.*
+# *With twenty minutes: to "From parameters to shards", take DP-5 by `solve("DP-5")`, and do DP-6.*
 #
 # Data parallelism wastes memory by design. Every rank holds the whole model, all of its gradients,
 # and the optimizer's state, and after each step all of that is the same on every rank. With Adam,
@@ -212,7 +212,9 @@ reveal("sharding-3", ratio=volume[3] / volume[0])
 # (This holds if weights and gradients travel in the same precision, as here. If weights are
 # gathered in 2 bytes and gradients are reduced in 4, as is common, stage 0 sends 8 bytes a
 # parameter, stage 1 sends 6, and stage 3 sends 8.) Stage 0 sends as much as stage 1, but in 57
-# calls instead of 18, because it averages every parameter by itself.
+# calls instead of 18, because it averages every parameter by itself. In seconds: a model of 7
+# billion parameters in 2 bytes is 14 GB, so over a network card of 50 GB/s two volumes take 0.56 s
+# and stage 3's three take 0.84 s, as far as nothing hides them.
 #
 # Here is a step of stage 3, on three ranks. F and B are cut where the rank stops to communicate.
 
@@ -295,7 +297,7 @@ print(f"{found:.1f} bytes a parameter: 2 are kept, and the largest unit needs th
 reveal("sharding-4", found=found)
 
 # %% [markdown]
-# (Stage 0 peaks in the update, 1.7 MB above what it keeps, probably for what Adam computes on the
+# (Stage 0 peaks in the update, a little above what it keeps, probably for what Adam computes on the
 # way.) On top of what it keeps, stage 1 needs a flat copy of one unit's gradients, stage 2 one
 # unit's gradients and that copy, and stage 3 the unit's whole weights as well:
 #
@@ -360,8 +362,7 @@ reveal("sharding-6")
 # ## Find the bug
 #
 # Gradients are usually clipped: if the norm of the whole gradient is above 1, the gradient is
-# scaled so that its norm is 1. Here is such a clip for shards. It runs without an error, and the
-# loss still goes down.
+# scaled so that its norm is 1. Here is such a clip for shards. It runs without an error.
 
 
 # %%
@@ -379,7 +380,7 @@ def clipped(clip):
 
 
 # %% jupyter={"source_hidden": true}
-print("one device:  ", clip(torch.tensor([3.0, 0.0, 0.0, 4.0, 0.1, 0.0])).tolist())
+print("one device:  ", *(f"{n:.3f}" for n in clip(torch.tensor([3.0, 0, 0, 4, 0.1, 0])).tolist()))
 print("three shards:", launch(clipped, ranks=3, args=(clip,), quiet=True)[0])
 
 
@@ -526,8 +527,8 @@ for words, measured in found.items():
 # So with False nothing is gathered for backward: $2k$ volumes. But after each backward the weights
 # are freed and have to come back for the next micro-batch. Only
 # `set_reshard_after_backward(False)`, until the last one, gathers them once per step, and that's
-# ZeRO-2. (The counts are a percent too high because parts are padded.) Torch doesn't have the bug
-# of the section before, since its `clip_grad_norm_` computes the global norm of DTensors.
+# ZeRO-2. (The counts are slightly too high because parts are padded.) Torch doesn't have the bug of
+# the section before, since its `clip_grad_norm_` computes the global norm of DTensors.
 #
 # ## HSDP: shards inside a machine, replicas across
 #
@@ -608,7 +609,7 @@ for shape, expected in MESHES.items():
 #   3.4).
 # - DeepSeek-V3 made the same choice with 16 pipeline stages on 2,048 H800s: ZeRO-1 for data
 #   parallelism ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2).
-# - Llama 3 405B sharded among 128 data-parallel ranks the optimizer's states and gradients, but
+# - Llama 3 405B sharded the optimizer's states and the gradients among 128 data-parallel ranks, but
 #   didn't reshard the weights after forward, to avoid the second gather
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2).
 #

@@ -6,7 +6,7 @@
 # *With twenty minutes: play with the sliders, then read the search and the price.*
 #
 # By now you can cut a training step in many ways: into replicas (lesson 03), stages and
-# micro-batches (06), chunks (07), shards (12) and parts of layers (13), and you can recompute
+# micro-batches (06), chunks (07), shards (13) and parts of layers (14), and you can recompute
 # instead of storing (09). For one model and 512 GPUs that makes thousands of layouts. Most of them
 # don't fit into memory, and some of those that do take many times as long as others. You can't try
 # them all on a cluster that costs over a thousand dollars an hour, but you can calculate each.
@@ -102,10 +102,10 @@ show(time_bars({"time": done}, "Only two thirds of the step are matrix products"
 
 # %% [markdown]
 # A small product doesn't reach the full rate, and outside of a node of eight GPUs the network is
-# slower. Then the pieces are added up in closed form, as you just did. To show you the step, the
-# simulator of lesson 06 runs the same pieces with 8 micro-batches for each pipeline instead of 64,
-# so that you can see them all (with so few, the bubble is large). The memory below each rank is
-# that of its activations alone, which comes on top of the 44 GB:
+# slower. The program counts both, and adds the pieces up in closed form, as you just did. To show
+# you the step, the simulator of lesson 06 runs the same pieces with 8 micro-batches for each
+# pipeline instead of 64, so that you can see them all (with so few, the bubble is large). The
+# memory below each rank is that of its activations alone, which comes on top of the 44 GB:
 
 # %% jupyter={"source_hidden": true}
 show(estimate(gpt3, replace(first, batch=64), h100).simulated.trace)
@@ -134,8 +134,9 @@ for one in judged:
 print(f"one factor for this paper's software: {factor:.3f}")
 
 # %% [markdown]
-# These eight are among our best. Over 120 steps on one node the mean error is 7.7 % and the largest
-# 30 %, because the model is weak on short steps of small models.
+# These eight are among our best. Over the 120 of the 140 fitted steps that ran on one node the mean
+# error is still 7.7 % and the largest 30 %, because the model is weak on short steps of small
+# models.
 #
 # For newer GPUs it's less certain. The shares of memory and network bandwidth that an H100 reaches
 # are the A100's. Three constants were set on four published runs on H100s, and these judge nothing.
@@ -222,7 +223,7 @@ for change in ({"pp": 2, "dp": 32}, {"recompute": "none", "micro_batch": 4, "fla
 
 # %%
 def designed(dp, pp, tp, chunks, micro_batches, recompute, zero):
-    """What this layout's step is for, in bars, or the sentence that says why there is none."""
+    """Where this layout's step time goes, in bars, or why there is none."""
     sizes = dict(dp=dp, pp=pp, tp=tp, chunks=chunks, recompute=recompute, zero=zero)
     try:
         done = estimate(gpt3, Layout(batch=dp * micro_batches, **sizes, **today), h100)
@@ -292,29 +293,34 @@ claim.below(words, found[0].seconds, done.seconds)
 # Look at what the best one does differently. (The first four are closer to each other than the
 # model's own error, so don't ask which of them wins.) It cuts layers into four parts only, although
 # a node has eight GPUs: the products are larger, and less is sent. It cuts its stages into chunks
-# (lesson 07), which shrinks the bubble. And ZeRO 1 (lesson 13) and sequence-parallel norms of
+# (lesson 07), which shrinks the bubble. And ZeRO 1 (lesson 13) and the sequence-parallel norms of
 # lesson 14 free so much memory that nothing has to be recomputed. (With FlashAttention no attention
 # scores are stored, so the selective recomputation of lesson 09 has nothing left to do, and the
 # cell above skips it. Others recompute norms or the inner activations of an MLP; the search
 # doesn't.)
 #
-# Which of the machine's numbers decides who wins? Make each of them worse, and search again:
+# Which of the machine's numbers decides the shape of the layout? Make four of them worse, one at a
+# time, and search again:
 
 # %%
 inside, between = h100.inside, h100.between
 for what, worse in {
+    "as it is": {},
     "products at 70 %": {"matmul": 0.7 * h100.matmul},
     "half of NVLink": {"inside": replace(inside, bandwidth=inside.bandwidth / 2)},
-    "half of the card": {"between": replace(between, bandwidth=between.bandwidth / 2)},
-    "70 % of the memory": {"memory": 0.7 * h100.memory},
+    "half of the network card": {"between": replace(between, bandwidth=between.bandwidth / 2)},
+    "70 % of the capacity": {"memory": 0.7 * h100.memory},
 }.items():
-    machine = replace(h100, **worse)
-    best = search(gpt3, machine, gpus=512, batch=512, recompute="none", **today)[0]
-    print(f"{what:18} dp {best.layout.dp} x pp {best.layout.pp} x tp {best.layout.tp}, "
-          f"{best.seconds:.2f} s")  # fmt: skip
+    machine, found = replace(h100, **worse), []
+    for recompute in ("none", "full"):
+        found += search(gpt3, machine, gpus=512, batch=512, recompute=recompute, **today)
+    best = min(found, key=lambda one: one.seconds)
+    print(f"{what:24} dp {best.layout.dp} x pp {best.layout.pp} x tp {best.layout.tp}, "
+          f"recompute {best.layout.recompute}, {best.seconds:.2f} s")  # fmt: skip
 
 # %% [markdown]
-# Slower products and links cost seconds and leave the winner where it was; less memory changes it.
+# Slower products and links cost seconds but leave the three numbers as they were; less room in
+# memory changes them.
 #
 # But the best one fills most of the memory, by a model that counts what training keeps. Allocators
 # and frameworks take more: two published FSDP runs reserved about 20 GB above what this model says
@@ -404,7 +410,7 @@ print(spent.convention)
 #
 # - Tensor parallelism stays inside the NVLink domain, and may well be narrower.
 # - A pipeline needs many micro-batches. With a fixed batch, replicas take them away.
-# - Recomputation buys memory with time; ZeRO 1 saves memory at almost no cost.
+# - Recomputation buys memory with time; ZeRO 1 divides the optimizer states over the replicas.
 # - The price of a training run is its GPU hours. A few GPUs cost about the same as many, while both
 #   can keep their activations, and more once they have to recompute; and they take much longer.
 # - Compute first, then rent. Products, messages inside the layers, memory traffic between them and

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
 WAIT = "Rank 1 waits for rank 0, which has yet to compute what F0 needs (1 s)."
 TRACE = simulate(one_f_one_b(2, 3), Costs(activation_bytes=1e6)).trace
 SAME = "document.querySelector('canvas').toDataURL() === before"
+DRAWN = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 CELLS = [
     "from helpers.play import play\nfrom helpers.timeline import explore",
     "shown = explore(ranks=2, micro_batches=2)\nshown",
@@ -63,6 +64,7 @@ def test_a_timeline_is_pointed_at_walked_through_by_keys_zoomed_and_dragged(show
     assert said.inner_text() == WAIT
     page.keyboard.press("Escape")
     assert said.inner_text() == ""
+    page.evaluate(DRAWN)  # without the mark of the key
     page.evaluate("before = document.querySelector('canvas').toDataURL()")
 
     def drag():
@@ -74,8 +76,10 @@ def test_a_timeline_is_pointed_at_walked_through_by_keys_zoomed_and_dragged(show
     for zoom in (lambda: page.keyboard.press("+"), lambda: page.mouse.wheel(0, -400), drag):
         point(page, 0, 4)
         zoom()
-        page.wait_for_function(f"!({SAME})")
         page.mouse.move(5, 5)
+        page.locator(".lab-tip").wait_for(state="hidden")
+        page.evaluate(DRAWN)
+        page.wait_for_function(f"!({SAME})")  # a wheel's event comes when it likes
         canvas.dblclick(position={"x": 5, "y": 5})
         page.wait_for_function(SAME)
 
