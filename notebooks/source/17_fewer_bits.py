@@ -195,9 +195,9 @@ print("the scale, as a power of two:", *(round(math.log2(scale)) for scale in sc
 # fp16 ends at $2^{16}$, so the largest number in the backward pass, of an activation or of a
 # weight, is between $2^{-15}$ and $2^{-14}$.
 #
-# Two mistakes are common. To clip gradients, call `scaler.unscale_(optimizer)` first. And the scale
-# belongs in the checkpoint: a run that starts again with one that's too low loses gradients until
-# it has doubled often enough, and you can't see it.
+# To clip gradients, call `scaler.unscale_(optimizer)` first. The scale belongs in the checkpoint: a
+# run that starts again with one that's too low loses gradients until it has doubled often enough,
+# and you can't see it.
 #
 # bf16 ended all this. It has the range of fp32, so nothing has to be scaled, and it pays with three
 # bits of precision. Training turned out not to miss them, and that's a remarkable fact: a gradient
@@ -252,7 +252,7 @@ print(f"a thousand such weights: {weight.float().mean():.3f} on average")
 assert abs(weight.float().mean() - 3) < 0.05
 
 # %% [markdown]
-# Each single weight is off by chance, but their mean is right: noise again, and not a zero.
+# Each weight is off by chance, but their mean is right: noise, and not a zero.
 #
 # ## Eight bits need a scale
 #
@@ -263,9 +263,8 @@ assert abs(weight.float().mean() - 3) < 0.05
 # $$\text{scale} = \frac{\max |x|}{448}, \qquad \text{code} = \mathrm{round}\!\left(\frac{x}{
 # \text{scale}}\right), \qquad x \approx \text{code} \times \text{scale}.$$
 #
-# This is **current** scaling. It costs a second pass over the tensor, because the largest is only
-# known when all numbers are. **Delayed scaling** takes the largest of the last few steps instead,
-# so it can round while it computes, and it cuts off whatever is larger than all before.
+# This is **current** scaling, which costs a second pass over the tensor. **Delayed scaling** takes
+# the largest of the last few steps, and cuts off whatever is larger than all before.
 #
 # One scale for a whole tensor has an enemy, above all in integers: the **outlier**. Activations of
 # large models have single features up to 20 times larger than the rest
@@ -331,14 +330,12 @@ reveal("fewer_bits-4", error=found["one scale"][1000.0])
 #
 # $$\frac{A}{448} \times 2^{-10} = \frac{A}{458{,}752}.$$
 #
-# With blocks the damage stays in one block: at most 16,383 neighbors, or 127, or 31. That's the
-# whole idea. What does it cost? A float32 scale for 128 numbers adds a quarter of a bit to each,
-# and so does an E8M0 for 32.
+# With blocks the damage stays in one block: at most 16,383 neighbors, or 127, or 31. What does it
+# cost? A float32 scale for 128 numbers adds a quarter of a bit to each, and so does an E8M0 for 32.
 #
 # But if E4M3 survives an outlier of 1,000, who needs blocks? Gradients may: those in the histogram
-# spread over more powers of two than it has. (Runs with one scale exist, as we'll see.) Below
-# $2^{-6}$, that's 28,672 times smaller than the largest, E4M3 has only subnormal numbers, which
-# lose one bit of precision after the other.
+# spread over more powers of two than it has. Below $2^{-6}$, that's 28,672 times smaller than the
+# largest, E4M3 has only subnormal numbers, which lose one bit of precision after the other.
 #
 # ## A layer in eight bits
 #
@@ -371,8 +368,8 @@ for terms in (128, 512, 4096):
 # Errors and result are both sums of random terms, so both grow like the square root of their
 # number, and the ratio stays: $\sqrt 2\, c$, one $c$ for each factor. It takes sums whose terms
 # mostly cancel, as they do here and in a fresh layer. The sum itself must be kept in more bits:
-# DeepSeek found that Hopper's tensor cores add FP8 products in about 14 bits, and moved each
-# partial sum of 128 terms into float32 (section 3.3.2).
+# DeepSeek moved each partial sum of 128 terms into float32, since Hopper's tensor cores add FP8
+# products in about 14 bits (section 3.3.2).
 #
 # `give()` in `primer/few_bits/recipes.py` puts such products into a model's layers.
 #
@@ -381,7 +378,7 @@ for terms in (128, 512, 4096):
 # Now put each format into the layers of a LLaMA. `primer/few_bits/recipes.py` replaces the linear
 # layers by ones that round what they multiply, in the three products, and to 16 bits what comes
 # out. Everything outside stays in float32: embedding, norms, attention's scores, logits, master
-# weights. (Large runs make the same exceptions, with 16 bits for most of them.) A recipe is short:
+# weights. A recipe is short:
 #
 # ```python
 # "FP8, per tensor":    Products(tensor(E4M3), tensor(E4M3), tensor(E5M2))
