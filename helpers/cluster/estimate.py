@@ -141,7 +141,6 @@ class Estimate:
 
     @property
     def tokens_per_second(self) -> float:
-        """Of all devices together."""
         return self.layout.batch * self.layout.sequence / self.seconds
 
     @property
@@ -153,12 +152,10 @@ class Estimate:
 
     @cached_property
     def memory(self) -> Memory:
-        """Bytes on the device that keeps most."""
         return parts.memory(self.model, self.layout)
 
     @property
     def fits(self) -> bool:
-        """Whether the device has this much memory."""
         return self.memory.total <= self.machine.memory
 
     def require_room(self) -> "Estimate":
@@ -228,11 +225,9 @@ def layouts(
             continue
         for chunks, *chosen in product(CHUNKS, *free.values()):
             fields = dict(zip(free, chosen, strict=True))
-            if fields.get("zero") and dp * cp == 1:
-                continue
-            if fields.get("sequence_parallel") and tp == 1:
-                continue
-            if chunks > 1 and (pp == 1 or batch // (dp * micro) % pp):
+            alone = fields.get("zero") and dp * cp == 1
+            whole = fields.get("sequence_parallel") and tp == 1
+            if alone or whole or (chunks > 1 and batch // (dp * micro) % pp):
                 continue
             sizes = batch, sequence or model.positions, dp, pp, tp, chunks, micro
             try:

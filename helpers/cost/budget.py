@@ -4,9 +4,9 @@
 
 The defaults of a bill are those of H100s in 2023 and 2024; each is a parameter, so put in your own.
 The published emissions of Llama 2 to 4 come out within 7 %: they count the boards of the GPUs at
-full power, as `bill` does, and nothing else of the servers: eight H100 of 700 watts sit in a
-machine that draws up to 10.2 kW. Idle nodes and the network added 59 % to the energy of BLOOM's
-GPUs (arXiv 2211.02001). Experiments before the run, and building the machines, are left out too.
+full power, as `bill` does, and nothing else. The servers around them, idle nodes and the network
+(which added 59 % to the energy of BLOOM's GPUs, arXiv 2211.02001), experiments before the run, and
+building the machines are left out.
 """
 
 import math
@@ -84,10 +84,8 @@ class ScalingLaw:
         except (TypeError, ValueError):
             number = math.nan
         if isinstance(budget, bool) or not 0 < number < math.inf:
-            raise ValueError(
-                f"a budget of {budget} FLOPs trains nothing: give a finite number above 0, such as "
-                "1.23e22"
-            )
+            words = f"a budget of {budget} FLOPs trains nothing"
+            raise ValueError(f"{words}: give a finite number above 0, such as 1.23e22")
         return number
 
 

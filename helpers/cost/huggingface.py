@@ -137,8 +137,14 @@ def _experts(fields: Mapping, where: str, model: ModelConfig) -> MoE:
 
 def _counted(fields: Mapping, kind: str, where: str) -> ModelConfig:
     """Return the model with its counts, and the sizes by which the formulas have its matrices."""
+    import torch
+
     config = _config(fields, kind, where)
-    net, filled = _built(config, where), {"head_dim": None} | config.to_dict()
+    with _telling(where, config.model_type), torch.device("meta"):
+        from transformers import AutoModelForCausalLM
+
+        net = AutoModelForCausalLM.from_config(config)
+    filled = {"head_dim": None} | config.to_dict()
     words, head = net.get_input_embeddings().weight, net.get_output_embeddings()
     tied = head is None or head.weight is words
     chosen, experts = (
@@ -198,24 +204,12 @@ def _config(fields: Mapping, kind: str, where: str):
         config = transformers.AutoConfig.for_model(kind, **given).get_text_config(decoder=True)
     masked = config.model_type in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     if config.is_encoder_decoder or (masked and not getattr(config, "is_decoder", False)):
-        raise ValueError(
-            f"{where}: a {kind} has an encoder, and costs are worked out for decoders, which "
-            "predict the next token: give the config of one"
-        )
-    if config.model_type not in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        raise ValueError(
-            f"{where}: a {kind} doesn't predict the next token, by the installed transformers "
-            f"{transformers.__version__}: give the config of a decoder"
-        )
-    return config
-
-
-def _built(config, where: str):
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    with _telling(where, config.model_type), torch.device("meta"):
-        return AutoModelForCausalLM.from_config(config)
+        what = "has an encoder, and costs are worked out for decoders"
+    elif config.model_type not in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        what = f"doesn't predict the next token, says transformers {transformers.__version__}"
+    else:
+        return config
+    raise ValueError(f"{where}: a {kind} {what}: give the config of a decoder")
 
 
 @contextmanager

@@ -101,10 +101,8 @@ class ModelConfig:
         names = "hidden layers heads kv_heads head_size intermediate vocabulary positions"
         require_sizes(self, names)
         if self.heads % self.kv_heads:
-            raise ValueError(
-                f"{self.heads} heads cannot share {self.kv_heads} heads of keys and values "
-                "evenly: choose a divisor"
-            )
+            words = f"{self.heads} heads cannot share {self.kv_heads} heads of keys and values"
+            raise ValueError(f"{words} evenly: choose a divisor")
         if self.moe and self.moe.dense > self.layers:
             raise ValueError(f"{self.moe.dense} dense layers of {self.layers}: choose fewer")
 
@@ -147,7 +145,6 @@ class ModelConfig:
 
     @property
     def query_width(self) -> int:
-        """Width of all heads together; `hidden` in most models."""
         return self.heads * self.head_size
 
     @property
