@@ -71,22 +71,19 @@ def load_again(path: Path) -> None:
         file = getattr(module, "__file__", None)
         if module.__name__ == "__main__" or not file or Path(file).resolve() != path.resolve():
             continue
-        old = {name: value for name, value in vars(module).items() if own(value, module)}
+        own = (  # a proxy may compute when it's asked for more than its type
+            value
+            for value in vars(module).values()
+            if issubclass(type(value), type | types.FunctionType)
+            and value.__module__ == module.__name__
+        )
+        old = {id(value): value for value in own}
         try:
             text = path.read_text("utf-8")
             exec(compile(text, file, "exec", dont_inherit=True), vars(module))
         except Exception as error:  # it's right, whatever it does when it is loaded twice
             print(f"{path.name} can't be loaded again ({error}): restart the kernel to use it.")
         places = [vars(each) for each in list(sys.modules.values()) if each is not module]
-        if shell := the_shell():
-            places.append(shell.user_ns)
-        for place in places:
-            for name, value in list(place.items()):
-                if own(value, module) and old.get(value.__name__) is value:
-                    place[name] = getattr(module, value.__name__)
-
-
-def own(value: object, module: types.ModuleType) -> bool:
-    """Return whether a function or a class was defined in this module."""
-    ours = issubclass(type(value), type | types.FunctionType)  # a proxy may compute when it's asked
-    return ours and value.__module__ == module.__name__
+        for place in [*places, getattr(the_shell(), "user_ns", {})]:
+            for name in [name for name, value in place.items() if id(value) in old]:
+                place[name] = getattr(module, old[id(place[name])].__name__, place[name])
