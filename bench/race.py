@@ -15,7 +15,6 @@ class Race:
     name: what is done. ours, rival: what each way is called.
     run_ours, run_rival: do it once, and give the time it took, in `unit`.
     runs: pairs that count; one pair more goes before them, to warm up.
-    note: what a reader should know.
     """
 
     name: str
@@ -25,11 +24,10 @@ class Race:
     run_rival: Callable[[], float]
     unit: str = "s"
     runs: int = 5
-    note: str = ""
 
 
 def in_the_same_ranks(
-    name: str, ours: str, rival: str, work: Callable, ranks: int, arguments: tuple, **facts
+    name: str, ours: str, rival: str, work: Callable, ranks: int, arguments: tuple
 ) -> Race:
     """A race on ranks, a step of each in turn: what slows one slows the other.
 
@@ -42,7 +40,7 @@ def in_the_same_ranks(
         last[:] = [1e3 * max(each) for each in zip(*times, strict=True)]
         return last[0]
 
-    return Race(name, ours, rival, run_ours, lambda: last[1], "ms", **facts)
+    return Race(name, ours, rival, run_ours, lambda: last[1], "ms")
 
 
 def timed_in_turn(
