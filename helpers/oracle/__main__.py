@@ -77,10 +77,8 @@ def first_difference(judgment: Judgment) -> Comparison | None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Compare; return 0 for equal steps, 1 for different ones, 2 where nothing can be said."""
-    form = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        "python -m helpers.oracle", None, __doc__, formatter_class=form
-    )
+    parser = argparse.ArgumentParser("python -m helpers.oracle", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("single", help="the script that trains on one device")
     add("parallel", help="the script that trains on several ranks")

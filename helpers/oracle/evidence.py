@@ -126,7 +126,6 @@ class Evidence:
         return Evidence(expected, [Step({}, pick(g), {}) for g in self.gradients])
 
     def on(self, rank: int) -> str:
-        """Return " on rank 2", and nothing where there is one rank alone."""
         return f" on rank {rank}" if self.n_ranks > 1 else ""
 
     def mixed(self, weights: torch.Tensor) -> list[Tensors]:
@@ -163,8 +162,8 @@ def aligned(expected: Step, rank: Step) -> Step:
     A tied tensor may come under any of its names. Where copies differ, the one furthest from what
     was expected counts.
     """
-    both = {kind: (getattr(expected, kind), getattr(rank, kind)) for kind in KINDS}
-    return replace(rank, **{kind: _aligned(expected, *pair) for kind, pair in both.items()})
+    facts = {k: _aligned(expected, getattr(expected, k), getattr(rank, k)) for k in KINDS}
+    return replace(rank, **facts)
 
 
 def copies(expected: Step, name: str, tensors: Tensors) -> list[torch.Tensor]:

@@ -61,7 +61,6 @@ class Judgment:
 
     @property
     def headline(self) -> str:
-        """One line: how many tensors, on how many ranks, and how far off."""
         wrong = sum(not row.ok for row in self.rows)
         ranks = f" on {self.ranks} ranks" if self.ranks > 1 else ""
         if self.ok:
@@ -74,15 +73,13 @@ class Judgment:
         return f"WRONG: {wrong} of {len(self.rows)} tensors{ranks} are not those of one device"
 
     def table(self, most: int = MOST_ROWS) -> str:
-        """Return the tensors as plain text: those that are wrong first, then the others."""
+        """Return the tensors as plain text, those that are wrong first."""
         rows = sorted(self.rows, key=lambda row: row.ok)
         wide = max(len(name) for name in ["tensor", *(row.name for row in rows[:most])])
         text = [f"       what      {'tensor':{wide}}  rank  difference  allowed"]
         for row in rows[:most]:
-            said = (
-                f"{'right' if row.ok else 'WRONG'}  {row.kind:8}  {row.name:{wide}}  {row.rank:<4}"
-            )
-            text.append(f"{said}  {row.relative:<10.0e}  {row.allowed:.0e}")
+            said = f"{'right' if row.ok else 'WRONG'}  {row.kind:8}  {row.name:{wide}}"
+            text.append(f"{said}  {row.rank:<4}  {row.relative:<10.0e}  {row.allowed:.0e}")
         if rest := rows[most:]:
             wrong = sum(not row.ok for row in rest)
             words = f"{wrong} wrong" if wrong else "all right"
@@ -155,14 +152,12 @@ def _rows(evidence: Evidence) -> tuple[Comparison, ...]:
             shown, each = " = ".join(evidence.expected.ties.get(name, (name,))), []
             for rank, held in enumerate(getattr(step, kind) for step in evidence.ranks):
                 d = wrong.get((rank, name))
-                if d and d.kind != "value":
-                    found = math.inf, 0.0, 0.0, False, d.text
-                elif held and tensor is not None:
+                facts = math.inf, 0.0, 0.0
+                if not d or d.kind == "value":
+                    if not held or tensor is None:
+                        continue
                     allowed = TOLERANCES.get(tensor.dtype, 0.0)
-                    error = distance(tensor, held[name])
-                    found = error, largest(tensor), allowed, not d, d.text if d else ""
-                else:
-                    continue
-                each.append(Comparison(word, shown, rank, *found))
+                    facts = distance(tensor, held[name]), largest(tensor), allowed
+                each.append(Comparison(word, shown, rank, *facts, not d, d.text if d else ""))
             rows += sorted(each, key=lambda row: (not row.ok, row.relative))[-1:]
     return tuple(rows)

@@ -109,15 +109,12 @@ def one_step(
         answer = loss_of(model, micro_batch)
         loss, tokens = answer if isinstance(answer, Sequence) else (answer, 1)
         if not tokens > 0:
-            raise ValueError(
-                f"micro-batch {number} has {tokens} tokens: loss_of must give (loss, tokens), and "
-                "leave out a micro-batch that has nothing to predict"
-            )
+            cure = "give (loss, tokens), and leave out a micro-batch that has nothing to predict"
+            raise ValueError(f"micro-batch {number} has {tokens} tokens: loss_of must {cure}")
         if loss.numel() != 1 or not bool(torch.isfinite(loss)):
-            raise ValueError(
-                f"the loss of micro-batch {number} is {loss.tolist()}: loss_of must give one "
-                "finite number, the mean over the tokens"
-            )
+            words = f"the loss of micro-batch {number} is {loss.tolist()}"
+            cure = "loss_of must give one finite number, the mean over the tokens"
+            raise ValueError(f"{words}: {cure}")
         found = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
         gradients = dict(zip(trained, map(copied, found), strict=True))
         parts.append(Part(int(tokens), dict.fromkeys(parameters) | gradients))
@@ -157,13 +154,11 @@ def gather(parts: Sequence[Step], names: Iterable[str] = ()) -> Step:
         lost = [name for name in names if name not in held and others.get(name) not in held]
         stray = [name for name in held if name not in names]
         if lost and held:
-            instead = [
-                f" (the ranks hold {name!r}, which one device doesn't have)" for name in stray
-            ]
+            named = (f" (the ranks hold {n!r}, which one device doesn't have)" for n in stray)
+            instead = next(named, "")
             raise GatherError(
-                f"nobody holds the {words} of {lost[0]!r}{''.join(instead[:1])}: each name must be "
-                "on at least one rank; look at how the layers are split, and at the names of each "
-                "stage"
+                f"nobody holds the {words} of {lost[0]!r}{instead}: each name must be on at least "
+                "one rank; look at how the layers are split, and at the names of each stage"
             )
         joined[kind] = {name: held[name] for name in [*names, *stray] if name in held}
     return Step(**joined, ties=ties)
