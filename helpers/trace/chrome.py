@@ -150,23 +150,22 @@ def load(path: str | os.PathLike) -> Trace:
 
 def _parsed(path, data: bytes) -> object:
     cut = f"{path} is cut off after {len(data):,} bytes: copy it again, or run again to record it"
-    text = ""
     try:
         text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8").strip()
+    except EOFError:
+        raise ValueError(cut) from None
+    except (UnicodeDecodeError, OSError, zlib.error):
+        raise ValueError(f"{path} is no trace: it is not text") from None
+    if not text:
+        raise ValueError(f"{path} is empty: the run that should have written it did not get there")
+    try:
         return json.loads(text)
-    except EOFError as error:
-        raise ValueError(cut) from error
-    except (UnicodeDecodeError, OSError, zlib.error) as error:
-        raise ValueError(f"{path} is no trace: it is not text") from error
-    except RecursionError as error:
-        raise ValueError(f"{path} is no trace: its JSON is nested too deeply") from error
+    except RecursionError:
+        raise ValueError(f"{path} is no trace: its JSON is nested too deeply") from None
     except json.JSONDecodeError as error:
-        said = f"is no trace: it is not JSON ({error})"
-        if not text:
-            said = "is empty: the run that should have written it did not get there"
-        elif text[0] in "{[" and (error.pos >= len(text) or error.msg.startswith("Unterminated")):
-            raise ValueError(cut) from error
-        raise ValueError(f"{path} {said}") from error
+        ends = error.pos >= len(text) or error.msg.startswith("Unterminated")
+        said = f"{path} is no trace: it is not JSON ({error})"
+        raise ValueError(cut if ends and text[0] in "{[" else said) from None
 
 
 def _read_ours(rows: list[dict], other: dict) -> Trace:
@@ -200,10 +199,8 @@ def load_all(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> Trace:
             traces.append(load(file))
             for rank in traces[-1].ranks:
                 if rank in seen:
-                    raise ValueError(
-                        f"rank {rank} is in two files, {seen[rank]} and {file}: give the files of "
-                        "one run only, one for each rank"
-                    )
+                    words = f"rank {rank} is in two files, {seen[rank]} and {file}"
+                    raise ValueError(f"{words}: give the files of one run only, one for each rank")
                 seen[rank] = file
     if not traces:
         raise ValueError("no trace to load: the list of files is empty")

@@ -98,12 +98,10 @@ class Trace:
 
     @property
     def start(self) -> float:
-        """When the first event starts; 0 without events."""
         return min((e.start for e in self.events), default=0.0)
 
     @property
     def end(self) -> float:
-        """When the last event ends; 0 without events."""
         return max((e.end for e in self.events), default=0.0)
 
     @property

@@ -35,7 +35,6 @@ def joined(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def length(intervals: Iterable[Interval]) -> float:
-    """Return the seconds in all."""
     return sum((end - start for start, end in intervals), 0.0)
 
 
@@ -68,7 +67,6 @@ def divided(free: list[Interval], *takers: list[Interval]) -> list[float]:
 
 
 def is_work(event: Event) -> bool:
-    """Return whether a rank computes in this event."""
     return event.lane == "compute" and event.kind != "wait"
 
 
@@ -150,11 +148,8 @@ def _cause(event: Event) -> str:
 
 def peak(trace: Trace, name: str = "memory") -> dict[int, float]:
     """Return the largest value of a counter on each rank that has it; "memory" is in bytes."""
-    highest: dict[int, float] = {}
-    for c in trace.counters:
-        if c.name == name:
-            highest[c.rank] = max(highest.get(c.rank, c.value), c.value)
-    return dict(sorted(highest.items()))
+    counts = sorted((c.rank, c.value) for c in trace.counters if c.name == name)
+    return dict(counts)  # of each rank the last one
 
 
 @dataclass(frozen=True)
