@@ -38,8 +38,7 @@ class Row:
 def summarized(call: str, traces: Mapping[str, Trace], events: float = inf) -> list[TraceSummary]:
     """Return the traces, each from its own first event on, with waits from all ranks' events.
 
-    Raises:
-        ValueError: without a trace, or with more ranks, or more `events`, than can be drawn.
+    Raises ValueError without a trace, or with more ranks, or more `events`, than can be drawn.
     """
     if not traces:
         raise ValueError(f"{call}() needs at least one trace: {call}({{'measured': trace}})")
@@ -155,7 +154,6 @@ def arrow_ends(trace: Trace, rows: Sequence[Row]) -> list[tuple[float, float, fl
 
 
 def kind_of(e: Event) -> str:
-    """Return the kind by which an event is drawn: a rank that has finished doesn't wait."""
     return "finished" if has_finished(e) else e.kind
 
 
