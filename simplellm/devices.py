@@ -22,18 +22,15 @@ def pick(device: str | torch.device | None = "auto") -> torch.device:
     try:
         wanted = torch.device(device)
     except (RuntimeError, TypeError):
-        raise ValueError(
-            f"{device!r} is not a device: use 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'."
-        ) from None
+        known = "'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'"
+        raise ValueError(f"{device!r} is not a device: use {known}.") from None
     present = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
     if wanted.type in present and not present[wanted.type]():
         say_once(f"there is no {wanted.type} device here, so the CPU is used instead.")
         return torch.device("cpu")
-    if wanted.type == "cuda" and (wanted.index or 0) >= torch.cuda.device_count():
-        raise ValueError(
-            f"there is no device {wanted}: this machine has {torch.cuda.device_count()} GPUs, "
-            "numbered from 0."
-        )
+    if wanted.type == "cuda" and (wanted.index or 0) >= (count := torch.cuda.device_count()):
+        words = f"there is no device {wanted}: this machine has {count} GPUs"
+        raise ValueError(f"{words}, numbered from 0.")
     return wanted
 
 

@@ -30,9 +30,6 @@ class Experts:
         feed-forward network they replace, so that a token costs what it cost before.
     capacity: an expert takes at most ceil(capacity * N * k / E) of the choices of a batch, and
         drops the rest; None is without a limit ("dropless").
-
-    Raises:
-        ValueError: more choices than experts, no expert, or a capacity of 0.
     """
 
     experts: int = 8
@@ -43,15 +40,11 @@ class Experts:
 
     def __post_init__(self):
         if not 1 <= self.top_k <= self.experts:
-            raise ValueError(
-                f"a token cannot choose {self.top_k} of {self.experts} experts: top_k goes from 1 "
-                "to the number of experts."
-            )
+            words = f"a token cannot choose {self.top_k} of {self.experts} experts"
+            raise ValueError(f"{words}: top_k goes from 1 to the number of experts.")
         if self.capacity is not None and not 0 < self.capacity < math.inf:
-            raise ValueError(
-                f"capacity = {self.capacity} is no share of the tokens: 1 is an equal one, 1.25 a "
-                "quarter more, None takes everything."
-            )
+            cure = "1 is an equal one, 1.25 a quarter more, None takes everything"
+            raise ValueError(f"capacity = {self.capacity} is no share of the tokens: {cure}.")
 
     def places(self, tokens: int) -> int:
         """Return how many choices one expert takes of a batch of `tokens`."""
@@ -119,9 +112,8 @@ class Router(nn.Module):
         probabilities = logits.softmax(-1, dtype=wide)
         if probabilities.is_cpu and not probabilities.isfinite().all():
             raise FloatingPointError(
-                "the router's probabilities are not numbers, so no token can be sent anywhere: "
-                "look for the step at which its input or its weights became nan, and lower the "
-                "learning rate."
+                "the router's probabilities are not numbers: look for the step at which its input "
+                "or its weights became nan, and lower the learning rate."
             )
         chosen = (probabilities + self.bias).topk(self.experts.top_k).indices
         weights = probabilities.gather(1, chosen)

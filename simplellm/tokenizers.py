@@ -59,17 +59,13 @@ class SPTokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of a list of ids (or of a one-dimensional tensor).
 
-        BOS, EOS and padding decode to nothing.
-
-        Raises:
-            ValueError: An id is outside of the vocabulary.
+        BOS, EOS and padding decode to nothing. Raises ValueError for an id that there isn't.
         """
         ids = ids.tolist() if hasattr(ids, "tolist") else list(ids)
         for token in ids:
             if not isinstance(token, int) or not 0 <= token < self.vocab_size:
-                raise ValueError(
-                    f"{token!r} is no token: {self.name} has the ids 0 to {self.vocab_size - 1}."
-                )
+                known = f"{self.name} has the ids 0 to {self.vocab_size - 1}"
+                raise ValueError(f"{token!r} is no token: {known}.")
         return self._sp.decode(ids)
 
 
