@@ -67,7 +67,6 @@ class Measurement:
     missed: str = ""
 
     def predicted(self, machine: Machine) -> float:
-        """Return the seconds of the step by the closed form."""
         return estimate(self.model, self.layout, machine).seconds
 
     def error(self, machine: Machine) -> float:
@@ -83,7 +82,6 @@ class Judged(NamedTuple):
 
     @property
     def predicted(self) -> float:
-        """Seconds."""
         return self.row.seconds * (1 + self.error)
 
 
@@ -115,9 +113,8 @@ def _measurement(row: dict[str, str]) -> Measurement:
         "TFLOP/s": work / one / 1e12,
     }[row["unit"]]
     facts = {key: row[key] for key in ("source", "figure", "sets", "missed")}
-    return Measurement(
-        row["run"], model, layout, seconds, machine=MACHINES[row["machine"]], **facts
-    )
+    facts["machine"] = MACHINES[row["machine"]]
+    return Measurement(row["run"], model, layout, seconds, **facts)
 
 
 def rows_of(source: str) -> list[Measurement]:
@@ -204,11 +201,8 @@ def summary(found: dict[str, list[Judged]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.cluster.validate",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser("python -m helpers.cluster.validate", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("rows", nargs="?", help="a file with rows of your own")
     file = parser.parse_args(arguments).rows
     if file:
