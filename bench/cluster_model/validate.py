@@ -69,9 +69,9 @@ class Measurement:
     def predicted(self, machine: Machine) -> float:
         return estimate(self.model, self.layout, machine).seconds
 
-    def error(self, machine: Machine) -> float:
-        """Return predicted over measured, minus 1."""
-        return self.predicted(machine) / self.seconds - 1
+    def error(self, machine: Machine, factor: float = 1.0) -> float:
+        """Return predicted over measured, minus 1; of software that takes `factor` as long."""
+        return factor * self.predicted(machine) / self.seconds - 1
 
 
 class Judged(NamedTuple):
@@ -156,8 +156,8 @@ def judged_recomputation() -> tuple[list[Judged], float]:
     for row in rows_of(LAYERS):
         both = layer_seconds(row.model, row.layout, A100)
         ratios.append(row.seconds / sum(one.total for one in both))
-    machine = A100.slower(fmean(ratios))
-    return [Judged(row, row.error(machine)) for row in rows_of(NEWER)], fmean(ratios)
+    factor = fmean(ratios)
+    return [Judged(row, row.error(A100, factor)) for row in rows_of(NEWER)], factor
 
 
 def judged_megatron() -> list[Judged]:
@@ -166,7 +166,7 @@ def judged_megatron() -> list[Judged]:
     for row in rows_of(OLDER):
         others = [other for other in given if other.name != row.name]
         factor = fmean(other.seconds / other.predicted(A100) for other in others)
-        judged.append(Judged(row, row.error(A100.slower(factor))))
+        judged.append(Judged(row, row.error(A100, factor)))
     return judged
 
 

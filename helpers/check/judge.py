@@ -34,10 +34,6 @@ def check(
         hint: which hint to show if it failed: 1 is a nudge, the last nearly the answer, 0 none.
         root: whose work; this lab's by default, and then what passed is remembered.
         seed: what the inputs are drawn from; drawn anew unless told.
-
-    Raises:
-        TaskError: for a task that doesn't exist.
-        ValueError: for a hint that doesn't.
     """
     task, begun = load_task(task_id), time.monotonic()
     if hint not in range(len(task.hints) + 1):
@@ -101,7 +97,6 @@ def launched(task: Task, works: dict[str, tuple], cases: list) -> tuple[dict[str
 
 
 def drawn(task: Task, seed: int) -> list:
-    """Return a task's cases."""
     random.seed(seed)
     torch.manual_seed(seed)
     return list(task.side.cases())

@@ -16,9 +16,6 @@ def solve(task_id: str) -> None:
 
     What this kernel has imported from the script is the reference from now on, too. It isn't
     counted as done: to write the function yourself after all, take your file back.
-
-    Raises:
-        TaskError: for a task that doesn't exist.
     """
     task = load_task(task_id)
     path = lab() / task.file
@@ -41,11 +38,8 @@ def holds_solution(task: Task, text: str) -> bool:
 
 
 def with_solution(task: Task, mine: str) -> str:
-    """Return the text of a student's script with the reference in it.
-
-    Where the student's text can't be read, or lacks the function, it's the whole script as it was,
-    with stubs in the place of other tasks.
-    """
+    """Return the text of a student's script with the reference in it; where that text can't be
+    read, or lacks the function, the script as it was, with stubs in the place of other tasks."""
     marked = (solved() / task.file).read_text("utf-8")
     text = replaced(marked, lambda one, body: body if one == task.id else load_task(one).stub)
     ours = definitions(ast.parse(text))
@@ -63,10 +57,8 @@ def with_solution(task: Task, mine: str) -> str:
 
 
 def load_again(path: Path) -> None:
-    """Let what a script holds by now take the place of what this kernel has imported from it.
-
-    The names that notebooks and modules have imported from it are the new ones, too.
-    """
+    """Let what a script holds by now take the place of what this kernel, its notebook and its
+    modules have imported from it."""
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if module.__name__ == "__main__" or not file or Path(file).resolve() != path.resolve():

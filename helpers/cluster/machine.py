@@ -48,16 +48,6 @@ class Machine:
     # which they slow down.
     hidden: float = 0.359
 
-    def slower(self, factor: float) -> "Machine":
-        """The same machine with software that takes `factor` times as long for everything."""
-        inside, between = (
-            replace(link, bandwidth=link.bandwidth / factor, latency=link.latency * factor)
-            for link in (self.inside, self.between)
-        )
-        rates = {name: getattr(self, name) / factor for name in ("peak", "memory_bandwidth")}
-        times = {name: getattr(self, name) * factor for name in ("launch", "straggle", "step")}
-        return replace(self, inside=inside, between=between, **rates, **times)
-
     def matmul_seconds(
         self, m: float, n: float, k: float, count: float = 1, times: float = 1.0
     ) -> float:
