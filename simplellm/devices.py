@@ -13,9 +13,6 @@ def pick(device: str | torch.device | None = "auto") -> torch.device:
     knows no float64, and ranks that compare with one device compute on the CPU.
     "cuda" or "mps" on a machine without one returns the CPU and says so once, in a line on stderr,
     so that a script written for a GPU runs on a laptop.
-
-    Raises:
-        ValueError: `device` is no device name, or a GPU number that this machine does not have.
     """
     if device is None or device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -23,9 +23,6 @@ def causalLLMLoss(
         A scalar, float32 (float64 for float64 logits): the mean over the B * (S - 1) positions that
         have a next token, without those whose next token is `pad_idx`. With none left it is 0, with
         gradient 0, so that a micro-batch of padding adds nothing to the others.
-
-    Raises:
-        ValueError: shapes that do not fit, or a target outside the vocabulary (on the CPU).
     """
     if (classes := logits.shape[-1]) != vocab_size:
         words = f"the logits have {classes} classes and vocab_size is {vocab_size}"
@@ -45,14 +42,12 @@ def perplexityLoss(
     """Return the perplexity: exp of each sequence's mean cross-entropy, averaged over the batch.
 
     It is the number of tokens that an equally unsure model would choose among at random; it is
-    for reading, and carries no gradient.
+    for reading, and carries no gradient. Sequences without a token that counts are left out; none
+    left gives nan.
 
     Args:
         logits, target: as in `causalLLMLoss`; a target of -100 does not count.
         attention_mask: (B, S), 1 where the token counts and 0 where it is padding. None: all count.
-
-    Returns:
-        A float32 scalar. Sequences without a token that counts are left out; none left gives nan.
     """
     following = _fitting(logits, target, IGNORED)[:, 1:].long()
     if attention_mask is not None:

@@ -29,10 +29,6 @@ class SPTokenizer:
         unk_id: The id of what no piece covers. Models with byte fallback never use it.
         pad_id: An id for padding, always a valid row of an embedding. A model may come without one
             (LLaMA's own says -1, which torch would read as the last row): then it is `unk_id`.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: The file is not a SentencePiece model.
     """
 
     def __init__(self, tokenizer_path: str | Path | None = None):

@@ -16,7 +16,7 @@ from helpers.check.compare import same, where
 from helpers.check.marks import TaskError, body_of, definitions, mutated
 from helpers.check.notebook import explain_undone_tasks, no_longer_undone
 from helpers.check.progress import note_check
-from helpers.check.ranks import WORK, run
+from helpers.check.ranks import WORK, launched
 from helpers.check.solving import holds_solution, load_again
 from helpers.check.task import Task, lab, load_task, solved
 from helpers.check.verdict import Verdict
@@ -82,18 +82,6 @@ def not_begun(task: Task, root: Path) -> dict | None:
             where = f"{task.file}, line {node.lineno}"
             return {"kind": "to do", "reason": f"Write {task.calls} in {where}."}
     return None
-
-
-def launched(task: Task, works: dict[str, tuple], cases: list) -> tuple[dict[str, list], object]:
-    """Return {name: observations}, and the launch's report. With ranks each has one a rank."""
-    report = run(task, works, cases, solved())
-    if report.failure:
-        return {}, report
-    first = report.results[0]
-    if not task.ranks:
-        return first, report
-    of_ranks = {name: zip(*(r[name] for r in report.results), strict=True) for name in first}
-    return {name: [list(ranks) for ranks in seen] for name, seen in of_ranks.items()}, report
 
 
 def drawn(task: Task, seed: int) -> list:

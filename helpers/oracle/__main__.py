@@ -34,12 +34,8 @@ def compare_scripts(
 ) -> Judgment:
     """Run both scripts to the end of step `at`, counted from 0, and judge the parallel one.
 
-    Args:
-        arguments: those of `single`, and those of `parallel`.
-
-    Raises:
-        CannotRecord: a script failed, took too few steps, or has no model to compare; ranks that
-            hold the same tensor disagree, or nobody holds one.
+    arguments: those of `single`, and those of `parallel`. Raises CannotRecord where a script fails,
+    takes too few steps, or has no model to compare, or where the ranks don't make up one.
     """
     (one,) = recorded(single, 1, at, arguments[0])
     many = recorded(parallel, ranks, at, arguments[1])

@@ -55,11 +55,7 @@ class Recording:
         self.optimizer: tuple[type, dict] | None = None
 
     def step(self) -> Step:
-        """Return the step that was recorded.
-
-        Raises:
-            CannotRecord: the training took fewer steps, or has no model that can be compared.
-        """
+        """Return the step that was recorded; raise CannotRecord if there was none."""
         if not self.before:
             raise CannotRecord(
                 f"the training ended after {many(self._count, 'call')} of optimizer.step(), and "

@@ -97,9 +97,6 @@ def one_step(
     The gradient is that of sum(loss * tokens) / all tokens. loss_of: called with the model and a
     micro-batch; its mean loss and the number of its tokens, or the loss alone, where all
     micro-batches count alike. make_optimizer: called with the parameters; a fresh optimizer.
-
-    Raises:
-        ValueError: there is no micro-batch, or one without tokens or without a finite loss.
     """
     model = copy.deepcopy(model)
     parameters = dict(model.named_parameters())
@@ -136,13 +133,9 @@ def one_step(
 def gather(parts: Sequence[Step], names: Iterable[str] = ()) -> Step:
     """Join what each rank holds of a model (stages of a pipeline, replicas) into one step.
 
-    Args:
-        parts: one Step for each rank, with some of the names. Where two hold the same name, their
-            values must agree.
-        names: all names that there must be, in the model's order, as `one_device.before` has them.
-
-    Raises:
-        GatherError: replicas disagree, or nobody holds a name.
+    parts: one Step for each rank, with some of the names. Where two hold the same name, their
+        values must agree.
+    names: all names that there must be, in the model's order, as `one_device.before` has them.
     """
     names, joined = list(names), {}
     if not parts:
