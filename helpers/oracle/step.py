@@ -7,7 +7,7 @@ the stages of a pipeline, or replicas, hold of it.
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -62,28 +62,20 @@ class Step:
         return {name: parameter.detach() for name, parameter in parameters.items()}
 
 
-class Snapshot(NamedTuple):
-    """What a model holds at one moment, as copies on the CPU that can be kept and sent."""
-
-    weights: Tensors
-    gradients: Tensors
-    ties: Mapping[str, tuple[str, ...]]
-
-
-def snapshot(model: torch.nn.Module) -> Snapshot:
-    """Copy the weights and the gradients, by parameter name.
+def snapshot(model: torch.nn.Module) -> Step:
+    """Copy the weights and the gradients to the CPU, by parameter name: a step that begins here.
 
     Take one before the step, and one after it and before `zero_grad`; `between` joins them. Of a
     DTensor it holds the whole, so if a model has some, all ranks must call it.
     """
     named = dict(model.named_parameters())
     weights = {name: copied(p) for name, p in named.items()}
-    return Snapshot(weights, {name: copied(p.grad) for name, p in named.items()}, ties_of(model))
+    return Step(weights, {name: copied(p.grad) for name, p in named.items()}, {}, ties_of(model))
 
 
-def between(before: Snapshot, after: Snapshot) -> Step:
+def between(before: Step, after: Step) -> Step:
     """Return the step that happened between two snapshots of one rank."""
-    return Step(before.weights, after.gradients, after.weights, after.ties)
+    return replace(after, before=before.before, after=after.before)
 
 
 def one_step(
