@@ -123,7 +123,6 @@ def _paced(name: str, build) -> Race:
 
 
 def paced(name: str) -> float:
-    """On a rank: the seconds of one paced step."""
     rank, schedule = dist.get_rank(), PACED[name]()
     torch.set_num_threads(1)
     stages = {s: make_stage(s, schedule.stages, 8, 1) for s in schedule.stages_of(rank)}

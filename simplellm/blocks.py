@@ -196,7 +196,6 @@ class Stage(nn.Module):
         draw(self, pick(device))
 
     def add_ends(self, *names: str) -> None:
-        """Build the final norm, or the head."""
         config = self.config
         if "norm" in names:
             self.norm = RMSNorm(config.dmodel, config.norm_eps)

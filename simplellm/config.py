@@ -86,14 +86,12 @@ def signature(order: str, *needed: str, **defaults: object) -> Signature:
 
 
 def arguments(takes: Signature, sizes: tuple, named: dict) -> dict:
-    """Return every argument of a call, by its name; raise TypeError as Python does."""
     given = takes.bind(*sizes, **named)
     given.apply_defaults()
     return given.arguments
 
 
 def configured(given: dict) -> Config:
-    """Return the sizes among the arguments of a constructor, checked."""
     sizes = {name: value for name, value in given.items() if name not in OTHERS}
     rope = rope_settings(given["rope_parameters"], given["theta"])
     return Config(**sizes, shared=given.get("share_weights", False), rope=rope)

@@ -33,5 +33,4 @@ def pick(device: str | torch.device | None = "auto") -> torch.device:
 
 @cache
 def say_once(line: str) -> None:
-    """Print `line` on stderr the first time that this process says it."""
     print(f"simplellm: {line}", file=sys.stderr, flush=True)

@@ -91,7 +91,6 @@ def check_tokens(ids: torch.Tensor, vocab_size: int, ignore: int | None = None) 
 
 
 def _fitting(logits: torch.Tensor, target: torch.Tensor, ignore: int) -> torch.Tensor:
-    """Return the targets on the device of the logits, checked."""
     if logits.dim() != 3 or logits.shape[:2] != target.shape:
         words = "logits (batch, sequence, vocabulary) and target (batch, sequence) do not fit"
         raise ValueError(f"{words}: {tuple(logits.shape)} and {tuple(target.shape)}.")

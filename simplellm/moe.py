@@ -195,5 +195,4 @@ def give_experts(net: nn.Module, experts: Experts) -> nn.Module:
 
 
 def moe_layers(net: nn.Module) -> list[MoE]:
-    """Return the mixtures of a model, in the order of its layers."""
     return [module for module in net.modules() if isinstance(module, MoE)]

@@ -29,7 +29,6 @@ def layer_counts(n_layers: int, n_stages: int | Sequence[int]) -> list[int]:
 
 
 def slice_stages(model: nn.Module, n_stages: int | Sequence[int]) -> list[nn.Module]:
-    """Cut one whole `LLama` into all stages, first to last: see `slice_stage`."""
     count = len(layer_counts(model.config.n_layers, n_stages))
     return [slice_stage(model, stage, n_stages) for stage in range(count)]
 

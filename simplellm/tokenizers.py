@@ -66,7 +66,6 @@ class SPTokenizer:
 
 
 def _load(name: str):
-    """Return a SentencePiece processor for a model, given its short name or path."""
     import sentencepiece  # when it is first needed
 
     shipped = files("simplellm") / "assets" / f"{name}.model"

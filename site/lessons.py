@@ -112,7 +112,6 @@ def with_live_outputs(path: Path) -> tuple[dict, dict[str, bytes]]:
 
 
 def header(found: re.Match, number: str) -> str:
-    """Return a lesson's heading: its number, its question, its minutes."""
     question = next(each.question for each in LESSONS if each.number == number)
     work = "" if found["tasks"] == "0" else f", {found['tasks']} for its tasks"
     return (

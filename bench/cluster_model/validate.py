@@ -34,7 +34,6 @@ MACHINES = PRESETS | {"H100 of 500 W": replace(H100, memory=96e9, memory_bandwid
 
 @cache
 def models() -> dict[str, ModelConfig]:
-    """Return the models of the published rows by name."""
 
     def mixture(hidden, layers, heads, kv_heads, head, words, experts, chosen, width):
         sizes = hidden, layers, heads, kv_heads, head, width, words, 4096
@@ -87,7 +86,6 @@ class Judged(NamedTuple):
 
 @cache
 def published() -> list[Measurement]:
-    """Return the published rows, in the order of the file."""
     with (ROWS / "published.csv").open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
         return [_measurement(row) for row in rows]

@@ -73,7 +73,6 @@ def common_factor(expected: Any, seen: Any) -> float | None:
 
 
 def short(value: Any) -> str:
-    """Return a value as a sentence shows it."""
     if _has_shape(value):
         sizes = " x ".join(map(str, value.shape))
         return f"a tensor of {sizes}" if sizes else f"a tensor with {value.item():.4g}"

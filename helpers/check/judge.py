@@ -91,7 +91,6 @@ def drawn(task: Task, seed: int) -> list:
 
 
 def judged(task: Task, root: Path, seed: int | None, launched: Callable = launched) -> dict:
-    """Return the facts of a verdict on work that can run."""
     side, text = task.side, solution_text(task)
     cases = drawn(task, secrets.randbelow(1 << 31) if seed is None else seed)
     mutants = {says: change for change, says in getattr(side, "MUTANTS", {}).items()}
@@ -161,7 +160,6 @@ def known_mistake(
 
 
 def failed(task: Task, report) -> dict:
-    """Return the facts of a verdict on work that crashed or hung."""
     side, failure = task.side, report.failure
     sentence = failure.sentence
     if failure.error == "NotImplementedError" and failure.text.startswith("Task "):

@@ -60,7 +60,6 @@ def around(text: str, task: str) -> list[str]:
 
 
 def lines_of(node: ast.stmt) -> slice:
-    """Return which lines a definition takes, decorators included."""
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
     return slice(first - 1, node.end_lineno)
 

@@ -52,7 +52,6 @@ def write(out: Path) -> None:
 
 
 def fill(out: Path) -> None:
-    """Write the copy into a folder that isn't there."""
     labs, rest = (tuple(f"{name}/" for name in names) for names in (LABS, COPIED.split()))
     for name in [*(name for name in files() if f"{name}/".startswith(labs + rest)), *MOVED]:
         if not name.startswith(LEFT_OUT):

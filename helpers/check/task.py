@@ -47,7 +47,6 @@ class Task:
 
     @property
     def number(self) -> str:
-        """The number of its lesson."""
         return by_name(self.lesson).number
 
     @property
@@ -97,7 +96,6 @@ def task_ids() -> list[str]:
 
 
 def load_task(task_id: str) -> Task:
-    """Return a task with its module, or raise TaskError."""
     if task_id not in task_ids():
         raise TaskError(f"there is no task {task_id!r}: the tasks are {', '.join(task_ids())}")
     return read_task(task_id, solved())
@@ -105,7 +103,6 @@ def load_task(task_id: str) -> Task:
 
 @functools.cache
 def read_task(task_id: str, folder: Path) -> Task:
-    """Return a task of a file in tasks/ below this folder."""
     side = side_of(task_id, folder)
     path = solutions(folder)[task_id]
     facts = {

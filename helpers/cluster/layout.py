@@ -92,7 +92,6 @@ class Layout:
 
     @property
     def per_expert(self) -> int:
-        """How many devices share an expert."""
         return 1 if self.sequence_parallel else self.tp
 
     @property

@@ -21,7 +21,6 @@ class Interconnect:
 
     @property
     def speed(self) -> float:
-        """Bytes a second that arrive."""
         return self.bandwidth * self.share
 
 
@@ -63,7 +62,6 @@ class Machine:
         return m * n * k * count / (self.peak * self.fused)
 
     def memory_seconds(self, moved: float) -> float:
-        """Of work that does little but read and write `moved` bytes."""
         return moved / (self.memory_bandwidth * self.memory_share)
 
 
@@ -104,7 +102,6 @@ PRESETS = {machine.name: machine for machine in (A100, A100_HALF, H100, H800, H2
 
 
 def preset(name: str) -> Machine:
-    """The machine of this name; ValueError, one sentence, if there is none."""
     if name not in PRESETS:
         raise ValueError(f"there is no machine {name!r}: choose one of {', '.join(PRESETS)}")
     return PRESETS[name]

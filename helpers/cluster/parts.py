@@ -27,7 +27,6 @@ class Share(NamedTuple):
 
 
 def layer_share(model: ModelConfig, layout: Layout) -> Share:
-    """Return what a rank holds of one layer."""
     count = parameters(model)
     outside = count.embedding + count.positions + count.final_norm + count.head
     routed = count.expert * model.moe.experts * model.expert_layers if model.moe else 0

@@ -13,12 +13,10 @@ def one_of(choices: Iterable, value, name: str):
 
 
 def is_size(value: object) -> bool:
-    """Whether it is a whole number, 1 or more."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def require_sizes(facts: object, names: str) -> None:
-    """Raise ValueError unless these fields of a dataclass are sizes."""
     for name in names.split():
         if not is_size(value := getattr(facts, name)):
             kind = type(facts).__name__
@@ -283,5 +281,4 @@ def parameters(model: ModelConfig) -> Parameters:
 
 
 def held(matrices: list[Matrix]) -> int:
-    """Return the weights of these matrices."""
     return sum(m.size * m.held for m in matrices)

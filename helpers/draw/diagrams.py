@@ -16,7 +16,6 @@ GAP = 2  # pixels between two cells
 
 
 def table(ax: Picture, x: float, y: float, rows, colors: Colors, wide, high) -> float:
-    """Draw colored cells from their upper left corner on, and return their right edge."""
     for r, row in enumerate(rows):
         for c, cell in enumerate(row):
             said = str(cell)

@@ -64,7 +64,6 @@ def compared(parts: list[TraceSummary]) -> str:
 
 
 def in_words(title: str, parts: list[TraceSummary]) -> str:
-    """Return the alternative text of a timeline."""
     sentences = [f"Timeline. {title}."]
     for part in parts:
         if not part.duration or len(part.causes) > 8:

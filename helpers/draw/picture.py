@@ -112,7 +112,6 @@ class Picture(Axes):
         return file.getvalue()
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write a .svg or .png file, whole or not at all, and return its path."""
         ending = Path(path).suffix.lower()
         if ending not in (".svg", ".png"):
             raise ValueError(f"cannot save a picture as {path}: the name must end in .svg or .png")
@@ -204,7 +203,6 @@ def box(ax: Picture, x, y, wide, high, color, text="", size=12.0, bold=False, **
 
 
 def arrow(ax: Picture, start, end, color: str = INK, width: float = 1.2) -> None:
-    """Draw an arrow between two points of the data."""
     head = 0.2 + 0.1 * width
     style = f"-|>,head_length={2 * head},head_width={head}"
     look = {"color": color, "lw": width * PT, "arrowstyle": style, "clip_on": False}

@@ -114,7 +114,6 @@ def _look(number: int, name: str, order: list[str], points: Mapping[str, Run], q
 
 
 def _same(a: Run, b: Run, near: float) -> bool:
-    """Return whether two curves look the same at the steps that they share."""
     one, other = dict(a), dict(b)
     shared = one.keys() & other.keys()
     return bool(shared) and all(abs(one[at] - other[at]) <= near for at in shared)

@@ -57,7 +57,6 @@ def summarized(call: str, traces: Mapping[str, Trace], events: float = inf) -> l
 
 
 def laid_out(parts: Sequence[TraceSummary]) -> list[list[Row]]:
-    """Return the rows of each trace, from the top of the picture to its bottom."""
     rows, y = [], 4.0
     ranks = max(len(part.trace.ranks) for part in parts)
     tall, low, apart = next(sizes for most, *sizes in SIZES if ranks <= most)
@@ -103,7 +102,6 @@ def _lane(e: Event, turns: bool) -> str:
 
 
 def _reads_meanwhile(events: list[Event]) -> bool:
-    """Return whether a rank reads input while it computes."""
     read = union(e for e in events if e.lane == "input")
     work = union(e for e in events if e.lane == "compute" and e.kind != "wait")
     return length(without(read, work)) < length(read) - 1e-9

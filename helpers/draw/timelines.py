@@ -175,7 +175,6 @@ def _label(ax: Picture, row: Row, tries, x: float, room: float, ink: str, behind
 
 
 def _entries(parts: list[TraceSummary], by_stage: bool) -> list[tuple[str, str, str]]:
-    """Return (color, letter, word) of the legend, in a fixed order."""
     events = [e for part in parts for e in part.trace.events]
     kinds = {"finished" if has_finished(e) else e.kind for e in events if e.duration}
     entries = [look(kind) for kind in ("F", "B", "I", "W", "update", "input") if kind in kinds]

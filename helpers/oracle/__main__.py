@@ -48,7 +48,6 @@ def compare_scripts(
 
 
 def recorded(script: str, ranks: int, at: int, arguments: Sequence[str]) -> list[Step]:
-    """Return the step of each rank of a script."""
     from helpers.ranks import run_script
 
     if not Path(script).is_file():

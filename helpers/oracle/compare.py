@@ -135,7 +135,6 @@ def distance(expected: torch.Tensor, actual: torch.Tensor) -> float:
 
 
 def is_zero(tensor: torch.Tensor | None) -> bool:
-    """Return whether there is nothing, or zeros alone."""
     return tensor is None or not bool(tensor.any())
 
 

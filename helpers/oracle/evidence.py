@@ -143,7 +143,6 @@ class Evidence:
         )
 
     def each(self, candidate: Sequence[Tensors]) -> bool:
-        """Return whether every rank holds its own one of these gradients."""
         return same(on_ranks(candidate), on_ranks(self.gradients))
 
     def factor(self, candidate: Sequence[Tensors]) -> float | None:
@@ -151,7 +150,6 @@ class Evidence:
         return common_factor(on_ranks(candidate), on_ranks(self.gradients)) or None
 
     def after_is(self, candidate: Sequence[Tensors]) -> bool:
-        """Return whether every rank's weights after the step are these."""
         after = on_ranks([rank.after for rank in self.ranks])
         return self.knows_weights and same(on_ranks(candidate), after)
 

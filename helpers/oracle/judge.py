@@ -143,7 +143,6 @@ def _note(evidence: Evidence) -> str:
 
 
 def _rows(evidence: Evidence) -> tuple[Comparison, ...]:
-    """For each tensor the rank where it is furthest off."""
     rows = []
     for kind, word in KINDS.items():
         found = evidence.wrong_weights if kind == "after" else evidence.differing[kind]

@@ -153,7 +153,6 @@ def mixtures(e: Evidence) -> Found:
 
 
 def averages(e: Evidence) -> Found:
-    """Averages that were not taken, or over weights."""
     for own in map(e.mixed, e.own if e.n_ranks > 1 else ()):
         if factor := e.factor(own):
             of = f"times {factor:.4g}"
@@ -193,7 +192,6 @@ def tied(e: Evidence) -> Found:
 
 
 def without(e: Evidence) -> Found:
-    """Some parameters without a gradient, and all others right."""
     order = [name for name in e.names if name in e.wrong_names]
     zero = all(is_zero(g.get(name)) for g in e.gradients for name in order)
     if zero and len(e.names) > len(order) == len(e.wrong_names):
@@ -243,7 +241,6 @@ def seen(e: Evidence) -> Found:
 
 
 def _moved(steps: Sequence[Step]) -> Tensors:
-    """How far each weight has moved on each rank."""
     both = ([(n, s.before[n], s.after[n]) for n in s.before if n in s.after] for s in steps)
     return on_ranks([{n: after.double() - before for n, before, after in each} for each in both])
 
@@ -316,7 +313,6 @@ def layer(name: str) -> str:
 
 
 def shown(items: Iterable, most: int = 8) -> str:
-    """Return the first of them in words."""
     words = list(map(str, items))
     return ", ".join(words[:most]) + (", …" if len(words) > most else "")
 

@@ -74,7 +74,6 @@ def snapshot(model: torch.nn.Module) -> Step:
 
 
 def between(before: Step, after: Step) -> Step:
-    """Return the step that happened between two snapshots of one rank."""
     return replace(after, before=before.before, after=after.before)
 
 

@@ -18,7 +18,6 @@ LANES = ("compute", "communication", "input")
 
 
 def lane_of(kind: str) -> str:
-    """Return the lane of an event of this kind, if none is given."""
     if kind in COLLECTIVES or kind in MESSAGES or kind == "wait":
         return "communication"
     return "input" if kind == "input" else "compute"
@@ -93,7 +92,6 @@ class Trace:
 
     @property
     def ranks(self) -> list[int]:
-        """The ranks that have an event or a counter, in order."""
         return sorted({e.rank for e in self.events} | {c.rank for c in self.counters})
 
     @property

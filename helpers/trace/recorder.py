@@ -46,7 +46,6 @@ class Recorder:
         return time.perf_counter()
 
     def trace(self) -> Trace:
-        """Return what was recorded until now, in the order it started."""
         events = [Event(*fields) for fields in sorted(self._events, key=lambda fields: fields[2])]
         return Trace(events, counters=list(self._counters))
 

@@ -170,7 +170,6 @@ def read_words(text: str) -> dict[str, tuple[list[dict[str, list[str]]], list[in
 
 
 def _entry(item: str, options: list[str]) -> dict[str, list[str]]:
-    """Return one entry's forms and features."""
     head, *features = (part.strip() for part in item.split("|"))
     word, *odd = head.split(">")
     forms = {"": word, "a": f"{article(word)} {word}"} if word else {}
