@@ -246,11 +246,9 @@ def search(
     every = layouts(model, machine, gpus, batch, sequence, **same)
     every = [Estimate(model, layout, machine) for layout in every]
     if not every:
-        raise ValueError(
-            f"a batch of {batch} on {gpus} devices: no layout cuts {model.layers} layers, "
-            f"{model.heads} heads and the batch evenly; choose a batch or devices with more "
-            "divisors"
-        )
+        words = f"no layout cuts {model.layers} layers, {model.heads} heads and the batch evenly"
+        cure = "choose a batch or devices with more divisors"
+        raise ValueError(f"a batch of {batch} on {gpus} devices: {words}; {cure}")
     found = [each for each in every if each.fits]
     if not found:
         min(every, key=lambda each: each.memory.total).require_room()
@@ -270,13 +268,9 @@ def time_bars(estimates: Mapping[str, Estimate], title: str = ""):
     """Draw the time of each estimate's step; what is below 1 % in every row joins "rest"."""
     from helpers.draw import bars
 
-    small = {
-        cause
-        for cause in next(iter(estimates.values())).causes
-        if all(e.causes[cause] < 0.01 * e.seconds for e in estimates.values())
-    } - {"rest"}
+    large = {c for e in estimates.values() for c, s in e.causes.items() if s >= 0.01 * e.seconds}
     rows = {}
     for name, e in estimates.items():
-        rows[name] = {cause: s for cause, s in e.causes.items() if cause not in small}
-        rows[name]["rest"] += sum(e.causes[cause] for cause in small)
+        rows[name] = {cause: s for cause, s in e.causes.items() if cause in large | {"rest"}}
+        rows[name]["rest"] += e.seconds - sum(rows[name].values())
     return bars(rows, title, text=time_text)

@@ -107,13 +107,10 @@ def weight_products(model: ModelConfig, layout: Layout) -> list[tuple]:
     The ep x per_expert ranks that share the experts have ep x per_expert / tp batches of n tokens
     between them, each token in k of the E experts.
     """
-    found, share = [(matrix, 1.0) for matrix in model.attention()], 0.0
-    if model.moe:
-        share = model.expert_layers / model.layers
-        found += [(matrix, share) for matrix in model.mlp()]
-    if share < 1:
-        found += [(matrix, 1.0 - share) for matrix in model.mlp(dense=True)]
-    products = []
+    share, products = model.expert_layers / model.layers, []
+    found = [(matrix, 1.0) for matrix in model.attention()]
+    found += [(matrix, share) for matrix in model.mlp() if share]
+    found += [(matrix, 1.0 - share) for matrix in model.mlp(dense=True) if share < 1]
     for matrix, times in found:
         rows, count, cut = layout.tokens, 1, layout.tp
         if matrix.name == "experts":

@@ -36,10 +36,9 @@ class MoE:
 
     def __post_init__(self):
         if not 1 <= self.chosen <= self.experts or self.intermediate < 1:
-            raise ValueError(
-                f"a token chooses {self.chosen} of {self.experts} experts of width "
-                f"{self.intermediate}: choose 1 or more, and not more than there are"
-            )
+            words = f"{self.chosen} of {self.experts} experts of width {self.intermediate}"
+            cure = "choose 1 or more, and not more than there are"
+            raise ValueError(f"a token chooses {words}: {cure}")
 
 
 @dataclass(frozen=True)
