@@ -10,7 +10,7 @@ from helpers.plain_errors import plain_errors
 
 with plain_errors():
     need_clone()
-    sys.path.append(str(ROOT))  # bench/ is in the lab's folder and is not installed
+    sys.path.insert(0, str(ROOT))  # bench/ is in the lab's folder and is not installed
     from bench.cluster_model.validate import judged_recomputation, main  # noqa: F401
 
     if __name__ == "__main__":
