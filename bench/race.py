@@ -10,20 +10,15 @@ from helpers.ranks import launch
 
 @dataclass(frozen=True)
 class Race:
-    """Two ways to do the same.
+    """Two ways to do the same."""
 
-    name: what is done. ours, rival: what each way is called.
-    run_ours, run_rival: do it once, and give the time it took, in `unit`.
-    runs: pairs that count; one pair more goes before them, to warm up.
-    """
-
-    name: str
-    ours: str
+    name: str  # what is done
+    ours: str  # what each way is called
     rival: str
-    run_ours: Callable[[], float]
+    run_ours: Callable[[], float]  # do it once, and give the time it took, in `unit`
     run_rival: Callable[[], float]
     unit: str = "s"
-    runs: int = 5
+    runs: int = 5  # pairs that count; one pair more goes before them, to warm up
 
 
 def in_the_same_ranks(

@@ -22,20 +22,16 @@ from simplellm.config import Config
 
 @dataclass(frozen=True)
 class Experts:
-    """The sizes of a mixture of experts.
+    """The sizes of a mixture of experts."""
 
-    experts, top_k: how many there are, and how many a token is sent to. shared: how many experts
-        see every token besides; they are one network of their joint width.
-    hidden_dim: width of one expert. By default a token's experts together are as wide as the
-        feed-forward network they replace, so that a token costs what it cost before.
-    capacity: an expert takes at most ceil(capacity * N * k / E) of the choices of a batch, and
-        drops the rest; None is without a limit ("dropless").
-    """
-
-    experts: int = 8
-    top_k: int = 2
-    shared: int = 0
+    experts: int = 8  # how many there are
+    top_k: int = 2  # how many a token is sent to
+    shared: int = 0  # see every token besides: one network of their joint width
+    # Width of one expert. By default a token's experts together are as wide as the feed-forward
+    # network they replace, so that a token costs what it cost before.
     hidden_dim: int | None = None
+    # An expert takes at most ceil(capacity * N * k / E) of the choices of a batch, and drops the
+    # rest; None is without a limit ("dropless").
     capacity: float | None = None
 
     def __post_init__(self):
@@ -55,16 +51,12 @@ class Experts:
 
 @dataclass
 class Routing:
-    """Where the tokens of one batch go.
+    """Where the tokens of one batch go."""
 
-    probabilities: (N, E), the router's softmax. chosen, weights: (N, k), the experts of each token
-        and what their results are multiplied by. kept: (N, k), False where an expert was full.
-    """
-
-    probabilities: torch.Tensor
-    chosen: torch.Tensor
-    weights: torch.Tensor
-    kept: torch.Tensor
+    probabilities: torch.Tensor  # (N, E), the router's softmax
+    chosen: torch.Tensor  # (N, k), the experts of each token
+    weights: torch.Tensor  # (N, k), what their results are multiplied by
+    kept: torch.Tensor  # (N, k), False where an expert was full
 
     @property
     def wanted(self) -> torch.Tensor:

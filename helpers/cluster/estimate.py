@@ -33,11 +33,10 @@ CURES = {
 
 
 class Utilisation(NamedTuple):
-    """Shares of the peak, 0 to 1. mfu: of the FLOPs that the model needs; hfu: of those that the
-    devices computed, including recomputation (arXiv 2205.05198, section 6.3)."""
+    """Shares of the peak, 0 to 1 (arXiv 2205.05198, section 6.3)."""
 
-    mfu: float
-    hfu: float
+    mfu: float  # of the FLOPs that the model needs
+    hfu: float  # of those that the devices computed, recomputation included
 
 
 @dataclass(frozen=True, repr=False)

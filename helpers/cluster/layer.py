@@ -32,16 +32,13 @@ DEDUP_SHARE = 0.88
 
 
 class Seconds(NamedTuple):
-    """Of one piece of work on one device.
-
-    matmul, memory: of the device. network: collectives in which the device waits. host: until the
-    host has started everything. It runs ahead of the device, but not always far enough: where both
-    take about as long, the device is starved now and then.
-    """
+    """Of one piece of work on one device."""
 
     matmul: float = 0.0
     memory: float = 0.0
-    network: float = 0.0
+    network: float = 0.0  # collectives in which the device waits
+    # Until the host has started everything. It runs ahead of the device, but not always far enough:
+    # where both take about as long, the device is starved now and then.
     host: float = 0.0
 
     @property

@@ -144,12 +144,11 @@ def layer_activations(
 
 @dataclass(frozen=True)
 class ForwardPeak:
-    """Of one layer: bytes of its parameters; {tensor: bytes} of what is live at the peak; and the
-    step at whose end that is, where tensors that it frees still count."""
+    """Of one layer, in bytes."""
 
     weights: float
-    activations: dict[str, float]
-    moment: str
+    activations: dict[str, float]  # {tensor: bytes} of what is live at the peak
+    moment: str  # the step at whose end that is, where tensors that it frees still count
     convention: str
 
     @property

@@ -19,20 +19,16 @@ BETWEEN = 18  # pixels between two ranks where arrows need room
 
 @dataclass
 class Row:
-    """A lane of a rank, its memory, or the name of a trace, which has no lane.
-
-    top, high: pixels. left, right: what is written beside it. events: in the order they start.
-    steps: of memory, (seconds, share of the highest peak).
-    """
+    """A lane of a rank, its memory, or the name of a trace, which has no lane."""
 
     rank: int
     lane: str
-    top: float
+    top: float  # pixels
     high: float
-    left: str = ""
+    left: str = ""  # what is written beside it
     right: str = ""
-    events: list[Event] = field(default_factory=list)
-    steps: list[tuple[float, float]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)  # in the order they start
+    steps: list[tuple[float, float]] = field(default_factory=list)  # of memory: (s, share of peak)
 
 
 def summarized(call: str, traces: Mapping[str, Trace], events: float = inf) -> list[TraceSummary]:

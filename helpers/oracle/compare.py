@@ -19,17 +19,13 @@ SMALLEST = 0.01
 
 @dataclass(frozen=True)
 class Difference:
-    """How one tensor differs from what was expected.
-
-    kind: "missing", "unexpected", "shape", "dtype", "not finite" or "value"; text: the same in
-    words, to follow the name. error, scale: of the largest distance, and of the largest entry.
-    """
+    """How one tensor differs from what was expected."""
 
     name: str
-    kind: str
-    text: str
-    error: float = 0.0
-    scale: float = 0.0
+    kind: str  # "missing", "unexpected", "shape", "dtype", "not finite" or "value"
+    text: str  # the same in words, to follow the name
+    error: float = 0.0  # the largest distance of an entry
+    scale: float = 0.0  # the largest entry expected
 
 
 def differences(

@@ -19,21 +19,16 @@ MOST_ROWS = 20
 
 @dataclass(frozen=True)
 class Comparison:
-    """One tensor, on the rank where it is furthest off.
+    """One tensor, on the rank where it is furthest off."""
 
-    kind: "gradient" or "weight" (after the step). name: all of its names, as "embed.weight =
-    head.weight". error: the largest distance of an entry. scale: the largest entry expected.
-    allowed: the tolerance, relative to scale. text: what is wrong; empty where it is right.
-    """
-
-    kind: str
-    name: str
+    kind: str  # "gradient" or "weight" (after the step)
+    name: str  # all of its names, as "embed.weight = head.weight"
     rank: int
-    error: float
-    scale: float
-    allowed: float
+    error: float  # the largest distance of an entry
+    scale: float  # the largest entry expected
+    allowed: float  # the tolerance, relative to scale
     ok: bool
-    text: str = ""
+    text: str = ""  # what is wrong
 
     @property
     def relative(self) -> float:
@@ -43,16 +38,12 @@ class Comparison:
 
 @dataclass(frozen=True, repr=False)
 class Judgment:
-    """What `judge` found; as the last value of a cell, a notebook shows it.
+    """What `judge` found; as the last value of a cell, a notebook shows it."""
 
-    mistake: one sentence, or None for a right step; also: others that explain the same facts. note:
-    what the comparison can't see, or empty. rows: every tensor, in the model's order.
-    """
-
-    mistake: str | None
-    also: tuple[str, ...]
-    note: str
-    rows: tuple[Comparison, ...]
+    mistake: str | None  # one sentence, or None for a right step
+    also: tuple[str, ...]  # others that explain the same facts
+    note: str  # what the comparison can't see, or empty
+    rows: tuple[Comparison, ...]  # every tensor, in the model's order
     ranks: int
 
     @property

@@ -36,17 +36,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Step:
-    """What is known of one training step. An empty dict means that it isn't known.
+    """What is known of one training step. An empty dict means that it isn't known."""
 
-    before, after: the weights by name, in the model's order. gradients: None where a parameter has
-    none. ties: for a tensor with several names, the first one and all of them. parts, optimizer,
-    make_optimizer: known of one device (`one_step`); they explain mistakes.
-    """
-
-    before: Tensors
-    gradients: Tensors
+    before: Tensors  # the weights by name, in the model's order
+    gradients: Tensors  # None where a parameter has none
     after: Tensors
-    ties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {first name: all of them}
+    # Known of one device (`one_step`); they explain mistakes.
     parts: tuple[Part, ...] = ()
     optimizer: str = ""
     make_optimizer: MakeOptimizer | None = field(default=None, repr=False, compare=False)
