@@ -116,13 +116,11 @@ class ModelConfig:
             raise ValueError(f"{what} of a model with latent attention isn't worked out here")
 
     @property
-    def gated(self) -> bool:
-        """Whether the MLP has three matrices (SwiGLU) instead of two."""
+    def gated(self) -> bool:  # an MLP of three matrices (SwiGLU) instead of two
         return self.family == "llama"
 
     @property
     def expert_layers(self) -> int:
-        """How many of its layers have experts."""
         return self.layers - self.moe.dense if self.moe else 0
 
     @property
