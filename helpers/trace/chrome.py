@@ -26,7 +26,6 @@ NS = 1_000_000_000
 
 
 def save(trace: Trace, path: str | os.PathLike) -> Path:
-    """Write the trace as Chrome trace JSON, whole or not at all; a name in .gz is compressed."""
     # Not ASCII: older Perfettos refuse \u escapes. NaN is no JSON, and spoils the whole file.
     encode = json.JSONEncoder(default=_plain, ensure_ascii=False, allow_nan=False).encode
     other = {OURS: 1, "meta": trace.meta}
@@ -125,8 +124,6 @@ def _finite(value: object) -> object:
 
 
 def load(path: str | os.PathLike) -> Trace:
-    """Read a Chrome trace: ours as it was, another program's as `foreign` guesses. Raises OSError
-    if the file cannot be read, ValueError (one sentence) if it is no trace."""
     try:
         content = _parsed(path, read_whole(path))
     except OSError as error:
@@ -140,10 +137,8 @@ def load(path: str | os.PathLike) -> Trace:
             return _read_ours(rows, other)
         return read_foreign(rows, content)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(
-            f"{path} is JSON but no Chrome trace: an event misses a field or has one of the wrong "
-            f"type ({type(error).__name__}: {error})"
-        ) from error
+        words = "is JSON but no Chrome trace: an event misses a field or has one of the wrong type"
+        raise ValueError(f"{path} {words} ({type(error).__name__}: {error})") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -187,7 +182,6 @@ def _read_ours(rows: list[dict], other: dict) -> Trace:
 
 
 def load_all(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> Trace:
-    """Read a folder of per-rank files, or the files named; see `Trace.load_all`."""
     paths, traces, seen = [paths] if isinstance(paths, (str, os.PathLike)) else paths, [], {}
     for path in map(as_path, paths):
         files = [path]

@@ -101,11 +101,8 @@ def bubble(trace: Trace, over: str = "total") -> float:
 
 
 def idle_share(over: str, work: list[float], spans: list[float], room: float) -> float:
-    """Return the bubble by the definition `over` of `bubble`; ValueError if it is unknown.
-
-    work: seconds in which each rank computes. spans: from each rank's first action to its last.
-    room: ranks x duration of the step.
-    """
+    """Return the bubble by the definition `over` of `bubble`, from seconds of each rank that are
+    work, its span, and the room: ranks x duration of the step."""
     if over not in ("total", "ideal", "span"):
         raise ValueError(f"bubble(over={over!r}): choose 'total', 'ideal' or 'span'")
     if over == "span":
