@@ -73,11 +73,9 @@ class Trace:
         for e in self.events:
             # A time that is not a number makes every comparison false.
             if not -LONGEST_S <= e.start <= e.end <= LONGEST_S:
-                words = (
-                    f"event {e.kind!r} on rank {e.rank} starts at {e.start} s and ends at {e.end}"
-                )
-                cure = f"both must be numbers of at most {LONGEST_S:g}, and the end must"
-                raise ValueError(f"{words} s: {cure} not come first")
+                words = f"event {e.kind!r} on rank {e.rank} starts at {e.start} s and ends at"
+                cure = f"both must be numbers of at most {LONGEST_S:g}, and the end must not"
+                raise ValueError(f"{words} {e.end} s: {cure} come first")
 
     @property
     def ranks(self) -> list[int]:
@@ -128,8 +126,7 @@ class Trace:
         return Trace(events, dict(self.meta), counters)
 
     def merged(self, *others: "Trace") -> "Trace":
-        """Merge the traces of several ranks of one machine into one, in the order of time. Where
-        their `meta` disagree, the first trace is believed."""
+        """Merge traces of one machine, in the order of time; of their `meta` the first counts."""
         traces = (self, *others)
         events = sorted((e for t in traces for e in t.events), key=lambda e: e.start)
         counters = sorted((c for t in traces for c in t.counters), key=lambda c: c.time)

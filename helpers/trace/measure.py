@@ -56,8 +56,7 @@ def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
 
 
 def divided(free: list[Interval], *takers: list[Interval]) -> list[float]:
-    """Return the seconds of `free` in which each goes on that no one before has taken, and last
-    those that are left."""
+    """Return the seconds of `free` that each taker is the first to have; last what is left."""
     seconds = []
     for taken in takers:
         rest = without(free, taken)
