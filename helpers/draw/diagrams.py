@@ -39,7 +39,6 @@ def cells(
 
     Args:
         rows: a sequence of rows; {name: row}; or {name: {name: row}}, tables side by side.
-        title: what was found.
         columns: the words above the columns.
         colors: of a cell by its text, or else its first letter; or a function of the cell.
         wide, high: pixels of a cell.

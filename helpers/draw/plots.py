@@ -39,7 +39,6 @@ def curves(
     Args:
         runs: the values of each run at its steps 0, 1, 2 ..., or {step: value}. A value that isn't
             finite breaks the curve, and its name says so.
-        title: what was found, in a sentence.
         floor: a line below which no curve can fall.
         quiet: the runs in the background that the others are compared with.
         x, y: what the axes show, with the unit.
@@ -208,11 +207,8 @@ def bars(
 
     Each part has the color of its cause in `helpers.draw.style`.
 
-    Args:
-        title: what was found.
-        text: returns a size in words.
-        limit, limit_name: where a line is drawn, and what it's called; what lies beyond it does
-            not fit, and is framed.
+    text: returns a size in words. limit, limit_name: where a line is drawn, and what it's called;
+    what lies beyond it does not fit, and is framed.
     """
     if not rows:
         raise ValueError("bars() needs at least one row: {'name': {'part': size}}")

@@ -33,9 +33,7 @@ class Row:
 
 def summarized(call: str, traces: Mapping[str, Trace], events: float = inf) -> list[TraceSummary]:
     """Return the traces, each from its own first event on, with waits from all ranks' events.
-
-    Raises ValueError without a trace, or with more ranks, or more `events`, than can be drawn.
-    """
+    Raises ValueError without a trace, or with more ranks, or more `events`, than can be drawn."""
     if not traces:
         raise ValueError(f"{call}() needs at least one trace: {call}({{'measured': trace}})")
     some = "look at some steps with last_steps(trace, 2)"

@@ -100,11 +100,8 @@ def see_through(color: str, share: float) -> str:
 
 
 def painted(css: str) -> str:
-    """Return CSS, or HTML with CSS in it, with each var(--palette-NAME) replaced by its color.
-
-    NAME: a color as above ("light-gray"), what lies around the data ("dark-text"), a kind of event
-    ("F"), or the letter on it ("on-F").
-    """
+    """Return CSS, or HTML with CSS in it, with each var(--palette-NAME) replaced by its color: of
+    `PALETTE`, as "light-gray", "dark-text" (around the data), "F", or "on-F" (the letter on it)."""
     return re.sub(r"var\(--palette-([\w-]+)\)", lambda found: PALETTE[found[1]], css)
 
 

@@ -156,9 +156,7 @@ class Evidence:
 
 def aligned(expected: Step, rank: Step) -> Step:
     """Return the facts of a rank under one device's names, and None where it has zeros for a None.
-
-    A tied tensor may come under any of its names. Where copies differ, the one furthest from what
-    was expected counts.
+    Of a tied tensor's copies, under any of its names, the one furthest from what's expected counts.
     """
     facts = {k: _aligned(expected, getattr(expected, k), getattr(rank, k)) for k in KINDS}
     return replace(rank, **facts)

@@ -59,11 +59,9 @@ class Step:
 
 
 def snapshot(model: torch.nn.Module) -> Step:
-    """Copy the weights and the gradients to the CPU, by parameter name: a step that begins here.
-
-    Take one before the step, and one after it and before `zero_grad`; `between` joins them. Of a
-    DTensor it holds the whole, so if a model has some, all ranks must call it.
-    """
+    """Copy the weights and the gradients to the CPU, by parameter name. Take one before the step,
+    and one after it and before `zero_grad`; `between` joins them. Of a DTensor it holds the whole,
+    so if a model has some, all ranks must call it."""
     named = dict(model.named_parameters())
     weights = {name: copied(p) for name, p in named.items()}
     return Step(weights, {name: copied(p.grad) for name, p in named.items()}, {}, ties_of(model))
