@@ -22,12 +22,9 @@ def main() -> None:
             parser.error(f"there is no bench/{name}.py: choose from {', '.join(known)}")
     print(", ".join(f"{key} {value}" for key, value in facts().items()))
     print(HEAD, flush=True)
-    notes = {}
     for name in names or known:
         for race in importlib.import_module(f"bench.{name}").races():
             print(row(race, *run(race)), flush=True)
-            notes[race.note] = True
-    print("\n\n".join(["", *filter(None, notes)]))
 
 
 def facts() -> dict[str, str | int | float]:

@@ -16,13 +16,11 @@ RANKS, HEADS, WIDTH, STEPS = 2, 4, 32, 5
 
 def races() -> list[Race]:
     """One layer's attention of three lengths, in a zigzag."""
-    return [_race(length) for length in (512, 1024, 2048)]
-
-
-def _race(length: int) -> Race:
-    what = f"attention of {length:,} tokens, {RANKS} ranks"
-    note = "The ring computes block by block in Python; gathered keys use torch's fused attention."
-    return in_the_same_ranks(what, "ring", "gathered", timed, RANKS, (length,), note=note)
+    what = f"attention of {{:,}} tokens, {RANKS} ranks".format
+    return [
+        in_the_same_ranks(what(length), "ring", "gathered", timed, RANKS, (length,))
+        for length in (512, 1024, 2048)
+    ]
 
 
 def timed(length: int) -> list[float]:

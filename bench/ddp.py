@@ -17,13 +17,12 @@ STEPS = {128: 30, 512: 12, 1024: 6}  # width: steps to measure
 
 def races() -> list[Race]:
     """A step forward, backward and averaged, at three sizes of model."""
-    return [_race(width) for width in STEPS]
-
-
-def _race(width: int) -> Race:
-    size = LAYERS * (width * width + width) * 4 / 1e6
-    what = f"buckets, {size:.1f} MB of gradients, {RANKS} ranks"
-    return in_the_same_ranks(what, "ours", "DDP", timed, RANKS, (width,))
+    rows = []
+    for width in STEPS:
+        size = LAYERS * (width * width + width) * 4 / 1e6
+        what = f"buckets, {size:.1f} MB of gradients, {RANKS} ranks"
+        rows.append(in_the_same_ranks(what, "ours", "DDP", timed, RANKS, (width,)))
+    return rows
 
 
 def timed(width: int) -> list[float]:

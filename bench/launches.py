@@ -60,7 +60,6 @@ def timed() -> float:
 
 
 def torchrun() -> float:
-    """The launcher that comes with torch, for a script."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "first.py"
         script.write_text(SCRIPT)

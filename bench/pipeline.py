@@ -33,15 +33,12 @@ def races() -> list[Race]:
     """Ours beside torch's for each schedule where each cost dominates; the trace; the pace."""
     rows = []
     for where, sizes in (("computing dominates", COMPUTING), ("overhead dominates", OVERHEAD)):
-        for name in BUILDERS:
-            rows.append(_race(f"{name}, {where}", name, ("ours", "torch"), sizes))
-        rows.append(_race(f"1F1B with a trace, {where}", "1F1B", ("traced", "ours"), sizes))
+        pairs = [(name, name, ("ours", "torch")) for name in BUILDERS]
+        for what, name, hows in [*pairs, ("1F1B with a trace", "1F1B", ("traced", "ours"))]:
+            what = f"{what}, {where}, {sizes[0]} ranks"
+            work = timed, sizes[0], (name, hows, sizes)
+            rows.append(in_the_same_ranks(what, *hows, *work))
     return rows + [_paced(name, build) for name, build in PACED.items()]
-
-
-def _race(what: str, name: str, hows: tuple[str, str], sizes: tuple) -> Race:
-    what = f"{what}, {sizes[0]} ranks"
-    return in_the_same_ranks(what, *hows, timed, sizes[0], (name, hows, sizes))
 
 
 class Block(nn.Module):
@@ -126,7 +123,6 @@ def _paced(name: str, build) -> Race:
 
 
 def paced(name: str) -> float:
-    """On a rank: the seconds of one paced step."""
     rank, schedule = dist.get_rank(), PACED[name]()
     torch.set_num_threads(1)
     stages = {s: make_stage(s, schedule.stages, 8, 1) for s in schedule.stages_of(rank)}

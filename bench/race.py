@@ -10,26 +10,19 @@ from helpers.ranks import launch
 
 @dataclass(frozen=True)
 class Race:
-    """Two ways to do the same.
+    """Two ways to do the same."""
 
-    name: what is done. ours, rival: what each way is called.
-    run_ours, run_rival: do it once, and give the time it took, in `unit`.
-    runs: pairs that count; one pair more goes before them, to warm up.
-    note: what a reader should know.
-    """
-
-    name: str
-    ours: str
+    name: str  # what is done
+    ours: str  # what each way is called
     rival: str
-    run_ours: Callable[[], float]
+    run_ours: Callable[[], float]  # do it once, and give the time it took, in `unit`
     run_rival: Callable[[], float]
     unit: str = "s"
-    runs: int = 5
-    note: str = ""
+    runs: int = 5  # pairs that count; one pair more goes before them, to warm up
 
 
 def in_the_same_ranks(
-    name: str, ours: str, rival: str, work: Callable, ranks: int, arguments: tuple, **facts
+    name: str, ours: str, rival: str, work: Callable, ranks: int, arguments: tuple
 ) -> Race:
     """A race on ranks, a step of each in turn: what slows one slows the other.
 
@@ -42,7 +35,7 @@ def in_the_same_ranks(
         last[:] = [1e3 * max(each) for each in zip(*times, strict=True)]
         return last[0]
 
-    return Race(name, ours, rival, run_ours, lambda: last[1], "ms", **facts)
+    return Race(name, ours, rival, run_ours, lambda: last[1], "ms")
 
 
 def timed_in_turn(

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections import defaultdict
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -33,22 +34,18 @@ def read_all() -> dict[str, dict]:
 
     A damaged file is set aside under another name, and a sentence says so.
     """
-    path = progress_file()
-    try:
-        record = json.loads(path.read_text("utf-8")) if path and path.exists() else {}
-        if not all(isinstance(facts, dict) for of in [record, *record.values()]
-                   for facts in of.values()):  # fmt: skip
-            raise ValueError("it isn't a record")
-        return record
-    except (ValueError, AttributeError, RecursionError) as error:
-        aside = next(p for n in count(1) if not (p := path.with_suffix(f".damaged{n}")).exists())
+    path, told = progress_file(), "it isn't a record"
+    with suppress(OSError):
         try:
-            path.rename(aside)
-            print(f"{path} is damaged ({error}): it's {aside.name} now, and a new record begins.")
-        except OSError:
-            pass
-    except OSError:
-        pass
+            record = json.loads(path.read_text("utf-8")) if path and path.exists() else {}
+            parts = [facts for of in [record, *record.values()] for facts in of.values()]
+            if all(isinstance(facts, dict) for facts in parts):
+                return record
+        except (ValueError, AttributeError, RecursionError) as error:
+            told = error
+        aside = next(p for n in count(1) if not (p := path.with_suffix(f".damaged{n}")).exists())
+        path.rename(aside)
+        print(f"{path} is damaged ({told}): it's {aside.name} now, and a new record begins.")
     return {}
 
 
@@ -76,7 +73,5 @@ def note(kind: str, key: str, facts: dict) -> None:
     if path := progress_file():
         record = read_all()
         record.setdefault(kind, {})[key] = facts
-        try:
+        with suppress(OSError):  # a lesson must not fail because a home can't be written
             write_whole(path, json.dumps(record, indent=1) + "\n")
-        except OSError:
-            pass  # a lesson must not fail because a home can't be written

@@ -107,17 +107,12 @@ class Attention(nn.Module):
         self.o_proj = nn.Linear(queries, config.dmodel, bias=False)
 
     def forward(
-        self,
-        x: torch.Tensor,
-        cos: torch.Tensor,
-        sin: torch.Tensor,
-        past: list[torch.Tensor] | None = None,
+        self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, past: list | None = None
     ) -> torch.Tensor:
         """Attend to x and to what stands before it.
 
-        Args:
-            past: the keys and values of the positions before x, two tensors (B, k, P, hd), or an
-                empty list; those of x are appended to it in place. None keeps nothing.
+        past: the keys and values of the positions before x, two tensors (B, k, P, hd), or an empty
+            list; those of x are appended to it in place. None keeps nothing.
         """
         # From the projections' own shapes: a rank may hold some of the heads and of the positions.
         q, k, v = (
@@ -126,9 +121,9 @@ class Attention(nn.Module):
         )
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
         continued = bool(past)
+        if continued:
+            k, v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
         if past is not None:
-            if past:
-                k, v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
             past[:] = k, v
         dropout = self.dropout_prob if self.training else 0.0
         # One token after others may see all of them, so only the first call needs the mask.
@@ -163,11 +158,7 @@ class Block(nn.Module):
         self.post_attention_layernorm = RMSNorm(config.dmodel, config.norm_eps)
 
     def forward(
-        self,
-        x: torch.Tensor,
-        cos: torch.Tensor,
-        sin: torch.Tensor,
-        past: list[torch.Tensor] | None = None,
+        self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, past: list | None = None
     ) -> torch.Tensor:
         x = x + self.self_attn(self.input_layernorm(x), cos, sin, past)
         return x + self.mlp(self.post_attention_layernorm(x))
@@ -205,7 +196,6 @@ class Stage(nn.Module):
         draw(self, pick(device))
 
     def add_ends(self, *names: str) -> None:
-        """Build the final norm, or the head."""
         config = self.config
         if "norm" in names:
             self.norm = RMSNorm(config.dmodel, config.norm_eps)
@@ -215,36 +205,28 @@ class Stage(nn.Module):
     def read(self, ids: torch.Tensor, *where) -> torch.Tensor:
         """Run ids (B, S) through embedding and blocks: (B, S, dmodel)."""
         if ids.dim() != 2:
-            raise ValueError(
-                "token ids must have the shape (batch, sequence) and these have "
-                f"{tuple(ids.shape)}: one sequence is a batch of one, ids.unsqueeze(0)."
-            )
+            words = "token ids must have the shape (batch, sequence) and these have"
+            cure = "one sequence is a batch of one, ids.unsqueeze(0)"
+            raise ValueError(f"{words} {tuple(ids.shape)}: {cure}.")
         check_tokens(ids, self.config.vocab_size)
         return self.run_layers(getattr(self, self.begins)(ids), *where)
 
     def run_layers(
-        self,
-        x: torch.Tensor,
-        past: list[list] | None = None,
-        positions: torch.Tensor | None = None,
+        self, x: torch.Tensor, past: list[list] | None = None, positions: torch.Tensor | None = None
     ) -> torch.Tensor:
         """Run hidden states through all blocks: (B, S, dmodel) -> (B, S, dmodel).
 
-        Args:
-            past: for each block the keys and values of the positions before x (see `Attention`).
-            positions: (S,), where x stands in its sequence; by default it follows what is past.
+        past: for each block the keys and values of the positions before x (see `Attention`).
+        positions: (S,), where x stands in its sequence; by default it follows what is past.
         """
         if x.dim() != 3 or x.shape[2] != self.config.dmodel:
-            raise ValueError(
-                f"a stage reads hidden states of shape (batch, sequence, {self.config.dmodel}) and "
-                f"got {tuple(x.shape)}: only the first stage reads token ids, with embed(ids)."
-            )
+            words = f"a stage reads hidden states of shape (batch, sequence, {self.config.dmodel})"
+            cure = "only the first stage reads token ids, with embed(ids)"
+            raise ValueError(f"{words} and got {tuple(x.shape)}: {cure}.")
         before = past[0][0].shape[2] if past and past[0] else 0
-        if before + x.shape[1] > self.config.ctx_size:
-            raise ValueError(
-                f"a sequence of {before + x.shape[1]} tokens is longer than the model's context of "
-                f"{self.config.ctx_size}: cut it, or build the model with a larger ctx_size."
-            )
+        if (length := before + x.shape[1]) > (most := self.config.ctx_size):
+            words = f"a sequence of {length} tokens is longer than the model's context of {most}"
+            raise ValueError(f"{words}: cut it, or build the model with a larger ctx_size.")
         if positions is None:
             positions = before + torch.arange(x.shape[1], device=x.device)
         cos, sin = rope_table(self.config.rope, self.config.head_dim, x, positions)

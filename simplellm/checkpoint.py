@@ -10,11 +10,7 @@ from torch import nn
 
 
 def save_model(model: nn.Module, path: str | Path) -> None:
-    """Write the weights of `model` to `path`, whole or not at all; tied weights once.
-
-    Raises:
-        OSError: the file could not be written, with the reason and what to do.
-    """
+    """Write the weights of `model` to `path`, whole or not at all; tied weights once."""
     tensors = {name: t.detach().cpu().contiguous() for name, t in own_tensors(model).items()}
     write_whole(path, save(tensors, metadata={"format": "pt"}))
 
@@ -23,10 +19,6 @@ def load_model(model: nn.Module, path: str | Path) -> nn.Module:
     """Read the weights at `path` into `model`, in place, and return it.
 
     The model keeps its device and type. It is not touched unless every name and shape agrees.
-
-    Raises:
-        FileNotFoundError: no such file.
-        ValueError: not a whole checkpoint, or that of another model: the first tensor that differs.
     """
     try:
         tensors = load(Path(path).read_bytes())
@@ -43,10 +35,8 @@ def load_model(model: nn.Module, path: str | Path) -> nn.Module:
     for name in own | tensors:
         here, there = (tuple(t[name].shape) if name in t else "missing" for t in (own, tensors))
         if here != there:
-            raise ValueError(
-                f"{path} is the checkpoint of another model: {name} is {there} in the file and "
-                f"{here} in this model."
-            )
+            words = f"{name} is {there} in the file and {here} in this model"
+            raise ValueError(f"{path} is the checkpoint of another model: {words}.")
     with torch.no_grad():
         for name, tensor in own.items():
             tensor.copy_(tensors[name])

@@ -8,9 +8,6 @@ def rope_settings(rope_parameters: dict | None = None, theta: float = 10000.0) -
     """Return the rotary settings, from a dict with the names that `transformers` 5 uses.
 
     "rope_theta" is the base (by default `theta`); "rope_type" can only be "default".
-
-    Raises:
-        ValueError: another type, or a setting that is unknown.
     """
     given = {name: value for name, value in (rope_parameters or {}).items() if value is not None}
     if (kind := given.pop("rope_type", "default")) != "default":
@@ -23,11 +20,7 @@ def rope_settings(rope_parameters: dict | None = None, theta: float = 10000.0) -
 
 @dataclass
 class Config:
-    """The sizes of a model or of one stage, checked, with every default filled in.
-
-    Raises:
-        ValueError: sizes that do not fit together.
-    """
+    """The sizes of a model or of one stage. ValueError if they do not fit together."""
 
     dmodel: int = 4096
     num_heads: int = 32
@@ -53,10 +46,8 @@ class Config:
         self.hidden_dim = self.hidden_dim or 4 * self.dmodel
         self.num_kv_heads = self.num_kv_heads or self.num_heads
         if self.head_dim is None and self.dmodel % self.num_heads:
-            raise ValueError(
-                f"{self.num_heads} heads do not divide dmodel = {self.dmodel} evenly: choose "
-                "num_heads so that they do, or give head_dim."
-            )
+            words = f"{self.num_heads} heads do not divide dmodel = {self.dmodel} evenly"
+            raise ValueError(f"{words}: choose num_heads so that they do, or give head_dim.")
         self.head_dim = self.head_dim or self.dmodel // self.num_heads
         if self.head_dim % 2:
             raise ValueError(
@@ -64,10 +55,9 @@ class Config:
                 f"{self.head_dim} (dmodel {self.dmodel}, {self.num_heads} heads)."
             )
         if self.num_heads % self.num_kv_heads:
-            raise ValueError(
-                f"num_kv_heads = {self.num_kv_heads} does not divide num_heads = {self.num_heads} "
-                "evenly: each key-value head serves the same number of query heads."
-            )
+            words = f"num_kv_heads = {self.num_kv_heads} does not divide"
+            words += f" num_heads = {self.num_heads} evenly"
+            raise ValueError(f"{words}: each key-value head serves the same number of query heads.")
         if self.padding_idx is not None and self.padding_idx < 0:
             self.padding_idx = None  # SentencePiece says -1 for "no padding token"
 
@@ -96,14 +86,12 @@ def signature(order: str, *needed: str, **defaults: object) -> Signature:
 
 
 def arguments(takes: Signature, sizes: tuple, named: dict) -> dict:
-    """Return every argument of a call, by its name; raise TypeError as Python does."""
     given = takes.bind(*sizes, **named)
     given.apply_defaults()
     return given.arguments
 
 
 def configured(given: dict) -> Config:
-    """Return the sizes among the arguments of a constructor, checked."""
     sizes = {name: value for name, value in given.items() if name not in OTHERS}
     rope = rope_settings(given["rope_parameters"], given["theta"])
     return Config(**sizes, shared=given.get("share_weights", False), rope=rope)

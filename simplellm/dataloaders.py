@@ -128,10 +128,6 @@ class TinyStories(_Batches):
         source: "stories" writes the stories here; "hub" streams the real TinyStories with the
             package datasets. Neither ever replaces the other silently.
         world: "large", or "small" for stories of fewer words.
-
-    Raises:
-        ValueError: A wrong argument.
-        ImportError, ConnectionError: source="hub" without the package, or without the hub.
     """
 
     seed: int = 0
@@ -191,11 +187,6 @@ class TextFile(_Batches):
     memory, so separate a long text by blank lines. Every tenth document is held out for validation,
     and what has been read is read again. The other arguments are those of `TinyStories`, without
     seed, source and world.
-
-    Raises:
-        FileNotFoundError: No such file.
-        ValueError: Not UTF-8 text, more ranks than documents, a text shorter than one sequence, or
-            another wrong argument.
     """
 
     def __init__(self, path: str | Path, tokenizer, **others):
@@ -214,10 +205,8 @@ class TextFile(_Batches):
                 f'{HELD_OUT}th is held out for "validation"): use fewer ranks or more text.'
             )
         if tokens < self.seq_l and self.split == "train":
-            raise ValueError(
-                f'"{path}" has {tokens} tokens, and one sequence takes {self.seq_l}: use a longer '
-                "text or shorter sequences."
-            )
+            words = f'"{path}" has {tokens} tokens, and one sequence takes {self.seq_l}'
+            raise ValueError(f"{words}: use a longer text or shorter sequences.")
         if characters < FEW_CHARACTERS * tokens:
             self.text += f"; the tokenizer knows few of its words: {characters / tokens:.1f} "
             self.text += "characters a token"

@@ -33,9 +33,6 @@ def generate(
 
     Once a text is longer than the model's context, only its last ctx_size tokens are read. Then
     every position changes in each step, and a cache is of no use.
-
-    Raises:
-        ValueError: a setting out of range, an empty prompt, or a token outside the vocabulary.
     """
     text = torch.as_tensor(prompt_ids).tolist()
     if not text:

@@ -37,21 +37,12 @@ class CausalLLama(Stage):
         padding_idx: a token whose embedding is zero and is not trained; None or negative for none.
         device: see `simplellm.devices.pick`; "meta" gives the shapes without the memory.
         theta, rope_parameters: see `simplellm.config.rope_settings`.
-
-    Raises:
-        ValueError: sizes that do not fit together; in forward, a token outside the vocabulary or a
-            sequence longer than ctx_size.
     """
 
     begins, ends = "embed_tokens", ("norm",)
     takes = signature(f"{SIZES} theta rope_parameters", "vocab_size")
 
-    def forward(
-        self,
-        ids: torch.Tensor,
-        past: list[list] | None = None,
-        positions: torch.Tensor | None = None,
-    ) -> torch.Tensor:
+    def forward(self, ids: torch.Tensor, past=None, positions=None) -> torch.Tensor:
         return self.norm(self.read(ids, past, positions))
 
 
@@ -73,10 +64,8 @@ class LLama(nn.Module):
     def __init__(self, mdl_type: type[nn.Module], *sizes, **named):
         super().__init__()
         if not isinstance(mdl_type, type):
-            raise TypeError(
-                f"the first argument of LLama is the class of its body, not {mdl_type!r}: write "
-                "LLama(CausalLLama, vocab_size, ...)."
-            )
+            words = f"the first argument of LLama is the class of its body, not {mdl_type!r}"
+            raise TypeError(f"{words}: write LLama(CausalLLama, vocab_size, ...).")
         given = arguments(self.takes, (mdl_type, *sizes), named)
         shared = given.pop("shared")
         self.model = given.pop("mdl_type")(**given)
@@ -94,7 +83,6 @@ class LLama(nn.Module):
         return self.lm_head.weight.device
 
     def tie(self) -> None:
-        """Let the head use the embedding's tensor."""
         self.lm_head.weight = self.model.embed_tokens.weight
 
     def forward(self, ids: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
@@ -157,25 +145,21 @@ class LLamaFirstStage(Stage):
 
     def forward_end(self, x: torch.Tensor) -> torch.Tensor:
         if not self.de_embed:
-            raise RuntimeError(
-                "this first stage has no final norm and head: build it with de_embed=True, or run "
-                "them in a LLamaLastStage."
-            )
+            words = "this first stage has no final norm and head"
+            cure = "build it with de_embed=True, or run them in a LLamaLastStage"
+            raise RuntimeError(f"{words}: {cure}.")
         if self.lm_head is None:
             self.make_head()
             if torch.is_grad_enabled():
-                say_once(
-                    "forward_end has just made its final norm and head; an optimizer built before "
-                    "does not train them: call make_head() first."
+                made = (
+                    "forward_end has just made its final norm and head; an optimizer built before"
                 )
+                say_once(f"{made} does not train them: call make_head() first.")
         return self.lm_head(self.norm(x))
 
 
 class LLamaStage(Stage):
-    """A stage in the middle of a pipeline: blocks alone, (B, S, dmodel) -> (B, S, dmodel).
-
-    Arguments: see `CausalLLama`. There is no embedding here, so padding_idx does nothing.
-    """
+    """A stage in the middle of a pipeline: blocks alone, (B, S, dmodel) -> (B, S, dmodel)."""
 
     takes = signature(
         "dmodel num_heads hidden_dim norm_eps dropout_prob ctx_size n_layers head_dim "
@@ -188,10 +172,7 @@ class LLamaStage(Stage):
 
 
 class LLamaLastStage(Stage):
-    """The last stage: blocks, final norm and head, (B, S, dmodel) -> logits (B, S, vocab_size).
-
-    Arguments: see `LLamaStage`.
-    """
+    """The last stage: blocks, final norm and head, (B, S, dmodel) -> logits (B, S, vocab_size)."""
 
     ends = "norm", "lm_head"
     takes = signature(

@@ -23,15 +23,10 @@ def causalLLMLoss(
         A scalar, float32 (float64 for float64 logits): the mean over the B * (S - 1) positions that
         have a next token, without those whose next token is `pad_idx`. With none left it is 0, with
         gradient 0, so that a micro-batch of padding adds nothing to the others.
-
-    Raises:
-        ValueError: shapes that do not fit, or a target outside the vocabulary (on the CPU).
     """
-    if logits.shape[-1] != vocab_size:
-        raise ValueError(
-            f"the logits have {logits.shape[-1]} classes and vocab_size is {vocab_size}: pass the "
-            "vocab_size that the model was built with."
-        )
+    if (classes := logits.shape[-1]) != vocab_size:
+        words = f"the logits have {classes} classes and vocab_size is {vocab_size}"
+        raise ValueError(f"{words}: pass the vocab_size that the model was built with.")
     target = _fitting(logits, target, pad_idx)
     # Shifting the targets instead of the logits saves a copy of the largest tensor of the step.
     following = F.pad(target.long(), (0, 1), value=pad_idx)[:, 1:].flatten()
@@ -47,14 +42,12 @@ def perplexityLoss(
     """Return the perplexity: exp of each sequence's mean cross-entropy, averaged over the batch.
 
     It is the number of tokens that an equally unsure model would choose among at random; it is
-    for reading, and carries no gradient.
+    for reading, and carries no gradient. Sequences without a token that counts are left out; none
+    left gives nan.
 
     Args:
         logits, target: as in `causalLLMLoss`; a target of -100 does not count.
         attention_mask: (B, S), 1 where the token counts and 0 where it is padding. None: all count.
-
-    Returns:
-        A float32 scalar. Sequences without a token that counts are left out; none left gives nan.
     """
     following = _fitting(logits, target, IGNORED)[:, 1:].long()
     if attention_mask is not None:
@@ -71,10 +64,8 @@ def check_finite(loss: torch.Tensor | float, step: int) -> float:
     """Return the loss as a Python number; raise FloatingPointError if it is nan or infinite."""
     value = loss.item() if isinstance(loss, torch.Tensor) else loss
     if not math.isfinite(value):
-        raise FloatingPointError(
-            f"the loss became {value} at step {step}: lower the learning rate (--lr) and start "
-            "again, because the weights are of no use any more."
-        )
+        cure = "lower the learning rate (--lr) and start again, because the weights are of no use"
+        raise FloatingPointError(f"the loss became {value} at step {step}: {cure} any more.")
     return value
 
 
@@ -94,20 +85,15 @@ def check_tokens(ids: torch.Tensor, vocab_size: int, ignore: int | None = None) 
         outside &= ids != ignore
     if outside.any():
         row, column = outside.nonzero()[0].tolist()
-        raise ValueError(
-            f"token {ids[row, column].item()} at row {row}, column {column} is outside the "
-            f"vocabulary of {vocab_size} tokens (0 to {vocab_size - 1}): use the tokenizer that "
-            "the model was built for."
-        )
+        words = f"token {ids[row, column].item()} at row {row}, column {column} is outside the"
+        words += f" vocabulary of {vocab_size} tokens (0 to {vocab_size - 1})"
+        raise ValueError(f"{words}: use the tokenizer that the model was built for.")
 
 
 def _fitting(logits: torch.Tensor, target: torch.Tensor, ignore: int) -> torch.Tensor:
-    """Return the targets on the device of the logits, checked."""
     if logits.dim() != 3 or logits.shape[:2] != target.shape:
-        raise ValueError(
-            f"logits (batch, sequence, vocabulary) and target (batch, sequence) do not fit: "
-            f"{tuple(logits.shape)} and {tuple(target.shape)}."
-        )
+        words = "logits (batch, sequence, vocabulary) and target (batch, sequence) do not fit"
+        raise ValueError(f"{words}: {tuple(logits.shape)} and {tuple(target.shape)}.")
     target = target.to(logits.device)
     check_tokens(target, logits.shape[-1], ignore)
     return target

@@ -22,36 +22,25 @@ from simplellm.config import Config
 
 @dataclass(frozen=True)
 class Experts:
-    """The sizes of a mixture of experts.
+    """The sizes of a mixture of experts."""
 
-    experts, top_k: how many there are, and how many a token is sent to. shared: how many experts
-        see every token besides; they are one network of their joint width.
-    hidden_dim: width of one expert. By default a token's experts together are as wide as the
-        feed-forward network they replace, so that a token costs what it cost before.
-    capacity: an expert takes at most ceil(capacity * N * k / E) of the choices of a batch, and
-        drops the rest; None is without a limit ("dropless").
-
-    Raises:
-        ValueError: more choices than experts, no expert, or a capacity of 0.
-    """
-
-    experts: int = 8
-    top_k: int = 2
-    shared: int = 0
+    experts: int = 8  # how many there are
+    top_k: int = 2  # how many a token is sent to
+    shared: int = 0  # see every token besides: one network of their joint width
+    # Width of one expert. By default a token's experts together are as wide as the feed-forward
+    # network they replace, so that a token costs what it cost before.
     hidden_dim: int | None = None
+    # An expert takes at most ceil(capacity * N * k / E) of the choices of a batch, and drops the
+    # rest; None is without a limit ("dropless").
     capacity: float | None = None
 
     def __post_init__(self):
         if not 1 <= self.top_k <= self.experts:
-            raise ValueError(
-                f"a token cannot choose {self.top_k} of {self.experts} experts: top_k goes from 1 "
-                "to the number of experts."
-            )
+            words = f"a token cannot choose {self.top_k} of {self.experts} experts"
+            raise ValueError(f"{words}: top_k goes from 1 to the number of experts.")
         if self.capacity is not None and not 0 < self.capacity < math.inf:
-            raise ValueError(
-                f"capacity = {self.capacity} is no share of the tokens: 1 is an equal one, 1.25 a "
-                "quarter more, None takes everything."
-            )
+            cure = "1 is an equal one, 1.25 a quarter more, None takes everything"
+            raise ValueError(f"capacity = {self.capacity} is no share of the tokens: {cure}.")
 
     def places(self, tokens: int) -> int:
         """Return how many choices one expert takes of a batch of `tokens`."""
@@ -62,16 +51,12 @@ class Experts:
 
 @dataclass
 class Routing:
-    """Where the tokens of one batch go.
+    """Where the tokens of one batch go."""
 
-    probabilities: (N, E), the router's softmax. chosen, weights: (N, k), the experts of each token
-        and what their results are multiplied by. kept: (N, k), False where an expert was full.
-    """
-
-    probabilities: torch.Tensor
-    chosen: torch.Tensor
-    weights: torch.Tensor
-    kept: torch.Tensor
+    probabilities: torch.Tensor  # (N, E), the router's softmax
+    chosen: torch.Tensor  # (N, k), the experts of each token
+    weights: torch.Tensor  # (N, k), what their results are multiplied by
+    kept: torch.Tensor  # (N, k), False where an expert was full
 
     @property
     def wanted(self) -> torch.Tensor:
@@ -119,9 +104,8 @@ class Router(nn.Module):
         probabilities = logits.softmax(-1, dtype=wide)
         if probabilities.is_cpu and not probabilities.isfinite().all():
             raise FloatingPointError(
-                "the router's probabilities are not numbers, so no token can be sent anywhere: "
-                "look for the step at which its input or its weights became nan, and lower the "
-                "learning rate."
+                "the router's probabilities are not numbers: look for the step at which its input "
+                "or its weights became nan, and lower the learning rate."
             )
         chosen = (probabilities + self.bias).topk(self.experts.top_k).indices
         weights = probabilities.gather(1, chosen)
@@ -203,5 +187,4 @@ def give_experts(net: nn.Module, experts: Experts) -> nn.Module:
 
 
 def moe_layers(net: nn.Module) -> list[MoE]:
-    """Return the mixtures of a model, in the order of its layers."""
     return [module for module in net.modules() if isinstance(module, MoE)]

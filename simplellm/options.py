@@ -132,11 +132,10 @@ class TrainingFlags(argparse.ArgumentParser):
                 setattr(options, name, value)
         if "stages" in options:
             layer_counts(options.layers, options.stages)
-        if "micro_batches" in options and options.batch_size % options.micro_batches:
-            raise ValueError(
-                f"a batch of {options.batch_size} cannot be cut into {options.micro_batches} equal "
-                "micro-batches: choose --micro-batches so that it divides --batch-size"
-            )
+        if "micro_batches" in options and (size := options.batch_size) % options.micro_batches:
+            words = f"a batch of {size} cannot be cut into {options.micro_batches} equal"
+            cure = "choose --micro-batches so that it divides --batch-size"
+            raise ValueError(f"{words} micro-batches: {cure}")
         return options
 
 
@@ -212,10 +211,8 @@ def stories_of_ranks(
     So one device can take the same step that the ranks take together.
     """
     if options.batch_size % ranks:
-        raise ValueError(
-            f"a batch of {options.batch_size} cannot be divided among {ranks} ranks: choose a "
-            f"--batch-size that {ranks} divides"
-        )
+        words = f"a batch of {options.batch_size} cannot be divided among {ranks} ranks"
+        raise ValueError(f"{words}: choose a --batch-size that {ranks} divides")
     part = options.batch_size // ranks
     streams = [iter(make_stories(options, tokenizer, r, ranks, part)) for r in range(ranks)]
     while True:

@@ -18,21 +18,17 @@ def layer_counts(n_layers: int, n_stages: int | Sequence[int]) -> list[int]:
     """
     if not isinstance(n_stages, int):
         if sum(n_stages) != n_layers:
-            raise ValueError(
-                f"stages of {n_stages} layers do not add up to the model's {n_layers} layers."
-            )
+            words = f"stages of {n_stages} layers do not add up to"
+            raise ValueError(f"{words} the model's {n_layers} layers.")
         return list(n_stages)
     if n_layers < n_stages:
-        raise ValueError(
-            f"{n_layers} layers cannot fill {n_stages} stages: use at most {n_layers} stages, or a "
-            "model with more layers."
-        )
+        words = f"{n_layers} layers cannot fill {n_stages} stages"
+        raise ValueError(f"{words}: use at most {n_layers} stages, or a model with more layers.")
     share, left_over = divmod(n_layers, n_stages)
     return [share + (stage < left_over) for stage in range(n_stages)]
 
 
 def slice_stages(model: nn.Module, n_stages: int | Sequence[int]) -> list[nn.Module]:
-    """Cut one whole `LLama` into all stages, first to last: see `slice_stage`."""
     count = len(layer_counts(model.config.n_layers, n_stages))
     return [slice_stage(model, stage, n_stages) for stage in range(count)]
 
@@ -57,18 +53,14 @@ def slice_stage(
     model's gradient; `stage.config.shared` says that this sum is needed.
 
     No random number is drawn. `whole_name` finds a stage's weight in the whole model.
-
-    Raises:
-        ValueError: fewer blocks than stages, counts that do not add up, or no such stage.
     """
     counts = layer_counts(model.config.n_layers, n_stages)
-    if not 0 <= stage < len(counts):
-        raise ValueError(
-            f"there is no stage {stage}: {len(counts)} stages are numbered 0 to {len(counts) - 1}."
-        )
-    if len(counts) == 1:
+    last = len(counts) - 1
+    if not 0 <= stage <= last:
+        raise ValueError(f"there is no stage {stage}: {last + 1} stages are numbered 0 to {last}.")
+    if last == 0:
         return copy.deepcopy(model).to(pick(device or model.device))
-    kind = {0: LLamaFirstStage, len(counts) - 1: LLamaLastStage}.get(stage, LLamaStage)
+    kind = {0: LLamaFirstStage, last: LLamaLastStage}.get(stage, LLamaStage)
     part = kind(replace(model.config, n_layers=counts[stage]), device="meta")
     part.first_layer = sum(counts[:stage])
     whole = model.state_dict()

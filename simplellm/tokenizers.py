@@ -29,10 +29,6 @@ class SPTokenizer:
         unk_id: The id of what no piece covers. Models with byte fallback never use it.
         pad_id: An id for padding, always a valid row of an embedding. A model may come without one
             (LLaMA's own says -1, which torch would read as the last row): then it is `unk_id`.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: The file is not a SentencePiece model.
     """
 
     def __init__(self, tokenizer_path: str | Path | None = None):
@@ -59,22 +55,17 @@ class SPTokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of a list of ids (or of a one-dimensional tensor).
 
-        BOS, EOS and padding decode to nothing.
-
-        Raises:
-            ValueError: An id is outside of the vocabulary.
+        BOS, EOS and padding decode to nothing. Raises ValueError for an id that there isn't.
         """
         ids = ids.tolist() if hasattr(ids, "tolist") else list(ids)
         for token in ids:
             if not isinstance(token, int) or not 0 <= token < self.vocab_size:
-                raise ValueError(
-                    f"{token!r} is no token: {self.name} has the ids 0 to {self.vocab_size - 1}."
-                )
+                known = f"{self.name} has the ids 0 to {self.vocab_size - 1}"
+                raise ValueError(f"{token!r} is no token: {known}.")
         return self._sp.decode(ids)
 
 
 def _load(name: str):
-    """Return a SentencePiece processor for a model, given its short name or path."""
     import sentencepiece  # when it is first needed
 
     shipped = files("simplellm") / "assets" / f"{name}.model"

@@ -7,13 +7,11 @@ same files. Every text can be encoded and comes back unchanged: nothing is norma
 piece covers is written in bytes (`byte_fallback`, as LLaMA's own tokenizer does it).
 """
 
-import argparse
 import io
 from pathlib import Path
 
 import sentencepiece
 
-from simplellm.options import positive
 from simplellm.stories import stories
 
 # By the end of its name: pieces, and the world of its stories, of whose small one 1,200 are nearly
@@ -26,7 +24,7 @@ def train(pieces: int, world: str = "large") -> bytes:
     """Return a SentencePiece model with exactly `pieces` pieces, as the bytes of its file.
 
     It is trained on the first stories of a world. Ids 0 to 3 are <unk>, <s>, </s> and <pad>, 4 is
-    the new line, and the 256 bytes follow. Too few or too many pieces raise `ValueError`.
+    the new line, and the 256 bytes follow.
     """
     model = io.BytesIO()
 
@@ -36,46 +34,25 @@ def train(pieces: int, world: str = "large") -> bytes:
             yield (text := next(series))
             left -= len(text)
 
-    try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=texts(),
-            model_writer=model,
-            model_type="bpe",  # as LLaMA's
-            vocab_size=pieces,
-            byte_fallback=True,
-            normalization_rule_name="identity",
-            remove_extra_whitespaces=False,
-            user_defined_symbols=["\n"],  # the end of a paragraph is one piece, not a byte
-            character_coverage=1.0,
-            unk_id=0,
-            bos_id=1,
-            eos_id=2,
-            pad_id=3,
-            num_threads=1,  # so that the same command gives the same file
-            minloglevel=2,
-        )
-    except RuntimeError as error:
-        reason = str(error).rpartition("] ")[2]  # without the line of C++ that it comes from
-        raise ValueError(f"A tokenizer with {pieces} pieces cannot be trained: {reason}") from error
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=texts(),
+        model_writer=model,
+        model_type="bpe",  # as LLaMA's
+        vocab_size=pieces,
+        byte_fallback=True,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        user_defined_symbols=["\n"],  # the end of a paragraph is one piece, not a byte
+        character_coverage=1.0,
+        **{"unk_id": 0, "bos_id": 1, "eos_id": 2, "pad_id": 3},
+        num_threads=1,  # so that the same command gives the same file
+        minloglevel=2,
+    )
     return model.getvalue()
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="Train SentencePiece models on the stories.")
-    text = "of one for the large world (all that ship)"
-    parser.add_argument("--pieces", type=positive, help=text)
-    parser.add_argument("--folder", type=Path, default=Path(__file__).parent / "assets")
-    options = parser.parse_args(arguments)
-    try:
-        options.folder.mkdir(parents=True, exist_ok=True)
-        wanted = {str(options.pieces): (options.pieces, "large")} if options.pieces else SHIPPED
-        for name, (pieces, world) in wanted.items():
-            path = options.folder / f"stories-{name}.model"
-            path.write_bytes(train(pieces, world))
-            print(f"{path}: {pieces} pieces")
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
-
-
 if __name__ == "__main__":
-    main()
+    for name, (pieces, world) in SHIPPED.items():
+        path = Path(__file__).parent / f"assets/stories-{name}.model"
+        path.write_bytes(train(pieces, world))
+        print(f"{path}: {pieces} pieces")

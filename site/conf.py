@@ -24,11 +24,8 @@ myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
 suppress_warnings = ["mystnb.mime_priority", "myst.header", "misc.highlighting_failure"]
 
-html_theme, html_title, html_baseurl = (
-    "pydata_sphinx_theme",
-    project,
-    PROJECT["tool"]["lab"]["site"],
-)
+html_theme, html_title = "pydata_sphinx_theme", project
+html_baseurl = PROJECT["tool"]["lab"]["site"]
 ICON = "_static/favicon.svg"
 html_css_files = ["lab.css"]
 html_js_files = [("lesson.js", {"type": "module"})]

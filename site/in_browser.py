@@ -30,18 +30,13 @@ def answered(text: str) -> str:
 
 
 def settings_of(text: str) -> dict:
-    """Return the settings at the end of an address, as a link or a hand has written them.
-
-    Raises:
-        ValueError: for a name or a value that no slider has.
-    """
+    """Return the settings at the end of an address, as a link or a hand has written them."""
     found = {}
     for name, said in parse_qsl(text.lstrip("#"), keep_blank_values=True):
         known = {word(value): value for value in VALUES.get(name, ())}
         if said not in known:
-            raise ValueError(
-                f"no slider has {name[:40]}={said[:40]}: move one, and see the address"
-            )
+            words = f"no slider has {name[:40]}={said[:40]}"
+            raise ValueError(f"{words}: move one, and see the address")
         found[name] = known[said]
     return found
 

@@ -65,12 +65,14 @@ def links_of(text: str, name: str) -> str:
 def with_mentions(text: str, own: str) -> str:
     """Return Markdown in which "lesson 13" is a link, outside of code and of links."""
 
+    def link(found: re.Match) -> str:
+        file = FILES.get(found[0][-2:])
+        return f"[{found[0]}]({file})" if file else found[0]
+
     def linked(found: re.Match) -> str:
         number = r"\d\d" if "," in found[2] or " " in found[2] else r".+"
         words = found[2] if number == r"\d\d" else " ".join(found[0].split())
-        made = re.sub(
-            number, lambda n: f"[{n[0]}]({FILES[n[0][-2:]]})" if n[0][-2:] in FILES else n[0], words
-        )
+        made = re.sub(number, link, words)
         return found[0] if own in found[2] else found[1] * (number == r"\d\d") + made
 
     parts = re.split(rf"({CODE.pattern[1:-1]}|!?\[[^\]]*\]\([^)]*\))", text, flags=CODE.flags)
@@ -110,7 +112,6 @@ def with_live_outputs(path: Path) -> tuple[dict, dict[str, bytes]]:
 
 
 def header(found: re.Match, number: str) -> str:
-    """Return a lesson's heading: its number, its question, its minutes."""
     question = next(each.question for each in LESSONS if each.number == number)
     work = "" if found["tasks"] == "0" else f", {found['tasks']} for its tasks"
     return (
@@ -125,8 +126,7 @@ def data_of(cell: dict) -> list[dict]:
 
 
 def html(text: str) -> dict:
-    data = {"text/html": text}
-    return {"output_type": "display_data", "data": data, "metadata": {}}
+    return {"output_type": "display_data", "data": {"text/html": text}, "metadata": {}}
 
 
 def live(output: dict, files: dict[str, bytes], number: str) -> None:

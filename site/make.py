@@ -108,9 +108,8 @@ def put(path: Path, data: bytes) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--out", type=Path, default=ROOT / "build/site", metavar="FOLDER")
     out = parser.parse_args().out.resolve()
     read = out.with_name(f"{out.name}-read")  # what Sphinx reads

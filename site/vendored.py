@@ -63,8 +63,7 @@ def vendored(root: Path) -> dict[str, bytes]:
 def taken(root: Path, package: str, digest: str, names: dict[str, str]) -> dict[str, bytes]:
     """Return the files of an archive by their names on the site; PYODIDE names that archive.
 
-    Raises:
-        NotHad: it can't be fetched, or it isn't the one with this hash.
+    Raises NotHad if it can't be fetched, or isn't the one with this hash.
     """
     name = package.rpartition("/")[2]
     given = os.environ.get("PYODIDE") if name.startswith("pyodide") else None
@@ -76,14 +75,10 @@ def taken(root: Path, package: str, digest: str, names: dict[str, str]) -> dict[
             with urllib.request.urlopen(address, timeout=120) as answer:
                 kept.write_bytes(answer.read())
         except OSError as error:
-            raise NotHad(
-                f"{address} could not be fetched ({error}). Without a network: fetch it elsewhere, "
-                f"and put it at {kept}"
-            ) from None
+            cure = f"Without a network: fetch it elsewhere, and put it at {kept}"
+            raise NotHad(f"{address} could not be fetched ({error}). {cure}") from None
     if base64.b64encode(hashlib.sha512(kept.read_bytes()).digest()).decode() != digest:
-        raise NotHad(
-            f"{kept} isn't {name}: its hash differs from the one in site/vendored.py. "
-            "Remove it, and run this again"
-        )
+        words = f"{kept} isn't {name}: its hash differs from the one in site/vendored.py"
+        raise NotHad(f"{words}. Remove it, and run this again")
     with tarfile.open(kept) as archive:
         return {here: archive.extractfile(f"package/{one}").read() for one, here in names.items()}

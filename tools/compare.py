@@ -55,10 +55,8 @@ def _shown(cell: NotebookNode) -> list[tuple[str, str]]:
 
 def _apart(old: str, new: str) -> tuple[str, str] | None:
     """Return the texts around the first difference; nothing if they agree."""
-    ends = [0, 0]
-    for k, (was, here) in enumerate(
-        zip_longest(NUMBER.split(old), NUMBER.split(new), fillvalue="")
-    ):
+    ends, pairs = [0, 0], zip_longest(NUMBER.split(old), NUMBER.split(new), fillvalue="")
+    for k, (was, here) in enumerate(pairs):
         if was != here and not (k % 2 and _close(was, here)):  # at odd places are the numbers
             texts = zip((old, new), ends, strict=True)
             return tuple(text[max(end - 60, 0) : end + 120] for text, end in texts)

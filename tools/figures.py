@@ -25,7 +25,6 @@ ACTION_S = 0.04  # seconds of each F, I and W in it
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; gives the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--measure", action="store_true", help="run the measured step again")
     if parser.parse_args(arguments).measure:
@@ -44,7 +43,6 @@ def fresh(name: str) -> bool:
 
 
 def svg(name: str) -> str:
-    """The text of a figure."""
     drawn = FIGURES[name]()
     return drawn if isinstance(drawn, str) else drawn.svg()
 

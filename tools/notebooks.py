@@ -44,11 +44,8 @@ LEAK = re.compile(  # a folder of this machine, an object's address
 
 def sources(names: list[str] = ()) -> list[Path]:
     """Return the sources whose name starts with one of `names`; all without names."""
-    return [
-        path
-        for path in sorted((ROOT / "notebooks/source").glob("*.py"))
-        if not names or path.name.startswith(tuple(names))
-    ]
+    paths = sorted((ROOT / "notebooks/source").glob("*.py"))
+    return [path for path in paths if not names or path.name.startswith(tuple(names))]
 
 
 def read(source: Path, quick: bool = False) -> NotebookNode:
@@ -106,9 +103,7 @@ def as_shown(code: str, quick: bool = False) -> str:
 def run(notebook: NotebookNode) -> None:
     """Run every cell from the top, as a reader does.
 
-    Raises:
-        CellExecutionError: a cell raised; it says which, and at which line.
-        ValueError: a cell shows what no reader should see.
+    Raises CellExecutionError if a cell raised; ValueError if it shows what no reader should see.
     """
     with tempfile.TemporaryDirectory() as folder:
         manager = AsyncKernelManager(kernel_name="python3")

@@ -30,12 +30,12 @@ ONE_NODE, SEVERAL = 0.1, 0.04  # how far a row may be away: short steps scatter 
 
 def with_constants(machine: Machine, values: Sequence[float]) -> Machine:
     """The machine with these constants, in the order of `EXPECTED`."""
-    plain, links = {}, {"inside": {}, "between": {}}
     for name, value in zip(EXPECTED, map(float, values), strict=True):
         link, _, field = name.rpartition(".")
-        (links[link] if link else plain)[field] = value
-    plain |= {link: replace(getattr(machine, link), **new) for link, new in links.items()}
-    return replace(machine, **plain)
+        if link:
+            field, value = link, replace(getattr(machine, link), **{field: value})
+        machine = replace(machine, **{field: value})
+    return machine
 
 
 def constants(machine: Machine) -> dict[str, float]:

@@ -34,7 +34,6 @@ MACHINES = PRESETS | {"H100 of 500 W": replace(H100, memory=96e9, memory_bandwid
 
 @cache
 def models() -> dict[str, ModelConfig]:
-    """Return the models of the published rows by name."""
 
     def mixture(hidden, layers, heads, kv_heads, head, words, experts, chosen, width):
         sizes = hidden, layers, heads, kv_heads, head, width, words, 4096
@@ -67,12 +66,11 @@ class Measurement:
     missed: str = ""
 
     def predicted(self, machine: Machine) -> float:
-        """Return the seconds of the step by the closed form."""
         return estimate(self.model, self.layout, machine).seconds
 
-    def error(self, machine: Machine) -> float:
-        """Return predicted over measured, minus 1."""
-        return self.predicted(machine) / self.seconds - 1
+    def error(self, machine: Machine, factor: float = 1.0) -> float:
+        """Return predicted over measured, minus 1; of software that takes `factor` as long."""
+        return factor * self.predicted(machine) / self.seconds - 1
 
 
 class Judged(NamedTuple):
@@ -83,13 +81,11 @@ class Judged(NamedTuple):
 
     @property
     def predicted(self) -> float:
-        """Seconds."""
         return self.row.seconds * (1 + self.error)
 
 
 @cache
 def published() -> list[Measurement]:
-    """Return the published rows, in the order of the file."""
     with (ROWS / "published.csv").open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
         return [_measurement(row) for row in rows]
@@ -115,9 +111,8 @@ def _measurement(row: dict[str, str]) -> Measurement:
         "TFLOP/s": work / one / 1e12,
     }[row["unit"]]
     facts = {key: row[key] for key in ("source", "figure", "sets", "missed")}
-    return Measurement(
-        row["run"], model, layout, seconds, machine=MACHINES[row["machine"]], **facts
-    )
+    facts["machine"] = MACHINES[row["machine"]]
+    return Measurement(row["run"], model, layout, seconds, **facts)
 
 
 def rows_of(source: str) -> list[Measurement]:
@@ -159,8 +154,8 @@ def judged_recomputation() -> tuple[list[Judged], float]:
     for row in rows_of(LAYERS):
         both = layer_seconds(row.model, row.layout, A100)
         ratios.append(row.seconds / sum(one.total for one in both))
-    machine = A100.slower(fmean(ratios))
-    return [Judged(row, row.error(machine)) for row in rows_of(NEWER)], fmean(ratios)
+    factor = fmean(ratios)
+    return [Judged(row, row.error(A100, factor)) for row in rows_of(NEWER)], factor
 
 
 def judged_megatron() -> list[Judged]:
@@ -169,7 +164,7 @@ def judged_megatron() -> list[Judged]:
     for row in rows_of(OLDER):
         others = [other for other in given if other.name != row.name]
         factor = fmean(other.seconds / other.predicted(A100) for other in others)
-        judged.append(Judged(row, row.error(A100.slower(factor))))
+        judged.append(Judged(row, row.error(A100, factor)))
     return judged
 
 
@@ -204,11 +199,8 @@ def summary(found: dict[str, list[Judged]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.cluster.validate",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser("python -m helpers.cluster.validate", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("rows", nargs="?", help="a file with rows of your own")
     file = parser.parse_args(arguments).rows
     if file:

@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -38,14 +39,14 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    verdicts = []
+    passed = points = 0
     for task in tasks:
-        verdicts.append(check(task.id, root=options.root, seed=options.seed))
-        print(verdicts[-1], flush=True)
-    passed = [verdict for verdict in verdicts if verdict.passed]
-    points, of = (sum(verdict.task.points for verdict in some) for some in (passed, verdicts))
-    print(f"{len(passed)} of {len(verdicts)} passed, {points} of {of} points")
-    return 0 if len(passed) == len(verdicts) else 1
+        verdict = check(task.id, root=options.root, seed=options.seed)
+        print(verdict, flush=True)
+        passed, points = passed + verdict.passed, points + verdict.points
+    of = sum(task.points for task in tasks)
+    print(f"{passed} of {len(tasks)} passed, {points} of {of} points")
+    return int(passed < len(tasks))
 
 
 def grade_all(folder: Path, tasks: list[Task], out: Path, seed: int) -> None:
@@ -57,15 +58,13 @@ def grade_all(folder: Path, tasks: list[Task], out: Path, seed: int) -> None:
         table.writerow(["name", f"points of {sum(t.points for t in tasks)}", *heads])
         for path in sorted(paths):
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-                root, trouble = path, ""
-                if path.is_file():
-                    root = Path(place)
-                    try:
-                        with zipfile.ZipFile(path) as packed:
-                            packed.extractall(root)
-                    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile) as error:
-                        trouble = f"the zip can't be opened ({error}): "
-                top = top_of(root, tasks)
+                trouble = ""
+                try:
+                    if path.is_file():
+                        shutil.unpack_archive(path, place, "zip")
+                except (OSError, ValueError, RuntimeError, zipfile.BadZipFile) as error:
+                    trouble = f"the zip can't be opened ({error}): "
+                top = top_of(Path(place) if path.is_file() else path, tasks)
                 verdicts = [check(task.id, root=top, seed=seed) for task in tasks]
             row = [path.stem, sum(verdict.points for verdict in verdicts)]
             for verdict in verdicts:

@@ -37,7 +37,7 @@ def differences(
     expected, seen = map(_python, (expected, seen))
     lists = isinstance(expected, list | tuple), isinstance(seen, list | tuple)
     if all(lists) and len(expected) == len(seen):
-        expected, seen = _numbered("number", expected), _numbered("number", seen)
+        expected, seen = (_numbered("number", each) for each in (expected, seen))
     if isinstance(expected, dict) and isinstance(seen, dict):
         for key in [key for key in expected if not str(key).startswith("_")]:
             if key in seen:
@@ -73,7 +73,6 @@ def common_factor(expected: Any, seen: Any) -> float | None:
 
 
 def short(value: Any) -> str:
-    """Return a value as a sentence shows it."""
     if _has_shape(value):
         sizes = " x ".join(map(str, value.shape))
         return f"a tensor of {sizes}" if sizes else f"a tensor with {value.item():.4g}"

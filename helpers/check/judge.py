@@ -16,7 +16,7 @@ from helpers.check.compare import same, where
 from helpers.check.marks import TaskError, body_of, definitions, mutated
 from helpers.check.notebook import explain_undone_tasks, no_longer_undone
 from helpers.check.progress import note_check
-from helpers.check.ranks import WORK, run
+from helpers.check.ranks import WORK, launched
 from helpers.check.solving import holds_solution, load_again
 from helpers.check.task import Task, lab, load_task, solved
 from helpers.check.verdict import Verdict
@@ -34,10 +34,6 @@ def check(
         hint: which hint to show if it failed: 1 is a nudge, the last nearly the answer, 0 none.
         root: whose work; this lab's by default, and then what passed is remembered.
         seed: what the inputs are drawn from; drawn anew unless told.
-
-    Raises:
-        TaskError: for a task that doesn't exist.
-        ValueError: for a hint that doesn't.
     """
     task, begun = load_task(task_id), time.monotonic()
     if hint not in range(len(task.hints) + 1):
@@ -88,27 +84,13 @@ def not_begun(task: Task, root: Path) -> dict | None:
     return None
 
 
-def launched(task: Task, works: dict[str, tuple], cases: list) -> tuple[dict[str, list], object]:
-    """Return {name: observations}, and the launch's report. With ranks each has one a rank."""
-    report = run(task, works, cases, solved())
-    if report.failure:
-        return {}, report
-    first = report.results[0]
-    if not task.ranks:
-        return first, report
-    of_ranks = {name: zip(*(r[name] for r in report.results), strict=True) for name in first}
-    return {name: [list(ranks) for ranks in seen] for name, seen in of_ranks.items()}, report
-
-
 def drawn(task: Task, seed: int) -> list:
-    """Return a task's cases."""
     random.seed(seed)
     torch.manual_seed(seed)
     return list(task.side.cases())
 
 
 def judged(task: Task, root: Path, seed: int | None, launched: Callable = launched) -> dict:
-    """Return the facts of a verdict on work that can run."""
     side, text = task.side, solution_text(task)
     cases = drawn(task, secrets.randbelow(1 << 31) if seed is None else seed)
     mutants = {says: change for change, says in getattr(side, "MUTANTS", {}).items()}
@@ -178,7 +160,6 @@ def known_mistake(
 
 
 def failed(task: Task, report) -> dict:
-    """Return the facts of a verdict on work that crashed or hung."""
     side, failure = task.side, report.failure
     sentence = failure.sentence
     if failure.error == "NotImplementedError" and failure.text.startswith("Task "):

@@ -19,11 +19,8 @@ class TaskError(ValueError):
 
 
 def regions(text: str, task: str = "") -> list[re.Match]:
-    """Return the solutions in a script, in order: of all tasks, or of one.
-
-    Raises:
-        TaskError: a mark without its partner, or nearly a mark: it would reach every student.
-    """
+    """Return the solutions in a script, in order: of all tasks, or of one. Raises TaskError for a
+    mark without its partner, or nearly a mark: it would reach every student."""
     found = list(REGION.finditer(text))
     begin = {region.start() for region in found}
     end = {len(text[: region.end()].rstrip("\n")) for region in found}
@@ -63,7 +60,6 @@ def around(text: str, task: str) -> list[str]:
 
 
 def lines_of(node: ast.stmt) -> slice:
-    """Return which lines a definition takes, decorators included."""
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
     return slice(first - 1, node.end_lineno)
 
@@ -82,12 +78,9 @@ def replaced(text: str, new: Callable[[str, str], str]) -> str:
 def mutated(text: str, task: str, change: str | tuple) -> str:
     """Return the script with a mistake in a solution.
 
-    Args:
-        change: a whole body; ("a piece", "what takes its place"); or several such pairs. Further
-            lines of what takes a piece's place get the indent of the line that the piece is in.
-
-    Raises:
-        TaskError: a piece doesn't stand in the solution exactly once.
+    change: a whole body; ("a piece", "what takes its place"); or several such pairs. A piece must
+        stand in the solution exactly once; further lines of what takes its place get the indent of
+        the line that it is in.
     """
     if isinstance(change, str):
         return replaced(text, lambda one, body: change if one == task else body)

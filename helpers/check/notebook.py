@@ -16,7 +16,6 @@ KEPT = "lab_undone"  # on the shell: {a name that a stopped cell would have set:
 
 
 def the_shell() -> Any:
-    """Return IPython's shell, or None."""
     return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 

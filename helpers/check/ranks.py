@@ -13,7 +13,7 @@ from types import ModuleType
 
 import torch
 
-from helpers.check.task import Task, side_of
+from helpers.check.task import Task, side_of, solved
 from helpers.ranks import LaunchReport, keep_warm, launch
 
 WORK = "work"  # the name of what isn't our own
@@ -23,28 +23,35 @@ OFTEN = ("helpers.check.ranks", "helpers.grid", "helpers.parallel", "helpers.pip
 OFTEN += ("helpers.ranks.script", "helpers.trace", "simplellm.dataloaders", "simplellm.models")
 
 
-def run(task: Task, works: dict[str, tuple], cases: list, solved: Path) -> LaunchReport:
-    """Run works on the task's ranks: the results, or which rank failed first, and where.
+def launched(task: Task, works: dict[str, tuple], cases: list) -> tuple[dict, LaunchReport]:
+    """Run works on the task's ranks: return {name: observations}, and the launch's report.
 
-    Args:
-        works: {name: (folder, source)}, in the order in which they run; a source of None is that
-            of the file.
+    works: {name: (folder, source)}, in the order in which they run; a source of None is that of the
+        file. With ranks an observation is a list, with one of each.
     """
     ranks = max(1, task.ranks)
     linecache.checkcache()  # a failure shows a line as it stands now
     keep_warm(ranks, {*OFTEN, *task.libraries})
     with tempfile.TemporaryDirectory(prefix="check-", ignore_cleanup_errors=True) as place:
-        return launch(
-            observed, ranks, (task.id, task.file, works, cases, str(solved), place), backend="gloo",
-            timeout=task.seconds if WORK in works else OURS_S, on_error="report", quiet=True,
+        report = launch(
+            observed, ranks, (task.id, task.file, works, cases, str(solved()), place),
+            timeout=task.seconds if WORK in works else OURS_S,
+            backend="gloo", on_error="report", quiet=True,
         )  # fmt: skip
+    if report.failure:
+        return {}, report
+    first, *_ = report.results
+    if not task.ranks:
+        return first, report
+    of_ranks = {name: zip(*(r[name] for r in report.results), strict=True) for name in first}
+    return {name: list(map(list, seen)) for name, seen in of_ranks.items()}, report
 
 
 def observed(
-    task_id: str, file: str, works: dict[str, tuple], cases: list, solved: str, place: str
+    task_id: str, file: str, works: dict[str, tuple], cases: list, ours: str, place: str
 ) -> dict[str, list]:
     """Return {name: what the task's `observe` returns for each case}."""
-    side = side_of(task_id, Path(solved))
+    side = side_of(task_id, Path(ours))
     before, path, seen = set(sys.modules), list(sys.path), {}
     os.chdir(place)
     for name, (folder, source) in works.items():
@@ -52,22 +59,22 @@ def observed(
         torch.manual_seed(0)  # each begins as if it ran alone
         shown = sys.stdout if name == WORK else io.StringIO()
         with contextlib.redirect_stdout(shown):
-            module = load(Path(folder), file, source, Path(solved))
+            module = load(Path(folder), file, source, Path(ours))
             seen[name] = [side.observe(module, copy.deepcopy(case)) for case in cases]
-        forget(before, (folder, solved))
+        forget(before, (folder, ours))
         sys.path[:] = path
     return seen
 
 
-def load(root: Path, file: str, source: str | None, solved: Path) -> ModuleType:
+def load(root: Path, file: str, source: str | None, ours: Path) -> ModuleType:
     """Import a script from its source, as if it lay in the file, among the file's neighbors.
 
     Its folder comes last on the import path: a file there that is called like a part of Python
     doesn't take that part's place. What it lacks is taken from the lab.
     """
-    path, top = root / file, solved / file.split("/")[0]
+    path, top = root / file, ours / file.split("/")[0]
     source = path.read_text("utf-8") if source is None else source
-    sys.path += [str(path.parent), str((solved / file).parent)]
+    sys.path += [str(path.parent), str((ours / file).parent)]
     if (top / "project").is_dir():  # gpt2: a program of its own, with names of its own
         sys.path.insert(0, str(top))
     module = ModuleType(path.stem)

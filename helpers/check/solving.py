@@ -16,9 +16,6 @@ def solve(task_id: str) -> None:
 
     What this kernel has imported from the script is the reference from now on, too. It isn't
     counted as done: to write the function yourself after all, take your file back.
-
-    Raises:
-        TaskError: for a task that doesn't exist.
     """
     task = load_task(task_id)
     path = lab() / task.file
@@ -41,11 +38,8 @@ def holds_solution(task: Task, text: str) -> bool:
 
 
 def with_solution(task: Task, mine: str) -> str:
-    """Return the text of a student's script with the reference in it.
-
-    Where the student's text can't be read, or lacks the function, it's the whole script as it was,
-    with stubs in the place of other tasks.
-    """
+    """Return the text of a student's script with the reference in it; where that text can't be
+    read, or lacks the function, the script as it was, with stubs in the place of other tasks."""
     marked = (solved() / task.file).read_text("utf-8")
     text = replaced(marked, lambda one, body: body if one == task.id else load_task(one).stub)
     ours = definitions(ast.parse(text))
@@ -63,30 +57,25 @@ def with_solution(task: Task, mine: str) -> str:
 
 
 def load_again(path: Path) -> None:
-    """Let what a script holds by now take the place of what this kernel has imported from it.
-
-    The names that notebooks and modules have imported from it are the new ones, too.
-    """
+    """Let what a script holds by now take the place of what this kernel, its notebook and its
+    modules have imported from it."""
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if module.__name__ == "__main__" or not file or Path(file).resolve() != path.resolve():
             continue
-        old = {name: value for name, value in vars(module).items() if own(value, module)}
+        own = (  # a proxy may compute when it's asked for more than its type
+            value
+            for value in vars(module).values()
+            if issubclass(type(value), type | types.FunctionType)
+            and value.__module__ == module.__name__
+        )
+        old = {id(value): value for value in own}
         try:
             text = path.read_text("utf-8")
             exec(compile(text, file, "exec", dont_inherit=True), vars(module))
         except Exception as error:  # it's right, whatever it does when it is loaded twice
             print(f"{path.name} can't be loaded again ({error}): restart the kernel to use it.")
         places = [vars(each) for each in list(sys.modules.values()) if each is not module]
-        if shell := the_shell():
-            places.append(shell.user_ns)
-        for place in places:
-            for name, value in list(place.items()):
-                if own(value, module) and old.get(value.__name__) is value:
-                    place[name] = getattr(module, value.__name__)
-
-
-def own(value: object, module: types.ModuleType) -> bool:
-    """Return whether a function or a class was defined in this module."""
-    ours = issubclass(type(value), type | types.FunctionType)  # a proxy may compute when it's asked
-    return ours and value.__module__ == module.__name__
+        for place in [*places, getattr(the_shell(), "user_ns", {})]:
+            for name in [name for name, value in place.items() if id(value) in old]:
+                place[name] = getattr(module, old[id(place[name])].__name__, place[name])

@@ -12,7 +12,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from helpers.check.marks import regions, replaced
+from helpers.check.marks import replaced
 from helpers.check.task import LABS, PACKED, load_task
 from helpers.clone import ROOT, need_clone
 from helpers.plain_errors import plain_errors
@@ -41,13 +41,7 @@ progress: $(VENV)/lab.done
 
 
 def write(out: Path) -> None:
-    """Write the copy into a new folder: whole, or not at all.
-
-    Raises:
-        FileExistsError: the folder is there, and may hold somebody's work.
-    """
-    if out.exists():
-        raise FileExistsError(f"{out} is there already, and stays as it is")
+    """Write the copy into a new folder: whole, or not at all."""
     new = out.with_name(f".{out.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     try:
@@ -58,26 +52,21 @@ def write(out: Path) -> None:
 
 
 def fill(out: Path) -> None:
-    """Write the copy into a folder that isn't there."""
-    names = [name for name in files() if name.startswith(tuple(f"{lab}/" for lab in LABS))]
-    texts = {name: (ROOT / name).read_text("utf-8") for name in names if name.endswith(".py")}
-    marked = {name: text for name, text in texts.items() if regions(text)}
-    hidden = [*names, *(name for name in files() if name.startswith("tasks/"))]
-    copied = tuple(f"{name}/" for name in COPIED.split())
-    names += [name for name in files() if f"{name}/".startswith(copied)]
-    for name in [*names, *MOVED]:
+    labs, rest = (tuple(f"{name}/" for name in names) for names in (LABS, COPIED.split()))
+    for name in [*(name for name in files() if f"{name}/".startswith(labs + rest)), *MOVED]:
         if not name.startswith(LEFT_OUT):
             path = out / MOVED.get(name, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, path)
-    for name, text in marked.items():
-        stubbed = replaced(text, lambda task, _: load_task(task).stub)
-        (out / name).write_text(stubbed, "utf-8")
+    for path in (path for lab in LABS for path in (out / lab).rglob("*.py")):
+        stubbed = replaced(path.read_text("utf-8"), lambda task, _: load_task(task).stub)
+        path.write_text(stubbed, "utf-8")
     for path in (out / "notebooks").glob("*.ipynb"):
         path.write_text(unread(path.read_text("utf-8")), "utf-8")
     with zipfile.ZipFile(out / PACKED, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name in hidden:
-            packed.write(ROOT / name, name)
+        for name in files():
+            if name.startswith((*labs, "tasks/")):
+                packed.write(ROOT / name, name)
     (out / "Makefile").write_text(MAKEFILE, "utf-8")
 
 
@@ -94,14 +83,13 @@ def unread(text: str) -> str:
 
 def files() -> list[str]:
     """Return the files of the lab: what git tracks; without git, what nothing has made."""
-    names = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.split("\0")
-    if not (ROOT / ".git").exists():
-        paths = (path for path in ROOT.rglob("*") if path.is_file())
-        found = (path.relative_to(ROOT).as_posix() for path in paths)
+    if (ROOT / ".git").exists():
+        command = ["git", "ls-files", "-z"]
+        names = subprocess.check_output(command, cwd=ROOT, text=True).split("\0")
+    else:
+        found = (path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*"))
         names = [name for name in found if not MADE.search(name) or name == ".gitignore"]
-    return sorted(name for name in names if name and (ROOT / name).is_file())
+    return sorted(name for name in names if (ROOT / name).is_file())
 
 
 def main(arguments: list[str]) -> int:
@@ -111,11 +99,11 @@ def main(arguments: list[str]) -> int:
         print("This is a student's copy already: there is nothing to write.")
         return 1
     need_clone()
-    try:
+    if out.exists():  # it may hold somebody's work
+        print(f"Your copy of the lab is there already, and stays as it is: {out}")
+    else:
         write(out)
         print(f"Your copy of the lab, without solutions: {out}")
-    except FileExistsError:
-        print(f"Your copy of the lab is there already, and stays as it is: {out}")
     print(f"To go on there at any time: cd {out} && make lab")
     print('Next: open a lesson; where it says "your turn", write in the file that it links to.')
     return 0

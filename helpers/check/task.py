@@ -25,31 +25,20 @@ PACKED = "tasks.zip"  # in a student's copy: tasks, answers, and the scripts wit
 
 @dataclass(frozen=True)
 class Task:
-    """One exercise. Its file gives LESSON, MINUTES, HINTS and what of the others isn't the default.
+    """One exercise. Its file gives LESSON, MINUTES, HINTS and what else isn't a default."""
 
-    lesson: its name. page: where the task stands, if not in that lesson.
-    minutes: as a student needs; the points follow from them.
-    hints: from a nudge to nearly the answer.
-    ranks: on how many the work runs; 0 is one process without torch.distributed.
-    seconds: for the work alone. libraries: what it imports, if that takes seconds.
-    functions: what to write, "Pipe.forward" of a method: the definitions around the marks.
-    title: "average the gradients", as the first line of its file says behind the id.
-    id: as the name of its file says: that of tasks/dp_1.py is "DP-1".
-    file: the script with the marks, from the repository's root. side: its module in tasks/.
-    """
-
-    lesson: str
-    minutes: int
-    hints: tuple[str, ...]
-    ranks: int = 0
-    seconds: float = 60.0
-    page: str = ""
-    libraries: tuple[str, ...] = ()
-    functions: tuple[str, ...] = ()
-    title: str = ""
-    id: str = ""
-    file: str = ""
-    side: ModuleType | None = field(default=None, repr=False, compare=False)
+    lesson: str  # its name
+    minutes: int  # as a student needs; the points follow from them
+    hints: tuple[str, ...]  # from a nudge to nearly the answer
+    ranks: int = 0  # on how many the work runs; 0 is one process without torch.distributed
+    seconds: float = 60.0  # for the work alone
+    page: str = ""  # where the task stands, if not in its lesson
+    libraries: tuple[str, ...] = ()  # what it imports, if that takes seconds
+    functions: tuple[str, ...] = ()  # to write, "Pipe.forward" of a method: around the marks
+    title: str = ""  # "average the gradients", as the first line of its file says behind the id
+    id: str = ""  # that of tasks/dp_1.py is "DP-1"
+    file: str = ""  # the script with the marks, from the repository's root
+    side: ModuleType | None = field(default=None, repr=False, compare=False)  # its file in tasks/
 
     @property
     def points(self) -> int:
@@ -58,7 +47,6 @@ class Task:
 
     @property
     def number(self) -> str:
-        """The number of its lesson."""
         return by_name(self.lesson).number
 
     @property
@@ -108,7 +96,6 @@ def task_ids() -> list[str]:
 
 
 def load_task(task_id: str) -> Task:
-    """Return a task with its module, or raise TaskError."""
     if task_id not in task_ids():
         raise TaskError(f"there is no task {task_id!r}: the tasks are {', '.join(task_ids())}")
     return read_task(task_id, solved())
@@ -116,7 +103,6 @@ def load_task(task_id: str) -> Task:
 
 @functools.cache
 def read_task(task_id: str, folder: Path) -> Task:
-    """Return a task of a file in tasks/ below this folder."""
     side = side_of(task_id, folder)
     path = solutions(folder)[task_id]
     facts = {

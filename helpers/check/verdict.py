@@ -24,21 +24,16 @@ class Score:
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """The result of one check.
-
-    kind: "pass", "to do", "mistake", "crash" (also a hang), "no file" or "check" (it's ours).
-    reason: one sentence. details: the line of code, and Python's traceback. printed: by the work.
-    waits: who waited for whom, if ranks hung. code: of a pass, one way to write it.
-    """
+    """The result of one check."""
 
     task: Task
-    kind: str
-    reason: str = ""
-    details: str = ""
-    printed: str = ""
-    waits: Any = None
+    kind: str  # "pass", "to do", "mistake", "crash" (also a hang), "no file" or "check" (it's ours)
+    reason: str = ""  # one sentence
+    details: str = ""  # the line of code, and Python's traceback
+    printed: str = ""  # by the work
+    waits: Any = None  # who waited for whom, if ranks hung
     score: Score | None = None
-    code: str = ""
+    code: str = ""  # of a pass, one way to write it
     seconds: float = 0.0
     hint: int = 0
 

@@ -6,8 +6,8 @@
     done.simulated.trace           the step on a clock
     search(model, machine, gpus=64, batch=64)[0]
 
-The model of the machine has ten constants with a meaning, and newer machines three more. They were
-set on measured iterations; docs/cluster_model.md says how far off it is on others.
+The model of the machine has ten constants with a meaning, and newer machines three more, which
+were set on measured iterations; docs/cluster_model.md says how far off it is on others.
 """
 
 from helpers.cluster.estimate import Estimate, estimate, layouts, memory_bars, search, time_bars

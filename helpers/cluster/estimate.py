@@ -33,11 +33,10 @@ CURES = {
 
 
 class Utilisation(NamedTuple):
-    """Shares of the peak, 0 to 1. mfu: of the FLOPs that the model needs; hfu: of those that the
-    devices computed, including recomputation (arXiv 2205.05198, section 6.3)."""
+    """Shares of the peak, 0 to 1 (arXiv 2205.05198, section 6.3)."""
 
-    mfu: float
-    hfu: float
+    mfu: float  # of the FLOPs that the model needs
+    hfu: float  # of those that the devices computed, recomputation included
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +140,6 @@ class Estimate:
 
     @property
     def tokens_per_second(self) -> float:
-        """Of all devices together."""
         return self.layout.batch * self.layout.sequence / self.seconds
 
     @property
@@ -153,12 +151,10 @@ class Estimate:
 
     @cached_property
     def memory(self) -> Memory:
-        """Bytes on the device that keeps most."""
         return parts.memory(self.model, self.layout)
 
     @property
     def fits(self) -> bool:
-        """Whether the device has this much memory."""
         return self.memory.total <= self.machine.memory
 
     def require_room(self) -> "Estimate":
@@ -228,11 +224,9 @@ def layouts(
             continue
         for chunks, *chosen in product(CHUNKS, *free.values()):
             fields = dict(zip(free, chosen, strict=True))
-            if fields.get("zero") and dp * cp == 1:
-                continue
-            if fields.get("sequence_parallel") and tp == 1:
-                continue
-            if chunks > 1 and (pp == 1 or batch // (dp * micro) % pp):
+            alone = fields.get("zero") and dp * cp == 1
+            whole = fields.get("sequence_parallel") and tp == 1
+            if alone or whole or (chunks > 1 and batch // (dp * micro) % pp):
                 continue
             sizes = batch, sequence or model.positions, dp, pp, tp, chunks, micro
             try:
@@ -251,11 +245,9 @@ def search(
     every = layouts(model, machine, gpus, batch, sequence, **same)
     every = [Estimate(model, layout, machine) for layout in every]
     if not every:
-        raise ValueError(
-            f"a batch of {batch} on {gpus} devices: no layout cuts {model.layers} layers, "
-            f"{model.heads} heads and the batch evenly; choose a batch or devices with more "
-            "divisors"
-        )
+        words = f"no layout cuts {model.layers} layers, {model.heads} heads and the batch evenly"
+        cure = "choose a batch or devices with more divisors"
+        raise ValueError(f"a batch of {batch} on {gpus} devices: {words}; {cure}")
     found = [each for each in every if each.fits]
     if not found:
         min(every, key=lambda each: each.memory.total).require_room()
@@ -275,13 +267,9 @@ def time_bars(estimates: Mapping[str, Estimate], title: str = ""):
     """Draw the time of each estimate's step; what is below 1 % in every row joins "rest"."""
     from helpers.draw import bars
 
-    small = {
-        cause
-        for cause in next(iter(estimates.values())).causes
-        if all(e.causes[cause] < 0.01 * e.seconds for e in estimates.values())
-    } - {"rest"}
+    large = {c for e in estimates.values() for c, s in e.causes.items() if s >= 0.01 * e.seconds}
     rows = {}
     for name, e in estimates.items():
-        rows[name] = {cause: s for cause, s in e.causes.items() if cause not in small}
-        rows[name]["rest"] += sum(e.causes[cause] for cause in small)
+        rows[name] = {cause: s for cause, s in e.causes.items() if cause in large | {"rest"}}
+        rows[name]["rest"] += e.seconds - sum(rows[name].values())
     return bars(rows, title, text=time_text)

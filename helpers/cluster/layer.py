@@ -32,16 +32,13 @@ DEDUP_SHARE = 0.88
 
 
 class Seconds(NamedTuple):
-    """Of one piece of work on one device.
-
-    matmul, memory: of the device. network: collectives in which the device waits. host: until the
-    host has started everything. It runs ahead of the device, but not always far enough: where both
-    take about as long, the device is starved now and then.
-    """
+    """Of one piece of work on one device."""
 
     matmul: float = 0.0
     memory: float = 0.0
-    network: float = 0.0
+    network: float = 0.0  # collectives in which the device waits
+    # Until the host has started everything. It runs ahead of the device, but not always far enough:
+    # where both take about as long, the device is starved now and then.
     host: float = 0.0
 
     @property
@@ -107,13 +104,10 @@ def weight_products(model: ModelConfig, layout: Layout) -> list[tuple]:
     The ep x per_expert ranks that share the experts have ep x per_expert / tp batches of n tokens
     between them, each token in k of the E experts.
     """
-    found, share = [(matrix, 1.0) for matrix in model.attention()], 0.0
-    if model.moe:
-        share = model.expert_layers / model.layers
-        found += [(matrix, share) for matrix in model.mlp()]
-    if share < 1:
-        found += [(matrix, 1.0 - share) for matrix in model.mlp(dense=True)]
-    products = []
+    share, products = model.expert_layers / model.layers, []
+    found = [(matrix, 1.0) for matrix in model.attention()]
+    found += [(matrix, share) for matrix in model.mlp() if share]
+    found += [(matrix, 1.0 - share) for matrix in model.mlp(dense=True) if share < 1]
     for matrix, times in found:
         rows, count, cut = layout.tokens, 1, layout.tp
         if matrix.name == "experts":

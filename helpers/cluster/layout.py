@@ -6,6 +6,7 @@ from helpers.cost import RECOMPUTE, ModelConfig
 from helpers.cost.memory import ZERO
 from helpers.cost.model import one_of, require_sizes
 from helpers.cost.wire import CONTEXT
+from helpers.words import many
 
 
 @dataclass(frozen=True)
@@ -53,32 +54,25 @@ class Layout:
         one_of(ZERO, self.zero, "zero")
         one_of(CONTEXT, self.context, "context")
         if self.batch % (least := self.dp * self.micro_batch):
-            raise ValueError(
-                f"a batch of {self.batch} cannot be cut into {self.dp} replicas x micro-batches of "
-                f"{self.micro_batch}: choose a multiple of {least}"
-            )
+            words = f"{self.dp} replicas x micro-batches of {self.micro_batch}"
+            words = f"a batch of {self.batch} cannot be cut into {words}"
+            raise ValueError(f"{words}: choose a multiple of {least}")
         if (shares := self.replicas * self.tp // self.per_expert) % self.ep:
-            raise ValueError(
-                f"ep {self.ep} does not divide {shares} replicas, among which the experts are "
-                "shared: choose a divisor"
-            )
+            words = f"ep {self.ep} does not divide {shares} replicas"
+            raise ValueError(f"{words}, among which the experts are shared: choose a divisor")
         if self.cp > 1 and self.sequence % (least := 2 * self.cp):
-            raise ValueError(
-                f"a sequence of {self.sequence} tokens cannot be cut into {least} equal chunks for "
-                f"cp {self.cp}: choose a multiple of {least}"
-            )
+            words = f"a sequence of {self.sequence} tokens cannot be cut into {least} equal chunks"
+            raise ValueError(f"{words} for cp {self.cp}: choose a multiple of {least}")
         if self.chunks > 1 and self.pp == 1:
             raise ValueError(f"{self.chunks} chunks need a pipeline: choose pp of 2 or more")
         few = self.micro_batches < 2 * self.pp
         if self.dualpipe and (self.pp % 2 or self.chunks > 1 or few or self.zero == 3):
-            raise ValueError(
-                f"a DualPipe of pp {self.pp}, {self.chunks} chunks, {self.micro_batches} micro-"
-                f"batches, ZeRO {self.zero}: choose an even pp, 1 chunk, 2 pp or more, and 0 to 2"
-            )
+            words = f"pp {self.pp}, {self.chunks} chunks, {self.micro_batches} micro-batches"
+            choose = "choose an even pp, 1 chunk, 2 pp or more, and 0 to 2"
+            raise ValueError(f"a DualPipe of {words}, ZeRO {self.zero}: {choose}")
 
     @property
     def gpus(self) -> int:
-        """How many devices it takes."""
         return self.dp * self.pp * self.cp * self.tp
 
     @property
@@ -98,7 +92,6 @@ class Layout:
 
     @property
     def per_expert(self) -> int:
-        """How many devices share an expert."""
         return 1 if self.sequence_parallel else self.tp
 
     @property
@@ -124,7 +117,6 @@ class Layout:
 
     @property
     def gradient_bytes(self) -> int:
-        """Of one gradient."""
         return 4 if self.fp32_gradients else 2
 
     def on_a_node(self, dimension: str, node: int) -> int:
@@ -152,39 +144,30 @@ class Layout:
         """The layout itself if the model can be cut so and there are so many GPUs; ValueError, one
         sentence, if not."""
         if gpus is not None and gpus != self.gpus:
-            raise ValueError(
-                f"{self._product()} is {self.gpus} device{'s' * (self.gpus != 1)}, and there "
-                f"{'is' if gpus == 1 else 'are'} {gpus}: choose numbers whose product is {gpus}"
-            )
+            words = f"{self._product()} is {many(self.gpus, 'device')}, and there"
+            words += f" {'is' if gpus == 1 else 'are'} {gpus}"
+            raise ValueError(f"{words}: choose numbers whose product is {gpus}")
         for count, what in ((model.heads, "heads"), (model.kv_heads, "heads of keys and values")):
             if count % self.tp:
-                raise ValueError(
-                    f"tp {self.tp} does not divide {count} {what}: each device needs whole heads, "
-                    "so choose a divisor"
-                )
+                words = f"tp {self.tp} does not divide {count} {what}"
+                raise ValueError(f"{words}: each device needs whole heads, so choose a divisor")
         if self.context == "ulysses" and (heads := model.heads // self.tp) % self.cp:
-            raise ValueError(
-                f"cp {self.cp} does not divide the {heads} heads of a device: Ulysses exchanges "
-                "positions for heads, so choose a divisor, or a ring"
-            )
+            words = f"cp {self.cp} does not divide the {heads} heads of a device"
+            cure = "Ulysses exchanges positions for heads, so choose a divisor, or a ring"
+            raise ValueError(f"{words}: {cure}")
         if (experts := model.moe.experts if model.moe else 1) % self.ep:
-            raise ValueError(
-                f"ep {self.ep} does not divide {experts} expert{'s' * (experts > 1)}: choose a "
-                "divisor"
-            )
+            words = f"ep {self.ep} does not divide {many(experts, 'expert')}"
+            raise ValueError(f"{words}: choose a divisor")
         if self.cp > 1:
             model.require_usual("a cut sequence")
-        stages, chunks = self.pp * self.chunks, f" x {self.chunks} chunks" * (self.chunks > 1)
-        if not self.uneven and model.layers % stages:
-            raise ValueError(
-                f"pp {self.pp}{chunks} does not divide {model.layers} layers: choose a divisor, or "
-                "uneven=True"
-            )
-        if stages > (most := model.layers + 2):
-            raise ValueError(
-                f"pp {self.pp}{chunks} makes {stages} stages of {model.layers} layers: all but the "
-                f"first and the last need one, so choose {most} stages at most"
-            )
+        stages, layers = self.pp * self.chunks, model.layers
+        words = f"pp {self.pp}" + f" x {self.chunks} chunks" * (self.chunks > 1)
+        if not self.uneven and layers % stages:
+            words += f" does not divide {layers} layers"
+            raise ValueError(f"{words}: choose a divisor, or uneven=True")
+        if stages > layers + 2:
+            words += f" makes {stages} stages of {layers} layers: all but the first and the last"
+            raise ValueError(f"{words} need one, so choose {layers + 2} stages at most")
         return self
 
     def _product(self) -> str:

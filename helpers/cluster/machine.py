@@ -21,7 +21,6 @@ class Interconnect:
 
     @property
     def speed(self) -> float:
-        """Bytes a second that arrive."""
         return self.bandwidth * self.share
 
 
@@ -48,16 +47,6 @@ class Machine:
     # which they slow down.
     hidden: float = 0.359
 
-    def slower(self, factor: float) -> "Machine":
-        """The same machine with software that takes `factor` times as long for everything."""
-        inside, between = (
-            replace(link, bandwidth=link.bandwidth / factor, latency=link.latency * factor)
-            for link in (self.inside, self.between)
-        )
-        rates = {name: getattr(self, name) / factor for name in ("peak", "memory_bandwidth")}
-        times = {name: getattr(self, name) * factor for name in ("launch", "straggle", "step")}
-        return replace(self, inside=inside, between=between, **rates, **times)
-
     def matmul_seconds(
         self, m: float, n: float, k: float, count: float = 1, times: float = 1.0
     ) -> float:
@@ -73,7 +62,6 @@ class Machine:
         return m * n * k * count / (self.peak * self.fused)
 
     def memory_seconds(self, moved: float) -> float:
-        """Of work that does little but read and write `moved` bytes."""
         return moved / (self.memory_bandwidth * self.memory_share)
 
 
@@ -114,7 +102,6 @@ PRESETS = {machine.name: machine for machine in (A100, A100_HALF, H100, H800, H2
 
 
 def preset(name: str) -> Machine:
-    """The machine of this name; ValueError, one sentence, if there is none."""
     if name not in PRESETS:
         raise ValueError(f"there is no machine {name!r}: choose one of {', '.join(PRESETS)}")
     return PRESETS[name]

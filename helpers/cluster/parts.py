@@ -7,6 +7,7 @@ from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine, all_gather_seconds, message_seconds
 from helpers.cost import ModelConfig, layer_activations, parameters, states
 
+STATES = "weights", "gradients", "optimizer"
 UPDATE = 56  # bytes that Adam moves for a parameter: unscale, norm, clip, update, copy to 16 bits
 
 
@@ -26,7 +27,6 @@ class Share(NamedTuple):
 
 
 def layer_share(model: ModelConfig, layout: Layout) -> Share:
-    """Return what a rank holds of one layer."""
     count = parameters(model)
     outside = count.embedding + count.positions + count.final_norm + count.head
     routed = count.expert * model.moe.experts * model.expert_layers if model.moe else 0
@@ -69,7 +69,6 @@ class Memory:
         return sum(self.named().values())
 
     def named(self) -> dict[str, float]:
-        """{component: bytes}."""
         return dict(vars(self))
 
 
@@ -100,15 +99,8 @@ def memory(model: ModelConfig, layout: Layout) -> Memory:
             working += layout.gradient_bytes * whole
         if rank == layout.pp - 1:  # logits in 16 bits, and in 32 for the loss
             working = max(working, 6 * layout.tokens * model.vocabulary / layout.tp)
-        found.append(
-            Memory(
-                others.weights + experts.weights,
-                others.gradients + experts.gradients,
-                others.optimizer + experts.optimizer,
-                kept * layers_in_flight(model, layout, rank),
-                working,
-            )
-        )
+        both = (getattr(others, name) + getattr(experts, name) for name in STATES)
+        found.append(Memory(*both, kept * layers_in_flight(model, layout, rank), working))
     return max(found, key=lambda each: each.total)
 
 

@@ -8,21 +8,10 @@ import sys
 from helpers.clone import ROOT, need_clone
 from helpers.plain_errors import plain_errors
 
-
-def judged_recomputation() -> tuple:
-    """Return the rows of table 5 with their errors, and the one factor that they are judged by."""
-    return _judge().judged_recomputation()
-
-
-def _judge():
+with plain_errors():
     need_clone()
-    if str(ROOT) not in sys.path:
-        sys.path.insert(0, str(ROOT))  # bench/ is in the lab's folder and is not installed
-    from bench.cluster_model import validate
+    sys.path.insert(0, str(ROOT))  # bench/ is in the lab's folder and is not installed
+    from bench.cluster_model.validate import judged_recomputation, main  # noqa: F401
 
-    return validate
-
-
-if __name__ == "__main__":
-    with plain_errors():
-        _judge().main(sys.argv[1:])
+    if __name__ == "__main__":
+        main(sys.argv[1:])

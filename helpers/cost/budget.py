@@ -4,17 +4,17 @@
 
 The defaults of a bill are those of H100s in 2023 and 2024; each is a parameter, so put in your own.
 The published emissions of Llama 2 to 4 come out within 7 %: they count the boards of the GPUs at
-full power, as `bill` does, and nothing else of the servers: eight H100 of 700 watts sit in a
-machine that draws up to 10.2 kW. Idle nodes and the network added 59 % to the energy of BLOOM's
-GPUs (arXiv 2211.02001). Experiments before the run, and building the machines, are left out too.
+full power, as `bill` does, and nothing else. The servers around them, idle nodes and the network
+(which added 59 % to the energy of BLOOM's GPUs, arXiv 2211.02001), experiments before the run, and
+building the machines are left out.
 """
 
 import math
 from dataclasses import dataclass
 
-DOLLARS = 2.0  # an hour of one GPU: what DeepSeek-V3's report assumes for an H800, arXiv 2412.19437
+DOLLARS = 2.0  # an hour of one GPU: as DeepSeek-V3's report, arXiv 2412.19437, assumes of an H800
 WATTS = 700.0  # one H100 SXM, by its data sheet; 400 for an A100
-PUE = 1.08  # of Meta's data centers in 2023, by its sustainability report
+PUE = 1.08  # energy of a data center over its computers': Meta's in 2023, by its report
 EUROS = 0.19  # a kWh for other than households, EU average, first half of 2025 (Eurostat)
 CO2 = 0.366  # kg a kWh, United States, 2023: 1,532 million t for 4,183 TWh (EIA)
 
@@ -38,11 +38,7 @@ def bill(
     euros: float = EUROS,
     co2: float = CO2,
 ) -> Bill:
-    """Return what `gpu_hours`, GPUs times hours, cost.
-
-    dollars: an hour of one GPU, its energy included. watts: of its board. pue: energy of the data
-    center over that of its computers. euros: a kWh. co2: kg for a kWh of this grid.
-    """
+    """Return what `gpu_hours`, GPUs times hours, cost, in the units of the constants above."""
     given = {"gpu_hours": gpu_hours, "dollars": dollars, "watts": watts, "euros": euros, "co2": co2}
     for name, value in given.items():
         if not value >= 0:
@@ -50,10 +46,8 @@ def bill(
     if not pue >= 1:
         raise ValueError(f"bill(pue={pue!r}): a data center draws at least what its computers draw")
     kwh = gpu_hours * watts / 1000 * pue
-    words = (
-        f"{dollars:g} dollars an hour, {watts:g} W a GPU, PUE {pue:g}, "
-        f"{euros:g} euros and {co2:g} kg CO2 a kWh"
-    )
+    words = f"{dollars:g} dollars an hour, {watts:g} W a GPU, PUE {pue:g}, "
+    words += f"{euros:g} euros and {co2:g} kg CO2 a kWh"
     return Bill(gpu_hours, gpu_hours * dollars, kwh, kwh * euros, kwh * co2 / 1000, words)
 
 
@@ -84,10 +78,8 @@ class ScalingLaw:
         except (TypeError, ValueError):
             number = math.nan
         if isinstance(budget, bool) or not 0 < number < math.inf:
-            raise ValueError(
-                f"a budget of {budget} FLOPs trains nothing: give a finite number above 0, such as "
-                "1.23e22"
-            )
+            words = f"a budget of {budget} FLOPs trains nothing"
+            raise ValueError(f"{words}: give a finite number above 0, such as 1.23e22")
         return number
 
 

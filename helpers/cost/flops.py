@@ -18,12 +18,11 @@ RECOMPUTE = ("none", "selective", "full")
 
 @dataclass(frozen=True)
 class Flops:
-    """Of one forward pass. weights: products with the matrices of one layer. scores: attention
-    scores and their product with the values, of one layer. logits: the last matrix."""
+    """Of one forward pass."""
 
-    weights: float
-    scores: float
-    logits: float
+    weights: float  # products with the matrices of one layer
+    scores: float  # attention scores and their product with the values, of one layer
+    logits: float  # the last matrix
     layers: int
     convention: str
 

@@ -1,8 +1,5 @@
 """Goodput: the share of the time whose work counts, when devices fail.
 
-    between = Failures(devices=16_384, years=5.8).seconds      11,160 s: one fails every three hours
-    restarting(between, every=818, save=30, restart=300)       0.90
-
 Failures come at random, independently of each other, and take one device each. The simulation jumps
 from failure to failure, so a million devices take no longer than ten.
 """

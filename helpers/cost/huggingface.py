@@ -40,10 +40,9 @@ def read_config(source: str | Path | Mapping) -> ModelConfig:
     fields = source if isinstance(source, Mapping) else _load(as_path(source))
     kind = fields.get("model_type")
     if not isinstance(kind, str):
-        raise ValueError(
-            f"{where} has no field 'model_type', so it is no config.json of a model: give the "
-            "file that lies beside the weights of a model on the Hugging Face hub"
-        )
+        words = f"{where} has no field 'model_type', so it is no config.json of a model"
+        cure = "give the file that lies beside the weights of a model on the Hugging Face hub"
+        raise ValueError(f"{words}: {cure}")
     for size, names in NAMES.items():
         if size not in ("experts", "chosen"):  # 0 where there are none
             _number(fields, where, *names, default=1)
@@ -137,8 +136,14 @@ def _experts(fields: Mapping, where: str, model: ModelConfig) -> MoE:
 
 def _counted(fields: Mapping, kind: str, where: str) -> ModelConfig:
     """Return the model with its counts, and the sizes by which the formulas have its matrices."""
+    import torch
+
     config = _config(fields, kind, where)
-    net, filled = _built(config, where), {"head_dim": None} | config.to_dict()
+    with _telling(where, config.model_type), torch.device("meta"):
+        from transformers import AutoModelForCausalLM
+
+        net = AutoModelForCausalLM.from_config(config)
+    filled = {"head_dim": None} | config.to_dict()
     words, head = net.get_input_embeddings().weight, net.get_output_embeddings()
     tied = head is None or head.weight is words
     chosen, experts = (
@@ -170,10 +175,8 @@ def _counted(fields: Mapping, kind: str, where: str) -> ModelConfig:
     except ValueError as error:  # it has no heads, say
         why, hidden = str(error), words.shape[1]
         guess = ModelConfig("llama", hidden, 1, 1, 1, hidden, 1, words.shape[0])
-    note = (
-        f"{where}: of this {config.model_type} the parameters are counted, {total:,} in all and "
-        f"{active:,} on a token, and nothing else: {why}"
-    )
+    note = f"{where}: of this {config.model_type} the parameters are counted, {total:,} in all"
+    note += f" and {active:,} on a token, and nothing else: {why}"
     return replace(guess, counted=(total, active), note=note)
 
 
@@ -183,39 +186,24 @@ def _config(fields: Mapping, kind: str, where: str):
         import transformers
         from transformers.models.auto import modeling_auto as auto
     except ImportError:
-        raise ValueError(
-            f"{where}: a {kind} is counted by transformers, which isn't installed: "
-            "pip install transformers"
-        ) from None
+        words = f"{where}: a {kind} is counted by transformers, which isn't installed"
+        raise ValueError(f"{words}: pip install transformers") from None
     unwanted = ("model_type", "auto_map", "quantization_config", "torch_dtype", "dtype")
     given = {name: value for name, value in fields.items() if name not in unwanted}
     if kind not in transformers.CONFIG_MAPPING:
-        raise ValueError(
-            f"{where}: model_type is {kind!r}, which the installed transformers "
-            f"{transformers.__version__} cannot build: update it, or give another model's config"
-        )
+        words = f"model_type is {kind!r}, which the installed transformers"
+        words = f"{where}: {words} {transformers.__version__} cannot build"
+        raise ValueError(f"{words}: update it, or give another model's config")
     with _telling(where, kind):
         config = transformers.AutoConfig.for_model(kind, **given).get_text_config(decoder=True)
     masked = config.model_type in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     if config.is_encoder_decoder or (masked and not getattr(config, "is_decoder", False)):
-        raise ValueError(
-            f"{where}: a {kind} has an encoder, and costs are worked out for decoders, which "
-            "predict the next token: give the config of one"
-        )
-    if config.model_type not in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-        raise ValueError(
-            f"{where}: a {kind} doesn't predict the next token, by the installed transformers "
-            f"{transformers.__version__}: give the config of a decoder"
-        )
-    return config
-
-
-def _built(config, where: str):
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    with _telling(where, config.model_type), torch.device("meta"):
-        return AutoModelForCausalLM.from_config(config)
+        what = "has an encoder, and costs are worked out for decoders"
+    elif config.model_type not in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        what = f"doesn't predict the next token, says transformers {transformers.__version__}"
+    else:
+        return config
+    raise ValueError(f"{where}: a {kind} {what}: give the config of a decoder")
 
 
 @contextmanager

@@ -45,9 +45,8 @@ def states(parameters: float, precision: str = "mixed", zero: int = 0, ranks: in
     gradients); 16P/N (stage 3, and the weights).
     """
     if ranks < 1 or parameters < 0:
-        raise ValueError(
-            f"{parameters} parameters on {ranks} ranks: give 0 or more parameters, 1 or more ranks"
-        )
+        words = f"{parameters} parameters on {ranks} ranks"
+        raise ValueError(f"{words}: give 0 or more parameters, 1 or more ranks")
     sizes = PRECISIONS[one_of(PRECISIONS, precision, "precision")]
     cut = [ranks if one_of(ZERO, zero, "zero") >= stage else 1 for stage in (3, 2, 1)]
     words = f"{precision}: {' + '.join(map(str, sizes))} bytes a parameter"
@@ -145,12 +144,11 @@ def layer_activations(
 
 @dataclass(frozen=True)
 class ForwardPeak:
-    """Of one layer: bytes of its parameters; {tensor: bytes} of what is live at the peak; and the
-    step at whose end that is, where tensors that it frees still count."""
+    """Of one layer, in bytes."""
 
     weights: float
-    activations: dict[str, float]
-    moment: str
+    activations: dict[str, float]  # {tensor: bytes} of what is live at the peak
+    moment: str  # the step at whose end that is, where tensors that it frees still count
     convention: str
 
     @property
@@ -173,9 +171,7 @@ def forward_peak(model: ModelConfig) -> ForwardPeak:
     end |= dict.fromkeys(inner, model.active_intermediate) | {"MLP's output": h, "output": h}
     moments = {"softmax": begin | {"scores": scores}, "second residual": end}
     moment = max(moments, key=lambda name: sum(moments[name].values()))
-    words = (
-        f"batch 1, sequence {model.positions}, 2 bytes a value, all s x s attention scores, "
-        "tensors that the backward pass needs are kept"
-    )
+    words = f"batch 1, sequence {model.positions}, 2 bytes a value, all s x s attention scores, "
+    words += "tensors that the backward pass needs are kept"
     live = {name: float(BYTES * model.positions * w) for name, w in moments[moment].items()}
     return ForwardPeak(BYTES * parameters(model).layer, live, moment, words)

@@ -13,12 +13,10 @@ def one_of(choices: Iterable, value, name: str):
 
 
 def is_size(value: object) -> bool:
-    """Whether it is a whole number, 1 or more."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def require_sizes(facts: object, names: str) -> None:
-    """Raise ValueError unless these fields of a dataclass are sizes."""
     for name in names.split():
         if not is_size(value := getattr(facts, name)):
             kind = type(facts).__name__
@@ -38,10 +36,9 @@ class MoE:
 
     def __post_init__(self):
         if not 1 <= self.chosen <= self.experts or self.intermediate < 1:
-            raise ValueError(
-                f"a token chooses {self.chosen} of {self.experts} experts of width "
-                f"{self.intermediate}: choose 1 or more, and not more than there are"
-            )
+            words = f"{self.chosen} of {self.experts} experts of width {self.intermediate}"
+            cure = "choose 1 or more, and not more than there are"
+            raise ValueError(f"a token chooses {words}: {cure}")
 
 
 @dataclass(frozen=True)
@@ -101,10 +98,8 @@ class ModelConfig:
         names = "hidden layers heads kv_heads head_size intermediate vocabulary positions"
         require_sizes(self, names)
         if self.heads % self.kv_heads:
-            raise ValueError(
-                f"{self.heads} heads cannot share {self.kv_heads} heads of keys and values "
-                "evenly: choose a divisor"
-            )
+            words = f"{self.heads} heads cannot share {self.kv_heads} heads of keys and values"
+            raise ValueError(f"{words} evenly: choose a divisor")
         if self.moe and self.moe.dense > self.layers:
             raise ValueError(f"{self.moe.dense} dense layers of {self.layers}: choose fewer")
 
@@ -121,13 +116,11 @@ class ModelConfig:
             raise ValueError(f"{what} of a model with latent attention isn't worked out here")
 
     @property
-    def gated(self) -> bool:
-        """Whether the MLP has three matrices (SwiGLU) instead of two."""
+    def gated(self) -> bool:  # an MLP of three matrices (SwiGLU) instead of two
         return self.family == "llama"
 
     @property
     def expert_layers(self) -> int:
-        """How many of its layers have experts."""
         return self.layers - self.moe.dense if self.moe else 0
 
     @property
@@ -147,7 +140,6 @@ class ModelConfig:
 
     @property
     def query_width(self) -> int:
-        """Width of all heads together; `hidden` in most models."""
         return self.heads * self.head_size
 
     @property
@@ -286,5 +278,4 @@ def parameters(model: ModelConfig) -> Parameters:
 
 
 def held(matrices: list[Matrix]) -> int:
-    """Return the weights of these matrices."""
     return sum(m.size * m.held for m in matrices)

@@ -5,8 +5,8 @@
 
 F, `rate`: FLOP/s of one device. B, `link`: bytes/s that one device sends while it receives as many
 (`helpers.cost.rates` has both). Each bound sets bytes / B equal to FLOPs / F and solves for what
-one can choose: tokens, ranks, or a width. Just there sending doubles the time if nothing is hidden,
-and costs nothing if all of it is. docs/rooflines.md has the bounds of known models.
+one can choose: tokens, ranks, or a width. docs/rooflines.md says when it matters, and has the
+bounds of known models.
 
 Conventions: 2 bytes a value; a matrix of W weights costs 2W FLOPs a token forward and 4W backward;
 rings, whose ranks each send (n-1)/n of the result; `ranks` is n, by default so many that this is 1.
@@ -21,11 +21,8 @@ from helpers.cost.model import ModelConfig
 
 
 def layer_weights(model: ModelConfig, ep: int | None = None) -> float:
-    """Return the weights of a layer's matrices that one token passes; the mean over the layers.
-
-    For a dense LLaMA these are d (4d + 3f), with hidden d and intermediate f. Of experts, those
-    that a token chooses; or with `ep`, those that one of `ep` ranks holds which share them.
-    """
+    """Return the weights W of a layer's matrices, the mean over the layers: those that a token
+    passes; of experts with `ep`, those that one of `ep` ranks holds which share them."""
     passed = flops(model, 1, 1, "weights").weights / 2
     if ep is None or model.moe is None:
         return passed
@@ -39,9 +36,9 @@ def data_parallel_tokens(
     """Return the tokens of a replica and step at which averaging gradients hides behind backward.
 
     T tokens cost 4WT FLOPs backward. The all-reduce of gradients of b bytes (`gradient`) sends 2bW,
-    so T = (b/2) F/B, whatever the model. Tensor and pipeline parallelism cut W on both sides: T
-    stays the tokens of the *replica*. Only the backward pass of the last micro-batch hides them. Of
-    experts, which `ep` ranks share, a rank holds more than a token passes: T grows by the ratio.
+    so T = (b/2) F/B, whatever the model and however W is cut. Only the backward pass of the last
+    micro-batch hides them. Of experts, which `ep` ranks share, a rank holds more than a token
+    passes: T grows by the ratio.
     """
     held = layer_weights(model, ep) / layer_weights(model)
     return gradient / 2 * held * _intensity(rate, link, ranks)
@@ -65,8 +62,7 @@ def tensor_parallel_ranks(model: ModelConfig, rate: float, link: float) -> float
 
     T tokens cost 6WT FLOPs on t ranks together. Forward has two all-gathers and two
     reduce-scatters of 2Td bytes, backward as many: a rank sends 16Td (t-1)/t. So
-    6WT / (tF) = 16Td (t-1) / (tB), in which T cancels: t = 1 + (3/8) (W/d) B/F. Nothing hides by
-    itself here: each product waits for its message.
+    6WT / (tF) = 16Td (t-1) / (tB), in which T cancels: t = 1 + (3/8) (W/d) B/F.
     """
     return 1 + 3 / 8 * layer_weights(model) / model.hidden / _intensity(rate, link)
 
@@ -99,12 +95,10 @@ def expert_width(
 
     A token meets k experts of three matrices d x f: 18 k d f FLOPs, forward and backward. It is
     sent to each and comes back, and so do gradients: 8 k d bytes. f = (8/18) F/B, in which k, d and
-    the tokens cancel. Nothing hides by itself, except beside a second micro-batch. The experts
-    must be equally busy. Attention and shared experts are left out.
+    the tokens cancel. The experts are equally busy; attention and shared experts are left out.
 
     copies: of a token on this link, by default k; with node-limited routing, one for each node.
-    dispatch, combine: bytes of a value on the way to the experts, and back. The gradients of what
-        comes back are dispatched, those of what was sent are combined.
+    dispatch, combine: bytes of a value on the way to the experts, and back; gradients the same.
     ep: ranks that share the experts.
     """
     if model.moe is None:
@@ -115,21 +109,14 @@ def expert_width(
 
 def pipeline_layers(model: ModelConfig, rate: float, link: float) -> float:
     """Return the layers of a stage (of a chunk, if interleaved) at which sending its result takes
-    as long as computing it, forward; backward half as many will do.
-
-    L layers cost 2LWT FLOPs, and the hidden states are 2Td bytes: L = (d/W) F/B. Far below 1 in
-    any large model: pipelines are limited by their bubble, not by their messages.
-    """
+    as long as computing it, forward: 2LWT FLOPs and 2Td bytes, so L = (d/W) F/B."""
     return model.hidden / layer_weights(model) * _intensity(rate, link)
 
 
 def _intensity(rate: float, link: float, ranks: float = inf) -> float:
     """Return F/B, in FLOPs a byte, times the share of a result that a rank sends."""
     if not (rate > 0 and link > 0):
-        raise ValueError(
-            f"rate={rate!r} FLOP/s and link={link!r} bytes/s: both must be above 0, as 989e12 and "
-            "50e9 of an H100 between nodes"
-        )
+        raise ValueError(f"rate={rate!r} FLOP/s and link={link!r} bytes/s: both must be above 0")
     if not ranks >= 1:
         raise ValueError(f"{ranks!r} ranks: give 1 or more")
     return rate / link * (1 - 1 / ranks)

@@ -19,6 +19,5 @@ def code_html(code: str) -> str:
 
 
 def fold_html(title: str, html: str) -> str:
-    """Return HTML that a click on its title opens."""
     summary = f'<summary style="cursor: pointer">{escape(title)}</summary>'
     return f'<details class="lab-fold">{summary}{html}</details>'

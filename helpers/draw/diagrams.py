@@ -16,7 +16,6 @@ GAP = 2  # pixels between two cells
 
 
 def table(ax: Picture, x: float, y: float, rows, colors: Colors, wide, high) -> float:
-    """Draw colored cells from their upper left corner on, and return their right edge."""
     for r, row in enumerate(rows):
         for c, cell in enumerate(row):
             said = str(cell)
@@ -35,20 +34,14 @@ def cells(
     colors: Colors = MappingProxyType({}),
     wide: float = 64,
     high: float = 32,
-    alt: str = "",
 ) -> Picture:
     """Draw a table of colored cells: ``cells({"rank 0": ["F0", "B0"], "rank 1": ["F0", "B0"]})``.
 
     Args:
         rows: a sequence of rows; {name: row}; or {name: {name: row}}, tables side by side.
-        title: what was found.
         columns: the words above the columns.
         colors: of a cell by its text, or else its first letter; or a function of the cell.
         wide, high: pixels of a cell.
-        alt: the picture in words; without, its cells are read out.
-
-    Raises:
-        ValueError: without a cell.
     """
     tables = _tables(rows)
     if not any(row for _, each in tables for _, row in each):
@@ -67,7 +60,7 @@ def cells(
         x = max(right, x + width_of(name, 13, True)) + 30
         read = [f"{label}{': ' * bool(label)}{', '.join(map(str, row))}" for label, row in each]
         said.append(f"{name}{': ' * bool(name)}{'; '.join(read)}.")
-    ax.alt = alt or " ".join(said)
+    ax.alt = " ".join(said)
     return ax
 
 
@@ -90,7 +83,7 @@ def grid(
 ) -> Picture:
     """Draw a table of numbers, each cell the darker the larger its number; or {name: table}.
 
-    rows, columns: the words before the number of each. ValueError without a number.
+    rows, columns: the words before the number of each.
     """
     panels = values if isinstance(values, Mapping) else {"": values}
     numbers = [value for table in panels.values() for row in table for value in row]
@@ -111,11 +104,7 @@ def grid(
 
 @styled
 def ring(ranks: int = 4, step: int = 0) -> Picture:
-    """Draw the ring all-reduce after a step (0: the start); an arrow is a message of that step.
-
-    Raises:
-        ValueError: if there is no such step, or if so many ranks don't fit.
-    """
+    """Draw the ring all-reduce after a step (0: the start); an arrow is a message of that step."""
     if not 2 <= ranks <= 4:
         raise ValueError(f"a ring of {ranks} ranks can't be drawn: take 2, 3 or 4")
     if not 0 <= step <= 2 * (ranks - 1):
@@ -169,10 +158,8 @@ def ring(ranks: int = 4, step: int = 0) -> Picture:
 
 @styled
 def who_waits(found: WaitGraph) -> Picture:
-    """Draw who waits for whom: a row for each rank, an arrow to each rank that it waits for.
-
-    The waits of the deadlock stand out. ValueError if no rank waits.
-    """
+    """Draw who waits for whom: a row for each rank, an arrow to each rank that it waits for. The
+    waits of the deadlock stand out. ValueError if no rank waits."""
     if not found.waits:
         raise ValueError("no rank waits for another, so there is nothing to draw")
     deadlock = find_deadlock(found.waits, found.ended)

@@ -16,15 +16,12 @@ WORDS = {  # of `idle_by_cause`
 
 @dataclass(slots=True)
 class TraceSummary:
-    """A trace from time zero, with its waits, and what is measured of it.
-
-    duration: seconds. causes: seconds of idle time of each rank, by cause.
-    """
+    """A trace from time zero, with its waits, and what is measured of it."""
 
     name: str
     trace: Trace
-    duration: float = field(init=False)
-    causes: dict[int, dict[str, float]] = field(init=False)
+    duration: float = field(init=False)  # seconds
+    causes: dict[int, dict[str, float]] = field(init=False)  # idle: {rank: {cause: seconds}}
 
     def __post_init__(self):
         self.trace = with_waits(self.trace.from_zero())
@@ -44,8 +41,7 @@ class TraceSummary:
 def found_in(part: TraceSummary) -> str:
     """Say what a trace shows, in one line: "3 ranks, 120 ms: busy 60 %, waiting 34 %, idle 6 %".
 
-    If the trace has a `meta["title"]`, it replaces the number of ranks. "idle" is the time of which
-    no event says what for; a rank that has finished neither waits nor is idle.
+    If the trace has a `meta["title"]`, it replaces the number of ranks.
     """
     ranks, title = list(part.causes), str(part.trace.meta.get("title", "")).strip()
     words = title or many(len(ranks), "rank")
@@ -68,18 +64,16 @@ def compared(parts: list[TraceSummary]) -> str:
 
 
 def in_words(title: str, parts: list[TraceSummary]) -> str:
-    """Return the alternative text of a timeline."""
     sentences = [f"Timeline. {title}."]
     for part in parts:
         if not part.duration or len(part.causes) > 8:
             continue
         rows = []
-        for rank in part.causes:
-            row, waits = (
-                f"rank {rank} computes {percent(part.busy(rank))}",
-                part.causes[rank]["wait"],
+        for rank, causes in part.causes.items():
+            waits = (
+                f" and waits {percent(causes['wait'] / part.duration)}" if causes["wait"] else ""
             )
-            rows.append(row + (f" and waits {percent(waits / part.duration)}" if waits else ""))
+            rows.append(f"rank {rank} computes {percent(part.busy(rank))}{waits}")
         start = f"{part.name}: of" if part.name else "Of"
         sentences.append(f"{start} {part.time(part.duration)}, {listed(rows)}.")
     return " ".join(sentences)

@@ -57,15 +57,11 @@ def _on_both(found: re.Match) -> str:
 
 
 class Picture(Axes):
-    """A matplotlib Axes that a notebook shows; draw on it as on any other.
+    """A matplotlib Axes that a notebook shows; draw on it as on any other."""
 
-    alt: what it shows, in words, for readers who can't see it. page: the transform of pixels from
-    the figure's upper left corner. late: what to draw when everything else is there, such as names
-    at the ends of curves, wherever these lie by then.
-    """
-
-    alt = ""
-    page: Affine2D
+    alt = ""  # what it shows, in words, for readers who can't see it
+    page: Affine2D  # the transform of pixels from the figure's upper left corner
+    # What to draw when everything else is there, such as names at the ends of curves.
     late: Callable[["Picture"], None] | None = None
 
     def __repr__(self) -> str:
@@ -112,7 +108,6 @@ class Picture(Axes):
         return file.getvalue()
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write a .svg or .png file, whole or not at all, and return its path."""
         ending = Path(path).suffix.lower()
         if ending not in (".svg", ".png"):
             raise ValueError(f"cannot save a picture as {path}: the name must end in .svg or .png")
@@ -143,13 +138,10 @@ class Picture(Axes):
 
 @styled
 def canvas(height: float, title="", around=(0, PAD, PAD, PAD), axes=False) -> Picture:
-    """Return an empty picture.
+    """Return an empty picture, its title above it in as many lines as it takes.
 
-    Args:
-        height: of the data, in pixels.
-        title: what was found; it stands above in as many lines as it takes.
-        around: pixels above, right of, below and left of the data.
-        axes: whether the data have axes; else they are pixels from their upper left corner.
+    height: of the data, in pixels. around: pixels above, right of, below and left of them. axes:
+    whether the data have axes; else they are pixels from their upper left corner.
     """
     lines = wrapped(title, 15, WIDE - 2 * PAD, bold=True)
     above, right, below, left = around
@@ -170,11 +162,8 @@ def canvas(height: float, title="", around=(0, PAD, PAD, PAD), axes=False) -> Pi
 def write(
     ax: Picture, x, y, text: str, size=12.0, color=INK, at="left", bold=False, page=False, behind=""
 ) -> None:
-    """Write a text whose middle line is at y.
-
-    at: "left", "center" or "right" of it is x. page: x and y are pixels of the page, not data.
-    behind: a color below it.
-    """
+    """Write a text whose middle line is at y, and whose left, center or right (`at`) is at x; with
+    `page` these are pixels of the page, not data. behind: a color below it."""
     look = {"size": size * PT, "color": color, "ha": at, "va": "center_baseline", "zorder": 4}
     look["bbox"] = {"facecolor": behind, "lw": 0, "pad": 1.5} if behind else None
     look |= {"transform": ax.page} if page else {}
@@ -182,11 +171,8 @@ def write(
 
 
 def boxes(ax: Picture, spans: Sequence, rows: Sequence, color: str, **look) -> PathPatch:
-    """Draw boxes of one look as one path, which is small and quick.
-
-    spans, rows: (x, width) and (y, height) of each; they don't change the limits of axes.
-    color: `HATCHED` is hatched.
-    """
+    """Draw boxes of one look as one path, which is small and quick. spans, rows: (x, width) and
+    (y, height) of each; they don't change the limits of axes."""
     (x, wide), (y, high) = np.array(spans, float).T, np.array(rows, float).T
     corners = np.stack([[x, y], [x + wide, y], [x + wide, y + high], [x, y + high]])
     path = Outline.make_compound_path_from_polys(corners.transpose(2, 0, 1))
@@ -204,7 +190,6 @@ def box(ax: Picture, x, y, wide, high, color, text="", size=12.0, bold=False, **
 
 
 def arrow(ax: Picture, start, end, color: str = INK, width: float = 1.2) -> None:
-    """Draw an arrow between two points of the data."""
     head = 0.2 + 0.1 * width
     style = f"-|>,head_length={2 * head},head_width={head}"
     look = {"color": color, "lw": width * PT, "arrowstyle": style, "clip_on": False}

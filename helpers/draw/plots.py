@@ -39,24 +39,18 @@ def curves(
     Args:
         runs: the values of each run at its steps 0, 1, 2 ..., or {step: value}. A value that isn't
             finite breaks the curve, and its name says so.
-        title: what was found, in a sentence.
         floor: a line below which no curve can fall.
         quiet: the runs in the background that the others are compared with.
         x, y: what the axes show, with the unit.
         log: "x", "y" or "xy" for logarithmic axes.
-
-    Raises:
-        ValueError: without a run, or if a logarithmic axis should show 0 or less.
     """
     if not runs:
         raise ValueError("curves() needs at least one run: {'name': [values]}")
     points = {name: _points(run) for name, run in runs.items()}
     for name, at, value in ((name, *point) for name, run in points.items() for point in run):
         if ("x" in log and at <= 0) or ("y" in log and value <= 0):
-            raise ValueError(
-                f"{name} has {value:g} at {at:g}, and a logarithmic axis shows numbers above 0 "
-                "only: leave this point out, or draw without log"
-            )
+            words = f"{name} has {value:g} at {at:g}, and a logarithmic axis shows numbers above 0"
+            raise ValueError(f"{words} only: leave this point out, or draw without log")
     value = time_text if "y" in log and y.endswith("(s)") else partial(significant, digits=4)
     names = {name: _name(name, run, value) for name, run in points.items()}
     floor_name = f"floor: {significant(floor, 4)}" if floor is not None else ""
@@ -119,10 +113,9 @@ def _look(number: int, name: str, order: list[str], points: Mapping[str, Run], q
 
 
 def _same(a: Run, b: Run, near: float) -> bool:
-    """Return whether two curves look the same at the steps that they share."""
-    other = dict(b)
-    shared = [(value, other[at]) for at, value in a if at in other]
-    return bool(shared) and all(abs(v - w) <= near for v, w in shared)
+    one, other = dict(a), dict(b)
+    shared = one.keys() & other.keys()
+    return bool(shared) and all(abs(one[at] - other[at]) <= near for at in shared)
 
 
 def _ticks(ax: Picture, tried: list[float], x: str, y: str, log: str) -> None:
@@ -214,14 +207,8 @@ def bars(
 
     Each part has the color of its cause in `helpers.draw.style`.
 
-    Args:
-        title: what was found.
-        text: returns a size in words.
-        limit, limit_name: where a line is drawn, and what it's called; what lies beyond it does
-            not fit, and is framed.
-
-    Raises:
-        ValueError: without a row, or for a size that isn't a number above 0.
+    text: returns a size in words. limit, limit_name: where a line is drawn, and what it's called;
+    what lies beyond it does not fit, and is framed.
     """
     if not rows:
         raise ValueError("bars() needs at least one row: {'name': {'part': size}}")

@@ -19,28 +19,21 @@ BETWEEN = 18  # pixels between two ranks where arrows need room
 
 @dataclass
 class Row:
-    """A lane of a rank, its memory, or the name of a trace, which has no lane.
-
-    top, high: pixels. left, right: what is written beside it. events: in the order they start.
-    steps: of memory, (seconds, share of the highest peak).
-    """
+    """A lane of a rank, its memory, or the name of a trace, which has no lane."""
 
     rank: int
     lane: str
-    top: float
+    top: float  # pixels
     high: float
-    left: str = ""
+    left: str = ""  # what is written beside it
     right: str = ""
-    events: list[Event] = field(default_factory=list)
-    steps: list[tuple[float, float]] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)  # in the order they start
+    steps: list[tuple[float, float]] = field(default_factory=list)  # of memory: (s, share of peak)
 
 
 def summarized(call: str, traces: Mapping[str, Trace], events: float = inf) -> list[TraceSummary]:
     """Return the traces, each from its own first event on, with waits from all ranks' events.
-
-    Raises:
-        ValueError: without a trace, or with more ranks, or more `events`, than can be drawn.
-    """
+    Raises ValueError without a trace, or with more ranks, or more `events`, than can be drawn."""
     if not traces:
         raise ValueError(f"{call}() needs at least one trace: {call}({{'measured': trace}})")
     some = "look at some steps with last_steps(trace, 2)"
@@ -58,7 +51,6 @@ def summarized(call: str, traces: Mapping[str, Trace], events: float = inf) -> l
 
 
 def laid_out(parts: Sequence[TraceSummary]) -> list[list[Row]]:
-    """Return the rows of each trace, from the top of the picture to its bottom."""
     rows, y = [], 4.0
     ranks = max(len(part.trace.ranks) for part in parts)
     tall, low, apart = next(sizes for most, *sizes in SIZES if ranks <= most)
@@ -104,7 +96,6 @@ def _lane(e: Event, turns: bool) -> str:
 
 
 def _reads_meanwhile(events: list[Event]) -> bool:
-    """Return whether a rank reads input while it computes."""
     read = union(e for e in events if e.lane == "input")
     work = union(e for e in events if e.lane == "compute" and e.kind != "wait")
     return length(without(read, work)) < length(read) - 1e-9
@@ -155,7 +146,6 @@ def arrow_ends(trace: Trace, rows: Sequence[Row]) -> list[tuple[float, float, fl
 
 
 def kind_of(e: Event) -> str:
-    """Return the kind by which an event is drawn: a rank that has finished doesn't wait."""
     return "finished" if has_finished(e) else e.kind
 
 

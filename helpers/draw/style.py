@@ -25,12 +25,8 @@ WHITE, BLACK = "#FFFFFF", "#14171B"  # letters on a dark color, and on a light o
 CARD, INK, MUTED = "#FFFFFE", "#1B1F24", "#59616B"  # the background, letters, side notes
 GRID, BAND, WAIT = "#D9DDE2", "#F1F3F5", "#8D949C"  # lines at ticks, an empty lane, its hatching
 LIGHT = {"background": CARD, "text": INK, "muted": MUTED, "grid": GRID, "band": BAND, "wait": WAIT}
-DARK = dict(
-    zip(LIGHT, ("#15181D", "#ECEEF1", "#A6AEB8", "#363C45", "#21262D", "#7C858F"), strict=True)
-)
-
-# As matplotlib writes them.
-THEMES = {LIGHT[part].lower(): DARK[part].lower() for part in LIGHT}
+DARK = dict(zip(LIGHT, "#15181D #ECEEF1 #A6AEB8 #363C45 #21262D #7C858F".split(), strict=True))
+THEMES = {LIGHT[part].lower(): DARK[part].lower() for part in LIGHT}  # as matplotlib writes them
 
 RANKS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GRAY)  # whose: a rank's, an expert's
 CURVES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
@@ -104,11 +100,8 @@ def see_through(color: str, share: float) -> str:
 
 
 def painted(css: str) -> str:
-    """Return CSS, or HTML with CSS in it, with each var(--palette-NAME) replaced by its color.
-
-    NAME: a color as above ("light-gray"), what lies around the data ("dark-text"), a kind of event
-    ("F"), or the letter on it ("on-F").
-    """
+    """Return CSS, or HTML with CSS in it, with each var(--palette-NAME) replaced by its color: of
+    `PALETTE`, as "light-gray", "dark-text" (around the data), "F", or "on-F" (the letter on it)."""
     return re.sub(r"var\(--palette-([\w-]+)\)", lambda found: PALETTE[found[1]], css)
 
 

@@ -23,7 +23,6 @@ def width_of(text: str, size: float = 12, bold: bool = False) -> float:
 
 
 def wrapped(text: str, size: float, room: float, bold: bool = False) -> list[str]:
-    """Return the text in lines that fit into `room` pixels."""
     lines: list[str] = []
     for word in text.split():
         if lines and width_of(f"{lines[-1]} {word}", size, bold) <= room:
@@ -34,7 +33,6 @@ def wrapped(text: str, size: float, room: float, bold: bool = False) -> list[str
 
 
 def shortened(text: str, size: float, room: float) -> str:
-    """Return the text, cut off with an ellipsis where there is no room."""
     if width_of(text, size) <= room:
         return text
     while text and width_of(text + "…", size) > room:

@@ -46,9 +46,6 @@ def lanes(
     Args:
         title: what was found, in a sentence; without one, the numbers of a trace stand above it.
         pale: whether an event is drawn pale; without it, the later stages of a rank are.
-
-    Raises:
-        ValueError: without a trace, or with more ranks than a picture has room for.
     """
     parts = summarized("lanes", traces if isinstance(traces, Mapping) else {"": traces})
     found = found_in(parts[0]) if len(parts) == 1 else ""
@@ -120,10 +117,8 @@ def _draw_row(ax: Picture, row: Row, scale: Scale, pale) -> None:
     strength = shades(row.events)
 
     def strong(e: Event) -> float:
-        if e.kind == "wait":
-            return 1.0
-        if pale:
-            return 0.45 if pale(e) else 1.0
+        if e.kind == "wait" or pale:
+            return 0.45 if e.kind != "wait" and pale(e) else 1.0
         return strength.get(e.info.get("stage"), 1.0)
 
     alike: dict[tuple, list] = defaultdict(list)
@@ -180,7 +175,6 @@ def _label(ax: Picture, row: Row, tries, x: float, room: float, ink: str, behind
 
 
 def _entries(parts: list[TraceSummary], by_stage: bool) -> list[tuple[str, str, str]]:
-    """Return (color, letter, word) of the legend, in a fixed order."""
     events = [e for part in parts for e in part.trace.events]
     kinds = {"finished" if has_finished(e) else e.kind for e in events if e.duration}
     entries = [look(kind) for kind in ("F", "B", "I", "W", "update", "input") if kind in kinds]

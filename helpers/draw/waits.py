@@ -19,7 +19,6 @@ def show_report(report) -> None:
 
 
 def draw_in(shell) -> None:
-    """Let IPython draw the waits and the reports that it displays."""
 
     def drawn(found, **_):
         from helpers.draw import who_waits  # matplotlib, where it is needed

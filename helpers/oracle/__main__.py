@@ -34,12 +34,8 @@ def compare_scripts(
 ) -> Judgment:
     """Run both scripts to the end of step `at`, counted from 0, and judge the parallel one.
 
-    Args:
-        arguments: those of `single`, and those of `parallel`.
-
-    Raises:
-        CannotRecord: a script failed, took too few steps, or has no model to compare; ranks that
-            hold the same tensor disagree, or nobody holds one.
+    arguments: those of `single`, and those of `parallel`. Raises CannotRecord where a script fails,
+    takes too few steps, or has no model to compare, or where the ranks don't make up one.
     """
     (one,) = recorded(single, 1, at, arguments[0])
     many = recorded(parallel, ranks, at, arguments[1])
@@ -52,7 +48,6 @@ def compare_scripts(
 
 
 def recorded(script: str, ranks: int, at: int, arguments: Sequence[str]) -> list[Step]:
-    """Return the step of each rank of a script."""
     from helpers.ranks import run_script
 
     if not Path(script).is_file():
@@ -77,10 +72,8 @@ def first_difference(judgment: Judgment) -> Comparison | None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Compare; return 0 for equal steps, 1 for different ones, 2 where nothing can be said."""
-    form = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        "python -m helpers.oracle", None, __doc__, formatter_class=form
-    )
+    parser = argparse.ArgumentParser("python -m helpers.oracle", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("single", help="the script that trains on one device")
     add("parallel", help="the script that trains on several ranks")

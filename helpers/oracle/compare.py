@@ -19,18 +19,13 @@ SMALLEST = 0.01
 
 @dataclass(frozen=True)
 class Difference:
-    """How one tensor differs from what was expected.
-
-    kind: "missing", "unexpected", "shape", "dtype", "not finite" or "value"; text: the same in
-    words, to follow the name. error, scale: the largest distance of an entry, and the largest entry
-    expected.
-    """
+    """How one tensor differs from what was expected."""
 
     name: str
-    kind: str
-    text: str
-    error: float = 0.0
-    scale: float = 0.0
+    kind: str  # "missing", "unexpected", "shape", "dtype", "not finite" or "value"
+    text: str  # the same in words, to follow the name
+    error: float = 0.0  # the largest distance of an entry
+    scale: float = 0.0  # the largest entry expected
 
 
 def differences(
@@ -43,23 +38,20 @@ def differences(
     one of zeros alone by that entry itself.
     """
     most, found = max((largest(t) for t in expected.values() if t is not None), default=0.0), []
-    for name, right in expected.items():
-        there = actual.get(name)
+    for name in expected | actual:
+        right, there = expected.get(name), actual.get(name)
         if right is None and there is not None:
-            found.append(Difference(name, "unexpected", "is there, and should be None"))
+            why = "should be None" if name in expected else "nobody expected it"
+            found.append(Difference(name, "unexpected", f"is there, and {why}"))
         elif right is not None and there is None:
             found.append(Difference(name, "missing", "is None, or is not there at all"))
         elif right is not None:
             floor = SMALLEST * most if largest(right) else most
             found.append(compare(right, there, tolerance, floor, name))
-    for name, tensor in actual.items():
-        if tensor is not None and name not in expected:
-            found.append(Difference(name, "unexpected", "is there, and nobody expected it"))
     return list(filter(None, found))
 
 
 def same(expected: Tensors, actual: Tensors, tolerance: float | None = None) -> bool:
-    """Return whether no tensor differs."""
     return not differences(expected, actual, tolerance)
 
 
@@ -126,11 +118,8 @@ def combine(parts: Sequence[Tensors], weights: Sequence[float]) -> dict[str, tor
 
 def on_ranks(ranks: Sequence[Tensors]) -> Tensors:
     """Return the tensors of all ranks in one dict: "weight on rank 1"."""
-    return {
-        f"{name} on rank {rank}": tensor
-        for rank, tensors in enumerate(ranks)
-        for name, tensor in tensors.items()
-    }
+    named = ((rank, name, t) for rank, tensors in enumerate(ranks) for name, t in tensors.items())
+    return {f"{name} on rank {rank}": tensor for rank, name, tensor in named}
 
 
 def distance(expected: torch.Tensor, actual: torch.Tensor) -> float:
@@ -142,7 +131,6 @@ def distance(expected: torch.Tensor, actual: torch.Tensor) -> float:
 
 
 def is_zero(tensor: torch.Tensor | None) -> bool:
-    """Return whether there is nothing, or zeros alone."""
     return tensor is None or not bool(tensor.any())
 
 

@@ -126,7 +126,6 @@ class Evidence:
         return Evidence(expected, [Step({}, pick(g), {}) for g in self.gradients])
 
     def on(self, rank: int) -> str:
-        """Return " on rank 2", and nothing where there is one rank alone."""
         return f" on rank {rank}" if self.n_ranks > 1 else ""
 
     def mixed(self, weights: torch.Tensor) -> list[Tensors]:
@@ -144,7 +143,6 @@ class Evidence:
         )
 
     def each(self, candidate: Sequence[Tensors]) -> bool:
-        """Return whether every rank holds its own one of these gradients."""
         return same(on_ranks(candidate), on_ranks(self.gradients))
 
     def factor(self, candidate: Sequence[Tensors]) -> float | None:
@@ -152,19 +150,16 @@ class Evidence:
         return common_factor(on_ranks(candidate), on_ranks(self.gradients)) or None
 
     def after_is(self, candidate: Sequence[Tensors]) -> bool:
-        """Return whether every rank's weights after the step are these."""
         after = on_ranks([rank.after for rank in self.ranks])
         return self.knows_weights and same(on_ranks(candidate), after)
 
 
 def aligned(expected: Step, rank: Step) -> Step:
     """Return the facts of a rank under one device's names, and None where it has zeros for a None.
-
-    A tied tensor may come under any of its names. Where copies differ, the one furthest from what
-    was expected counts.
+    Of a tied tensor's copies, under any of its names, the one furthest from what's expected counts.
     """
-    both = {kind: (getattr(expected, kind), getattr(rank, kind)) for kind in KINDS}
-    return replace(rank, **{kind: _aligned(expected, *pair) for kind, pair in both.items()})
+    facts = {k: _aligned(expected, getattr(expected, k), getattr(rank, k)) for k in KINDS}
+    return replace(rank, **facts)
 
 
 def copies(expected: Step, name: str, tensors: Tensors) -> list[torch.Tensor]:

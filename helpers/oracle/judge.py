@@ -19,21 +19,16 @@ MOST_ROWS = 20
 
 @dataclass(frozen=True)
 class Comparison:
-    """One tensor, on the rank where it is furthest off.
+    """One tensor, on the rank where it is furthest off."""
 
-    kind: "gradient" or "weight" (after the step). name: all of its names, as "embed.weight =
-    head.weight". error: the largest distance of an entry. scale: the largest entry expected.
-    allowed: the tolerance, relative to scale. text: what is wrong; empty where it is right.
-    """
-
-    kind: str
-    name: str
+    kind: str  # "gradient" or "weight" (after the step)
+    name: str  # all of its names, as "embed.weight = head.weight"
     rank: int
-    error: float
-    scale: float
-    allowed: float
+    error: float  # the largest distance of an entry
+    scale: float  # the largest entry expected
+    allowed: float  # the tolerance, relative to scale
     ok: bool
-    text: str = ""
+    text: str = ""  # what is wrong
 
     @property
     def relative(self) -> float:
@@ -43,16 +38,12 @@ class Comparison:
 
 @dataclass(frozen=True, repr=False)
 class Judgment:
-    """What `judge` found; as the last value of a cell, a notebook shows it.
+    """What `judge` found; as the last value of a cell, a notebook shows it."""
 
-    mistake: one sentence, or None for a right step; also: others that explain the same facts. note:
-    what the comparison can't see, or empty. rows: every tensor, in the model's order.
-    """
-
-    mistake: str | None
-    also: tuple[str, ...]
-    note: str
-    rows: tuple[Comparison, ...]
+    mistake: str | None  # one sentence, or None for a right step
+    also: tuple[str, ...]  # others that explain the same facts
+    note: str  # what the comparison can't see, or empty
+    rows: tuple[Comparison, ...]  # every tensor, in the model's order
     ranks: int
 
     @property
@@ -61,7 +52,6 @@ class Judgment:
 
     @property
     def headline(self) -> str:
-        """One line: how many tensors, on how many ranks, and how far off."""
         wrong = sum(not row.ok for row in self.rows)
         ranks = f" on {self.ranks} ranks" if self.ranks > 1 else ""
         if self.ok:
@@ -74,15 +64,13 @@ class Judgment:
         return f"WRONG: {wrong} of {len(self.rows)} tensors{ranks} are not those of one device"
 
     def table(self, most: int = MOST_ROWS) -> str:
-        """Return the tensors as plain text: those that are wrong first, then the others."""
+        """Return the tensors as plain text, those that are wrong first."""
         rows = sorted(self.rows, key=lambda row: row.ok)
         wide = max(len(name) for name in ["tensor", *(row.name for row in rows[:most])])
         text = [f"       what      {'tensor':{wide}}  rank  difference  allowed"]
         for row in rows[:most]:
-            said = (
-                f"{'right' if row.ok else 'WRONG'}  {row.kind:8}  {row.name:{wide}}  {row.rank:<4}"
-            )
-            text.append(f"{said}  {row.relative:<10.0e}  {row.allowed:.0e}")
+            said = f"{'right' if row.ok else 'WRONG'}  {row.kind:8}  {row.name:{wide}}"
+            text.append(f"{said}  {row.rank:<4}  {row.relative:<10.0e}  {row.allowed:.0e}")
         if rest := rows[most:]:
             wrong = sum(not row.ok for row in rest)
             words = f"{wrong} wrong" if wrong else "all right"
@@ -146,7 +134,6 @@ def _note(evidence: Evidence) -> str:
 
 
 def _rows(evidence: Evidence) -> tuple[Comparison, ...]:
-    """For each tensor the rank where it is furthest off."""
     rows = []
     for kind, word in KINDS.items():
         found = evidence.wrong_weights if kind == "after" else evidence.differing[kind]
@@ -155,14 +142,12 @@ def _rows(evidence: Evidence) -> tuple[Comparison, ...]:
             shown, each = " = ".join(evidence.expected.ties.get(name, (name,))), []
             for rank, held in enumerate(getattr(step, kind) for step in evidence.ranks):
                 d = wrong.get((rank, name))
-                if d and d.kind != "value":
-                    found = math.inf, 0.0, 0.0, False, d.text
-                elif held and tensor is not None:
+                facts = math.inf, 0.0, 0.0
+                if not d or d.kind == "value":
+                    if not held or tensor is None:
+                        continue
                     allowed = TOLERANCES.get(tensor.dtype, 0.0)
-                    error = distance(tensor, held[name])
-                    found = error, largest(tensor), allowed, not d, d.text if d else ""
-                else:
-                    continue
-                each.append(Comparison(word, shown, rank, *found))
+                    facts = distance(tensor, held[name]), largest(tensor), allowed
+                each.append(Comparison(word, shown, rank, *facts, not d, d.text if d else ""))
             rows += sorted(each, key=lambda row: (not row.ok, row.relative))[-1:]
     return tuple(rows)

@@ -111,9 +111,8 @@ def frozen(e: Evidence) -> Found:
     """The first parameter without a gradient that has moved, or has got one."""
     for rank, step in enumerate(e.ranks):
         for name in (n for n, g in e.expected.gradients.items() if g is None):
-            moved = 0.0
-            if name in e.expected.after and step.after.get(name) is not None:
-                moved = distance(e.expected.after[name], step.after[name])
+            before, after = e.expected.after.get(name), step.after.get(name)
+            moved = 0.0 if before is None or after is None else distance(before, after)
             gradient = not is_zero(step.gradients.get(name))
             if moved or gradient:
                 did = f"moved by up to {moved:.3g}" if moved else "has a gradient"
@@ -154,7 +153,6 @@ def mixtures(e: Evidence) -> Found:
 
 
 def averages(e: Evidence) -> Found:
-    """Averages that were not taken, or over weights."""
     for own in map(e.mixed, e.own if e.n_ranks > 1 else ()):
         if factor := e.factor(own):
             of = f"times {factor:.4g}"
@@ -194,11 +192,9 @@ def tied(e: Evidence) -> Found:
 
 
 def without(e: Evidence) -> Found:
-    """Some parameters without a gradient, and all others right."""
     order = [name for name in e.names if name in e.wrong_names]
-    if len(e.names) > len(order) == len(e.wrong_names) and all(
-        is_zero(g.get(name)) for g in e.gradients for name in order
-    ):
+    zero = all(is_zero(g.get(name)) for g in e.gradients for name in order)
+    if zero and len(e.names) > len(order) == len(e.wrong_names):
         if order == e.names[: len(order)]:
             yield "backward stops", {"next": e.names[len(order)], "last": order[-1]}
         else:
@@ -235,7 +231,7 @@ def seen(e: Evidence) -> Found:
     names, words, found = e.names, "gradients", e.wrong
     if not found:
         names, words, found = list(e.expected.after), "weights after the step", e.wrong_weights
-    if found:  # the worst tensor's numbers, and where in the model they are
+    if found:  # the worst one's numbers, and where in the model they all are
         rank, worst = max(found, key=lambda one: one[1].error / (one[1].scale or 1e-300))
         wrong = {difference.name for _, difference in found}
         where = f"; all are in {span(names, wrong)}" if len(wrong) < len(names) else ""
@@ -245,10 +241,8 @@ def seen(e: Evidence) -> Found:
 
 
 def _moved(steps: Sequence[Step]) -> Tensors:
-    """How far each weight has moved on each rank."""
-    return on_ranks(
-        [{n: s.after[n].double() - s.before[n] for n in s.before if n in s.after} for s in steps]
-    )
+    both = ([(n, s.before[n], s.after[n]) for n in s.before if n in s.after] for s in steps)
+    return on_ranks([{n: after.double() - before for n, before, after in each} for each in both])
 
 
 def _seen_in_gradients(e: Evidence) -> Found:
@@ -319,7 +313,6 @@ def layer(name: str) -> str:
 
 
 def shown(items: Iterable, most: int = 8) -> str:
-    """Return the first of them in words."""
     words = list(map(str, items))
     return ", ".join(words[:most]) + (", …" if len(words) > most else "")
 

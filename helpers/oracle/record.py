@@ -15,6 +15,7 @@ import runpy
 import sys
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
@@ -54,11 +55,7 @@ class Recording:
         self.optimizer: tuple[type, dict] | None = None
 
     def step(self) -> Step:
-        """Return the step that was recorded.
-
-        Raises:
-            CannotRecord: the training took fewer steps, or has no model that can be compared.
-        """
+        """Return the step that was recorded; raise CannotRecord if there was none."""
         if not self.before:
             raise CannotRecord(
                 f"the training ended after {many(self._count, 'call')} of optimizer.step(), and "
@@ -139,7 +136,7 @@ class Recording:
             self.after = {name: copied(p) for name, p in self._named().items()}
 
     def _finish(self) -> None:
-        """Keep the weights as they are at the end of the step, which may average them."""
+        """Keep the weights of the step's end: it may have averaged them."""
         if self._count == self.at + 1:
             named = self._named()
             if torch.distributed.is_initialized() or not any(map(_is_dtensor, named.values())):
@@ -201,7 +198,7 @@ def main(folder: str, at: str, script: str, *arguments: str) -> None:
     """Run a script as `python SCRIPT ARGUMENT …` would, and save what was recorded of it."""
     sys.argv = [script, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
-    rank = os.environ.get("RANK", "0")
+    out = Path(folder, os.environ.get("RANK", "0"))
     try:
         with recording(int(at), stop=True) as seen:
             try:
@@ -209,10 +206,9 @@ def main(folder: str, at: str, script: str, *arguments: str) -> None:
             except SystemExit as end:
                 if end.code:
                     raise
-        torch.save(seen.step(), os.path.join(folder, f"{rank}.pt"))
+        torch.save(seen.step(), out.with_suffix(".pt"))
     except CannotRecord as error:
-        with open(os.path.join(folder, f"{rank}.txt"), "w", encoding="utf-8") as file:
-            file.write(str(error))
+        out.with_suffix(".txt").write_text(str(error), "utf-8")
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 

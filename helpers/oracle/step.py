@@ -7,7 +7,7 @@ the stages of a pipeline, or replicas, hold of it.
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -36,17 +36,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Step:
-    """What is known of one training step. An empty dict means that it isn't known.
+    """What is known of one training step. An empty dict means that it isn't known."""
 
-    before, after: the weights by name, in the model's order. gradients: None where a parameter has
-    none. ties: for a tensor with several names, the first one and all of them. parts, optimizer,
-    make_optimizer: known of one device (`one_step`); they explain mistakes.
-    """
-
-    before: Tensors
-    gradients: Tensors
+    before: Tensors  # the weights by name, in the model's order
+    gradients: Tensors  # None where a parameter has none
     after: Tensors
-    ties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {first name: all of them}
+    # Known of one device (`one_step`); they explain mistakes.
     parts: tuple[Part, ...] = ()
     optimizer: str = ""
     make_optimizer: MakeOptimizer | None = field(default=None, repr=False, compare=False)
@@ -62,28 +58,17 @@ class Step:
         return {name: parameter.detach() for name, parameter in parameters.items()}
 
 
-class Snapshot(NamedTuple):
-    """What a model holds at one moment, as copies on the CPU that can be kept and sent."""
-
-    weights: Tensors
-    gradients: Tensors
-    ties: Mapping[str, tuple[str, ...]]
-
-
-def snapshot(model: torch.nn.Module) -> Snapshot:
-    """Copy the weights and the gradients, by parameter name.
-
-    Take one before the step, and one after it and before `zero_grad`; `between` joins them. Of a
-    DTensor it holds the whole, so if a model has some, all ranks must call it.
-    """
+def snapshot(model: torch.nn.Module) -> Step:
+    """Copy the weights and the gradients to the CPU, by parameter name. Take one before the step,
+    and one after it and before `zero_grad`; `between` joins them. Of a DTensor it holds the whole,
+    so if a model has some, all ranks must call it."""
     named = dict(model.named_parameters())
     weights = {name: copied(p) for name, p in named.items()}
-    return Snapshot(weights, {name: copied(p.grad) for name, p in named.items()}, ties_of(model))
+    return Step(weights, {name: copied(p.grad) for name, p in named.items()}, {}, ties_of(model))
 
 
-def between(before: Snapshot, after: Snapshot) -> Step:
-    """Return the step that happened between two snapshots of one rank."""
-    return Step(before.weights, after.gradients, after.weights, after.ties)
+def between(before: Step, after: Step) -> Step:
+    return replace(after, before=before.before, after=after.before)
 
 
 def one_step(
@@ -97,9 +82,6 @@ def one_step(
     The gradient is that of sum(loss * tokens) / all tokens. loss_of: called with the model and a
     micro-batch; its mean loss and the number of its tokens, or the loss alone, where all
     micro-batches count alike. make_optimizer: called with the parameters; a fresh optimizer.
-
-    Raises:
-        ValueError: there is no micro-batch, or one without tokens or without a finite loss.
     """
     model = copy.deepcopy(model)
     parameters = dict(model.named_parameters())
@@ -109,15 +91,12 @@ def one_step(
         answer = loss_of(model, micro_batch)
         loss, tokens = answer if isinstance(answer, Sequence) else (answer, 1)
         if not tokens > 0:
-            raise ValueError(
-                f"micro-batch {number} has {tokens} tokens: loss_of must give (loss, tokens), and "
-                "leave out a micro-batch that has nothing to predict"
-            )
+            cure = "give (loss, tokens), and leave out a micro-batch that has nothing to predict"
+            raise ValueError(f"micro-batch {number} has {tokens} tokens: loss_of must {cure}")
         if loss.numel() != 1 or not bool(torch.isfinite(loss)):
-            raise ValueError(
-                f"the loss of micro-batch {number} is {loss.tolist()}: loss_of must give one "
-                "finite number, the mean over the tokens"
-            )
+            words = f"the loss of micro-batch {number} is {loss.tolist()}"
+            cure = "loss_of must give one finite number, the mean over the tokens"
+            raise ValueError(f"{words}: {cure}")
         found = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
         gradients = dict(zip(trained, map(copied, found), strict=True))
         parts.append(Part(int(tokens), dict.fromkeys(parameters) | gradients))
@@ -139,13 +118,9 @@ def one_step(
 def gather(parts: Sequence[Step], names: Iterable[str] = ()) -> Step:
     """Join what each rank holds of a model (stages of a pipeline, replicas) into one step.
 
-    Args:
-        parts: one Step for each rank, with some of the names. Where two hold the same name, their
-            values must agree.
-        names: all names that there must be, in the model's order, as `one_device.before` has them.
-
-    Raises:
-        GatherError: replicas disagree, or nobody holds a name.
+    parts: one Step for each rank, with some of the names. Where two hold the same name, their
+        values must agree.
+    names: all names that there must be, in the model's order, as `one_device.before` has them.
     """
     names, joined = list(names), {}
     if not parts:
@@ -157,13 +132,11 @@ def gather(parts: Sequence[Step], names: Iterable[str] = ()) -> Step:
         lost = [name for name in names if name not in held and others.get(name) not in held]
         stray = [name for name in held if name not in names]
         if lost and held:
-            instead = [
-                f" (the ranks hold {name!r}, which one device doesn't have)" for name in stray
-            ]
+            named = (f" (the ranks hold {n!r}, which one device doesn't have)" for n in stray)
+            instead = next(named, "")
             raise GatherError(
-                f"nobody holds the {words} of {lost[0]!r}{''.join(instead[:1])}: each name must be "
-                "on at least one rank; look at how the layers are split, and at the names of each "
-                "stage"
+                f"nobody holds the {words} of {lost[0]!r}{instead}: each name must be on at least "
+                "one rank; look at how the layers are split, and at the names of each stage"
             )
         joined[kind] = {name: held[name] for name in [*names, *stray] if name in held}
     return Step(**joined, ties=ties)

@@ -53,11 +53,8 @@ def table(trace: Trace) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.trace",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(prog="python -m helpers.trace", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("files", nargs="+", help="trace files, one for each rank, or their folder")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the merged trace there")
     parser.add_argument("--picture", metavar="FILE", help="draw it too, as .svg or .png")
@@ -68,8 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.output:
             print(f"trace:   {trace.save(options.output)}")
         if options.picture:
-            # The pictures' room stands above this one: it is opened only for this flag.
-            from helpers.draw import lanes
+            from helpers.draw import lanes  # matplotlib, where it is needed
 
             print(f"picture: {lanes(in_lanes(trace)).save(options.picture)}")
     except (OSError, ValueError) as error:

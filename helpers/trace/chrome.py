@@ -26,7 +26,6 @@ NS = 1_000_000_000
 
 
 def save(trace: Trace, path: str | os.PathLike) -> Path:
-    """Write the trace as Chrome trace JSON, whole or not at all; a name in .gz is compressed."""
     # Not ASCII: older Perfettos refuse \u escapes. NaN is no JSON, and spoils the whole file.
     encode = json.JSONEncoder(default=_plain, ensure_ascii=False, allow_nan=False).encode
     other = {OURS: 1, "meta": trace.meta}
@@ -125,8 +124,6 @@ def _finite(value: object) -> object:
 
 
 def load(path: str | os.PathLike) -> Trace:
-    """Read a Chrome trace: ours as it was, another program's as `foreign` guesses. Raises OSError
-    if the file cannot be read, ValueError (one sentence) if it is no trace."""
     try:
         content = _parsed(path, read_whole(path))
     except OSError as error:
@@ -140,33 +137,30 @@ def load(path: str | os.PathLike) -> Trace:
             return _read_ours(rows, other)
         return read_foreign(rows, content)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(
-            f"{path} is JSON but no Chrome trace: an event misses a field or has one of the wrong "
-            f"type ({type(error).__name__}: {error})"
-        ) from error
+        words = "is JSON but no Chrome trace: an event misses a field or has one of the wrong type"
+        raise ValueError(f"{path} {words} ({type(error).__name__}: {error})") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
 def _parsed(path, data: bytes) -> object:
     cut = f"{path} is cut off after {len(data):,} bytes: copy it again, or run again to record it"
-    text = ""
     try:
         text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8").strip()
+    except EOFError:
+        raise ValueError(cut) from None
+    except (UnicodeDecodeError, OSError, zlib.error):
+        raise ValueError(f"{path} is no trace: it is not text") from None
+    if not text:
+        raise ValueError(f"{path} is empty: the run that should have written it did not get there")
+    try:
         return json.loads(text)
-    except EOFError as error:
-        raise ValueError(cut) from error
-    except (UnicodeDecodeError, OSError, zlib.error) as error:
-        raise ValueError(f"{path} is no trace: it is not text") from error
-    except RecursionError as error:
-        raise ValueError(f"{path} is no trace: its JSON is nested too deeply") from error
+    except RecursionError:
+        raise ValueError(f"{path} is no trace: its JSON is nested too deeply") from None
     except json.JSONDecodeError as error:
-        said = f"is no trace: it is not JSON ({error})"
-        if not text:
-            said = "is empty: the run that should have written it did not get there"
-        elif text[0] in "{[" and (error.pos >= len(text) or error.msg.startswith("Unterminated")):
-            raise ValueError(cut) from error
-        raise ValueError(f"{path} {said}") from error
+        ends = error.pos >= len(text) or error.msg.startswith("Unterminated")
+        said = f"{path} is no trace: it is not JSON ({error})"
+        raise ValueError(cut if ends and text[0] in "{[" else said) from None
 
 
 def _read_ours(rows: list[dict], other: dict) -> Trace:
@@ -188,7 +182,6 @@ def _read_ours(rows: list[dict], other: dict) -> Trace:
 
 
 def load_all(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> Trace:
-    """Read a folder of per-rank files, or the files named; see `Trace.load_all`."""
     paths, traces, seen = [paths] if isinstance(paths, (str, os.PathLike)) else paths, [], {}
     for path in map(as_path, paths):
         files = [path]
@@ -200,10 +193,8 @@ def load_all(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> Trace:
             traces.append(load(file))
             for rank in traces[-1].ranks:
                 if rank in seen:
-                    raise ValueError(
-                        f"rank {rank} is in two files, {seen[rank]} and {file}: give the files of "
-                        "one run only, one for each rank"
-                    )
+                    words = f"rank {rank} is in two files, {seen[rank]} and {file}"
+                    raise ValueError(f"{words}: give the files of one run only, one for each rank")
                 seen[rank] = file
     if not traces:
         raise ValueError("no trace to load: the list of files is empty")

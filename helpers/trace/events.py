@@ -18,7 +18,6 @@ LANES = ("compute", "communication", "input")
 
 
 def lane_of(kind: str) -> str:
-    """Return the lane of an event of this kind, if none is given."""
     if kind in COLLECTIVES or kind in MESSAGES or kind == "wait":
         return "communication"
     return "input" if kind == "input" else "compute"
@@ -26,28 +25,21 @@ def lane_of(kind: str) -> str:
 
 @dataclass(slots=True)
 class Event:
-    """Something that took time on one rank.
-
-    kind: "F" forward, "B" backward, "I" and "W" its two halves (gradients of the input and of the
-        weights), "update" (the optimizer), "input" (reading data), "send", "recv", a collective by
-        its name ("all-reduce" ...), "wait"; any other word is a kind of its own.
-    start, end: on one clock for all ranks of a machine.
-    lane: "compute", "communication" or "input": what may go on at the same time on one rank.
-        Left out, it follows from the kind.
-    info: more facts, of the kinds that JSON has. The ones with a meaning here:
-        stage, micro_batch (int): which part of a pipeline, which part of the batch.
-        peer (int): the other rank of a send or recv.  tag (int): as given to it.
-        group (list of int): the ranks of a collective; absent: all ranks.  root (int)
-        bytes (int): what was moved.  tokens (int): what was trained on.
-        error (str): the exception that ended it.
-    """
+    """Something that took time on one rank."""
 
     rank: int
+    # "F" forward, "B" backward, "I" and "W" its two halves (gradients of the input and of the
+    # weights), "update" (the optimizer), "input" (reading data), "send", "recv", a collective by
+    # its name ("all-reduce" ...), "wait"; any other word is a kind of its own.
     kind: str
-    start: float
+    start: float  # on one clock for all ranks of a machine
     end: float
+    # "compute", "communication" or "input": what may go on at the same time; by default by its kind
     lane: str = ""
     name: str = ""
+    # More facts, of the kinds that JSON has. With a meaning here: stage, micro_batch (int); peer of
+    # a message, its tag (int); group of a collective (list of int; absent: all ranks), its root
+    # (int); bytes that were moved, tokens that were trained on (int); error that ended it (str).
     info: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -71,39 +63,30 @@ class Counter:
 
 @dataclass(slots=True)
 class Trace:
-    """All events of a run, in any order.
-
-    counters: each in the order of time. meta: facts of the whole run, of the kinds that JSON has.
-    Raises ValueError for an event that ends before it starts, or has a time that isn't a number.
-    """
+    """All events of a run, in any order."""
 
     events: list[Event] = field(default_factory=list)
-    meta: dict = field(default_factory=dict)
-    counters: list[Counter] = field(default_factory=list)
+    meta: dict = field(default_factory=dict)  # facts of the whole run, of the kinds that JSON has
+    counters: list[Counter] = field(default_factory=list)  # each in the order of time
 
     def __post_init__(self):
         for e in self.events:
             # A time that is not a number makes every comparison false.
             if not -LONGEST_S <= e.start <= e.end <= LONGEST_S:
-                raise ValueError(
-                    f"event {e.kind!r} on rank {e.rank} starts at {e.start} s and ends at "
-                    f"{e.end} s: both must be numbers of at most {LONGEST_S:g}, and the end must "
-                    "not come first"
-                )
+                words = f"event {e.kind!r} on rank {e.rank} starts at {e.start} s and ends at"
+                cure = f"both must be numbers of at most {LONGEST_S:g}, and the end must not"
+                raise ValueError(f"{words} {e.end} s: {cure} come first")
 
     @property
     def ranks(self) -> list[int]:
-        """The ranks that have an event or a counter, in order."""
         return sorted({e.rank for e in self.events} | {c.rank for c in self.counters})
 
     @property
     def start(self) -> float:
-        """When the first event starts; 0 without events."""
         return min((e.start for e in self.events), default=0.0)
 
     @property
     def end(self) -> float:
-        """When the last event ends; 0 without events."""
         return max((e.end for e in self.events), default=0.0)
 
     @property
@@ -143,8 +126,7 @@ class Trace:
         return Trace(events, dict(self.meta), counters)
 
     def merged(self, *others: "Trace") -> "Trace":
-        """Merge the traces of several ranks of one machine into one, in the order of time. Where
-        their `meta` disagree, the first trace is believed."""
+        """Merge traces of one machine, in the order of time; of their `meta` the first counts."""
         traces = (self, *others)
         events = sorted((e for t in traces for e in t.events), key=lambda e: e.start)
         counters = sorted((c for t in traces for c in t.counters), key=lambda c: c.time)

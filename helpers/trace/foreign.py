@@ -41,9 +41,9 @@ def read_foreign(rows: list[dict], content: object) -> Trace:
     torch.profiler: one file is one rank (`distributedInfo`). Computing is what was marked with
     `record_function` ("forward"), or else the kernels, or else the operators. Other programs: each
     process is a rank, by "rank N" in its name or in order; each thread is a lane, the only one is
-    "compute". Instants, arrows and asynchronous events are left out.
+    "compute". What has no duration of its own is left out: instants, arrows, begin and end.
     """
-    spans = [*(row for row in rows if row["ph"] == "X"), *_begin_and_end(rows)]
+    spans = [row for row in rows if row["ph"] == "X"]
     if isinstance(content, dict) and "schemaVersion" in content:
         return Trace(_from_torch(spans, content), {"source": "torch.profiler"}).merged()
     return Trace(_from_threads(spans, rows), {"source": "Chrome trace"}).merged()
@@ -60,20 +60,6 @@ def kind_of(name: str) -> str:
         return name  # torch marks it like a step, and it updates nothing
     word = re.split(r"[^a-z]", name.lower().removeprefix("enumerate("))[0]
     return _WORDS.get(word, _COLLECTIVE.get(name.replace("_", "").replace("-", "").lower(), name))
-
-
-def _begin_and_end(rows: list[dict]) -> list[dict]:
-    """Return the pairs of "B" and "E" of each thread, last opened first closed, as "X"."""
-    spans, open_rows = [], {}
-    for row in sorted((r for r in rows if r["ph"] in "BE"), key=lambda r: r["ts"]):
-        stack = open_rows.setdefault((row.get("pid"), row.get("tid")), [])
-        if row["ph"] == "B":
-            stack.append(row)
-        elif stack:
-            begin = stack.pop()
-            args = {**begin.get("args", {}), **row.get("args", {})}
-            spans.append({**begin, "dur": row["ts"] - begin["ts"], "args": args})
-    return spans
 
 
 def _event(row: dict, rank: int, lane: str) -> Event:
@@ -99,11 +85,8 @@ def _from_torch(spans: list[dict], content: dict) -> list[Event]:
         works = kind in _WORK if "annotation" in category else not sent
         rows.append((row, category, kind, sent, works))
     # torch itself marks "Optimizer.step", so that alone stands for no computing.
-    marked = {
-        category
-        for _, category, kind, _, works in rows
-        if works and ("annotation" not in category or kind != "update")
-    }
+    own = [row for row in rows if "annotation" not in row[1] or row[2] != "update"]
+    marked = {category for _, category, _, _, works in own if works}
     computing = next((category for category in _COMPUTING if category in marked), None)
     kernels = any(category == "kernel" and sent for _, category, _, sent, _ in rows)
     events = []
@@ -116,23 +99,19 @@ def _from_torch(spans: list[dict], content: dict) -> list[Event]:
 
 
 def _from_threads(spans: list[dict], rows: list[dict]) -> list[Event]:
-    names = {
-        (row["name"], row.get("pid"), row.get("tid") if row["name"] == "thread_name" else None): (
-            str(row.get("args", {}).get("name", ""))
-        )
-        for row in rows
-        if row["ph"] == "M" and row.get("name") in ("process_name", "thread_name")
-    }
-    threads: dict[object, dict] = {}
-    for row in spans:
-        threads.setdefault(row.get("pid"), {}).setdefault(row.get("tid"), []).append(row)
+    processes, threads = {}, {}
+    for row in rows:
+        said = str(row.get("args", {}).get("name", "")) if row["ph"] == "M" else ""
+        if row.get("name") == "process_name":
+            processes[row.get("pid")] = re.search(r"\brank\s*(\d+)", said)
+        elif row.get("name") == "thread_name":
+            threads[row.get("pid"), row.get("tid")] = said
     events = []
-    pids = sorted(threads, key=lambda pid: (isinstance(pid, str), pid))
+    pids = sorted({row.get("pid") for row in spans}, key=lambda pid: (isinstance(pid, str), pid))
     for number, pid in enumerate(pids):
-        said = re.search(r"\brank\s*(\d+)", names.get(("process_name", pid, None), ""))
-        rank = int(said[1]) if said else number
-        for tid, mine in threads[pid].items():
-            lane = names.get(("thread_name", pid, tid)) or f"thread {tid}"
-            lane = lane if len(threads[pid]) > 1 else "compute"
-            events += [_event(row, rank, lane) for row in mine]
+        mine, said = [row for row in spans if row.get("pid") == pid], processes.get(pid)
+        rank, alone = int(said[1]) if said else number, len({row.get("tid") for row in mine}) == 1
+        for row in mine:
+            lane = threads.get((pid, row.get("tid"))) or f"thread {row.get('tid')}"
+            events.append(_event(row, rank, "compute" if alone else lane))
     return events

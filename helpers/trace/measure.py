@@ -35,7 +35,6 @@ def joined(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def length(intervals: Iterable[Interval]) -> float:
-    """Return the seconds in all."""
     return sum((end - start for start, end in intervals), 0.0)
 
 
@@ -57,8 +56,7 @@ def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
 
 
 def divided(free: list[Interval], *takers: list[Interval]) -> list[float]:
-    """Return the seconds of `free` in which each goes on that no one before has taken, and last
-    those that are left."""
+    """Return the seconds of `free` that each taker is the first to have; last what is left."""
     seconds = []
     for taken in takers:
         rest = without(free, taken)
@@ -68,7 +66,6 @@ def divided(free: list[Interval], *takers: list[Interval]) -> list[float]:
 
 
 def is_work(event: Event) -> bool:
-    """Return whether a rank computes in this event."""
     return event.lane == "compute" and event.kind != "wait"
 
 
@@ -103,11 +100,8 @@ def bubble(trace: Trace, over: str = "total") -> float:
 
 
 def idle_share(over: str, work: list[float], spans: list[float], room: float) -> float:
-    """Return the bubble by the definition `over` of `bubble`; ValueError if it is unknown.
-
-    work: seconds in which each rank computes. spans: from each rank's first action to its last.
-    room: ranks x duration of the step.
-    """
+    """Return the bubble by the definition `over` of `bubble`, from seconds of each rank that are
+    work, its span, and the room: ranks x duration of the step."""
     if over not in ("total", "ideal", "span"):
         raise ValueError(f"bubble(over={over!r}): choose 'total', 'ideal' or 'span'")
     if over == "span":
@@ -150,11 +144,8 @@ def _cause(event: Event) -> str:
 
 def peak(trace: Trace, name: str = "memory") -> dict[int, float]:
     """Return the largest value of a counter on each rank that has it; "memory" is in bytes."""
-    highest: dict[int, float] = {}
-    for c in trace.counters:
-        if c.name == name:
-            highest[c.rank] = max(highest.get(c.rank, c.value), c.value)
-    return dict(sorted(highest.items()))
+    counts = sorted((c.rank, c.value) for c in trace.counters if c.name == name)
+    return dict(counts)  # of each rank the last one
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import time
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 
 from helpers.trace.events import Counter, Event, Trace
 
@@ -13,7 +12,7 @@ class Recorder:
         recorder = Recorder(rank=0)
         with recorder.span("F", micro_batch=3):
             loss = model(x)
-        recorder.save("traces/rank0.json")
+        recorder.trace().save("traces/rank0.json")
 
     enabled: False makes every span do nothing, at almost no cost.
 
@@ -44,17 +43,11 @@ class Recorder:
             self._counters.append(Counter(self.rank, name, self.now(), value))
 
     def now(self) -> float:
-        """Return the seconds on the recorder's clock."""
         return time.perf_counter()
 
     def trace(self) -> Trace:
-        """Return what was recorded until now, in the order it started."""
         events = [Event(*fields) for fields in sorted(self._events, key=lambda fields: fields[2])]
         return Trace(events, counters=list(self._counters))
-
-    def save(self, path) -> Path:
-        """Write the trace; see `Trace.save`."""
-        return self.trace().save(path)
 
     @contextmanager
     def _timed(self, kind: str, name: str, info: dict):

@@ -20,12 +20,7 @@ NAMES = ("early", "middle", "best")
 
 
 def pretrained(name: str, device: str = "cpu") -> tuple[SPTokenizer, LLama]:
-    """Return the tokenizer and the trained model called "early", "middle" or "best".
-
-    Raises:
-        ValueError: there is no model of this name, or its file holds another one.
-        FileNotFoundError: the file that ships with the package is missing.
-    """
+    """Return the tokenizer and the trained model called "early", "middle" or "best"."""
     about = facts(name)
     tokenizer = SPTokenizer(about["tokenizer"])
     return tokenizer, load_model(of_sizes(about, tokenizer, device), weights_file(name))
@@ -55,11 +50,7 @@ def facts(name: str) -> dict:
 
 
 def weights_file(name: str | Path) -> Path:
-    """Return the file of a model's weights: of a shipped one by its name, or any path as it is.
-
-    Raises:
-        ValueError: neither the name of a shipped model nor a path of a file.
-    """
+    """Return the file of a model's weights: of a shipped one by its name, or any path as it is."""
     path = Path(name)
     if str(name) not in NAMES and (path.exists() or path.suffix == ".safetensors"):
         return path

@@ -65,13 +65,11 @@ def stories(
 
 
 def check_one_of(name: str, value: str, known: Iterable[str]) -> None:
-    """Raise ValueError unless the argument called `name` is one of those known."""
     if value not in known:
         raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(known)}.")
 
 
 def check_whole(name: str, value: int, least: int, why: str = "", most: int | None = None) -> None:
-    """Raise ValueError unless the argument called `name` is a whole number within its bounds."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         bounds = f", {least} or more" if most is None else f" from {least} to {most}"

@@ -46,17 +46,14 @@ WORLDS = {"large": (None, None, None), "small": (6, 2, 6)}
 
 @dataclass(eq=False)  # each is itself
 class Choice:
-    """One of several parts, or the same one as before.
+    """One of several parts, or the same one as before."""
 
-    shown: what it can be. wheel: part i stands here as often as its weight says, so one look-up
-        draws it; empty: no draw, but the part whose number is remembered as `variable`.
-    variable: under which name the number is remembered. rivals: whose numbers it can't be.
-    """
-
-    shown: tuple["Part", ...]
+    shown: tuple["Part", ...]  # what it can be
+    # Part i stands here as often as its weight says, so one look-up draws it; empty: no draw, but
+    # the part whose number is remembered as `variable`.
     wheel: tuple[int, ...] = ()
-    variable: str | None = None
-    rivals: tuple[str, ...] = ()
+    variable: str | None = None  # under which name the number is remembered
+    rivals: tuple[str, ...] = ()  # whose numbers it can't be
 
 
 Part = str | tuple | Choice  # a tuple is a sequence of parts
@@ -170,7 +167,6 @@ def read_words(text: str) -> dict[str, tuple[list[dict[str, list[str]]], list[in
 
 
 def _entry(item: str, options: list[str]) -> dict[str, list[str]]:
-    """Return one entry's forms and features."""
     head, *features = (part.strip() for part in item.split("|"))
     word, *odd = head.split(">")
     forms = {"": word, "a": f"{article(word)} {word}"} if word else {}

@@ -25,7 +25,7 @@ def words_of(verdict) -> str:
 
 
 def test_what_needs_no_run_takes_none(tmp_path, monkeypatch):
-    monkeypatch.setattr("helpers.check.judge.run", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr("helpers.check.ranks.launch", lambda *_, **__: pytest.fail("it ran"))
     work = Copy(tmp_path)
     found = check("DP-1", root=tmp_path)
     assert found.kind == "no file" and f"there is no file {DP_1.file} in" in found.reason

@@ -96,7 +96,6 @@ SAID = [
     ("-m helpers.timeline @step -o @folder", ""),
     *[(f"-m helpers.ranks -n 2 {what}", "") for what in ("/nope.py", "--logs @text @program")],
     *[(f"-m helpers.cluster.validate {file}", "") for file in ("/nope", "@noise", "@zero")],
-    ("-m simplellm.train_tokenizer --pieces 1", ""),
 ]  # fmt: skip
 
 
