@@ -69,7 +69,6 @@ def run_dp(
     dist.barrier()
     tokenizer = utils.load_tokenizer(workdir)
     model = make_model(make_config(size, len(tokenizer), model_max_length), seed).to(device)
-    same_weights(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     collate = utils.german_to_english(tokenizer, model_max_length, device)
     batches = partition_dataset(rank, world_size, rows.train, batch_size, collate)
@@ -91,14 +90,6 @@ def run_dp(
             print(f"epoch {epoch}: {result} on this rank", flush=True)
     dist.barrier()
     disconnect()
-
-
-def same_weights(model):
-    """Check that all ranks have drawn the same weights from the seed: RuntimeError if not."""
-    facts = utils.everyone([p.detach().double().sum().item() for p in model.parameters()])
-    for rank, fact in enumerate(facts):
-        if fact != facts[0]:
-            raise RuntimeError(f"rank {rank} begins with other weights than rank 0")
 
 
 def run_ranks(function, arguments, ranks):
