@@ -26,6 +26,7 @@ from helpers.ranks.environment import free_port
 from project import flags, results, utils
 from project.data import GENERATED, load
 from project.models import SIZES, make_config, make_model
+from simplellm.options import number
 
 PORT = 11868  # for whoever calls `setup`; `main` takes one that is free
 
@@ -109,8 +110,7 @@ def run_ranks(function, arguments, ranks):
 def main(arguments=None):
     def more(parser):
         parser.add_argument("--pytest", type=flags.truth, default=False, help="True: one step only")
-        ranks = partial(flags.whole, most=64)
-        parser.add_argument("--world_size", type=ranks, default=2, help="processes")
+        parser.add_argument("--world_size", type=number(int, 1, 64), default=2, help="processes")
 
     words = "GPT-2 learns to translate on several processes."
     options = vars(flags.read_flags(words, more, arguments))
