@@ -70,6 +70,8 @@ def run_dp(
     dist.barrier()
     tokenizer = utils.load_tokenizer(workdir)
     model = make_model(make_config(size, len(tokenizer), model_max_length), seed).to(device)
+    for p in model.parameters():  # every rank begins with rank 0's weights
+        dist.broadcast(p.data, 0)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     collate = utils.german_to_english(tokenizer, model_max_length, device)
     batches = partition_dataset(rank, world_size, rows.train, batch_size, collate)
