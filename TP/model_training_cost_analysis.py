@@ -55,21 +55,13 @@ def get_optimal_N_D(budget, law=EXERCISE):
 def say_cost(path):
     parameters, tflops, gigabytes = model_training_cost_analysis(path)
     peak = forward_peak(read_config(path))
-    print(f"Number of parameters: {parameters}")
-    print(f"Number of TFLOPs: {tflops:.4f}")
-    print(f"Peak memory cost: {gigabytes:.4f} GBs")
-    print("\nparameters: rotary positions have no table, so no positional embedding is counted")
+    print(f"Number of parameters: {parameters}\nNumber of TFLOPs: {tflops:.4f}")
+    print(f"Peak memory cost: {gigabytes:.4f} GBs\n")
+    print("parameters: rotary positions have no table, so no positional embedding is counted")
     print(f"TFLOPs: one layer forward, {flops(read_config(path)).convention}")
     print(f"memory: one layer forward, {peak.convention}; most live at: {peak.moment}")
     for name, size in {"its weights": peak.weights, **peak.activations}.items():
         print(f"    {name:<20}{bytes_text(size):>9}")
-
-
-def say_optimum(budget):
-    n, d = get_optimal_N_D(budget)
-    print(f"Optimal N: {n:.4g}")
-    print(f"Optimal D: {d:.4g}")
-    print(f"\nloss {EXERCISE.loss(n, d):.3f}, {d / n:.1f} tokens a parameter; C = 6ND")
 
 
 if __name__ == "__main__":
@@ -84,4 +76,6 @@ if __name__ == "__main__":
         if args.model_config:
             say_cost(args.model_config)
         if args.training_budget:
-            say_optimum(args.training_budget)
+            n, d = get_optimal_N_D(args.training_budget)
+            print(f"Optimal N: {n:.4g}\nOptimal D: {d:.4g}\n")
+            print(f"loss {EXERCISE.loss(n, d):.3f}, {d / n:.1f} tokens a parameter; C = 6ND")

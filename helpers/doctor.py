@@ -22,6 +22,7 @@ from helpers.clone import ROOT, need_clone
 from helpers.plain_errors import plain_errors
 from helpers.words import many
 
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 AGAIN = "run: python3 tools/install.py (in a conda environment: pip install -e .)"
 
 
@@ -40,7 +41,7 @@ def examine() -> tuple[bool, str]:
 
 def machine() -> str:
     """Return this machine in a line: "2 cores, 25.2 GB of memory, Python 3.11.7, …"."""
-    words = [many(cores(), "core"), f"Python {platform.python_version()}"]
+    words = [many(CORES, "core"), f"Python {platform.python_version()}"]
     try:
         import psutil
         import torch
@@ -51,11 +52,6 @@ def machine() -> str:
     except (ImportError, OSError):
         pass  # `broken` says so
     return ", ".join(words) + "."
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def broken() -> list[str]:
@@ -86,7 +82,7 @@ def notes() -> list[str]:
     import torch
 
     slow = "One core: the ranks take turns on it, so expect two to three times as long."
-    found = [slow] * (cores() == 1)
+    found = [slow] * (CORES == 1)
     if shutil.which("nvidia-smi") and not torch.version.cuda:
         found.append(
             "There is an NVIDIA driver, and this torch has no CUDA. For GPUs in scripts: remove "

@@ -81,3 +81,11 @@ def _write(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def names_to_disk(folder: str | os.PathLike) -> None:
+    """Wait until the names in a folder are on the disk; on Windows, which can't, do nothing."""
+    if os.name != "nt":
+        handle = os.open(folder, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)

@@ -50,7 +50,8 @@ def plain_errors() -> Iterator[None]:
 
 def sentence_of(error: BaseException) -> str | None:
     """Return what to tell a person, or None if the error is a mistake in the code."""
-    if _out_of_memory(error):
+    memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    if memory or "can't allocate memory" in str(error):  # Python's, torch's on a GPU, on a CPU
         return "there is not enough memory for these sizes: choose smaller ones"
     for tell in TELLERS:
         if text := tell(error):
@@ -89,10 +90,3 @@ def _home(file: str) -> str:
 def is_echo(text: str) -> bool:
     """Return whether torch only says that a partner has gone."""
     return ECHOES.search(text) is not None
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    """Return whether Python, torch on the CPU, or torch on a GPU ran out of memory."""
-    if isinstance(error, RuntimeError) and "can't allocate memory" in str(error):
-        return True
-    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"

@@ -15,7 +15,7 @@ import time
 
 from helpers.cost import all_reduce_bytes
 from helpers.plain_errors import plain_errors
-from helpers.ranks import Place, connect, disconnect
+from helpers.ranks import connect, disconnect
 from helpers.ranks.script import add_rank_flags, place_from
 
 
@@ -34,13 +34,6 @@ def read_flags(arguments=None):
     if options.megabytes <= 0 or options.repeat < 1:
         parser.error("--megabytes must be above 0, and --repeat 1 or more")
     return options
-
-
-def introduce(place: Place) -> str:
-    """One line: which rank this is, on which machine, and who says so."""
-    here = f"number {place.local_rank} of {place.local_world_size} on {platform.node()}"
-    says = f"{here}, says {place.launcher}; rank 0 is at {place.address}"
-    return f"rank {place.rank} of {place.world_size}: {says}"
 
 
 def time_all_reduce(megabytes: float, repeat: int, device) -> float:
@@ -64,7 +57,9 @@ def time_all_reduce(megabytes: float, repeat: int, device) -> float:
 def main():
     options = read_flags()
     place = place_from(options)
-    print(introduce(place), flush=True)
+    here = f"number {place.local_rank} of {place.local_world_size} on {platform.node()}"
+    says = f"{here}, says {place.launcher}; rank 0 is at {place.address}"
+    print(f"rank {place.rank} of {place.world_size}: {says}", flush=True)
     if options.only_say:
         return
     device = connect(place, options.backend, options.timeout)

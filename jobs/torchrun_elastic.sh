@@ -17,12 +17,8 @@ read -r HERE IS_HOST < <("$PYTHON" jobs/way_to.py "${MASTER_ADDR:-localhost}") |
 PORT=${MASTER_PORT:-${MASTER_ADDR:+29400}}
 
 exec "$PYTHON" -m torch.distributed.run \
-    --nnodes "${NODES:-1}" \
-    --nproc-per-node "${RANKS:-2}" \
-    --max-restarts "${RESTARTS:-3}" \
-    --rdzv-backend c10d \
-    --rdzv-id "${JOB:-lab}" \
+    --nnodes "${NODES:-1}" --nproc-per-node "${RANKS:-2}" --max-restarts "${RESTARTS:-3}" \
+    --rdzv-backend c10d --rdzv-id "${JOB:-lab}" \
     --rdzv-endpoint "${MASTER_ADDR:-localhost}:${PORT:-0}" \
-    --rdzv-conf "is_host=$IS_HOST" \
-    --local-addr "$HERE" \
+    --rdzv-conf "is_host=$IS_HOST" --local-addr "$HERE" \
     "${@:-jobs/hello.py}"

@@ -7,7 +7,5 @@ cd "$(dirname "$0")/.." || exit 1
 . jobs/find_python.bash || exit 1
 
 # --standalone: torchrun finds a free port itself. One rank for each GPU, or as many as you like.
-exec "$PYTHON" -m torch.distributed.run \
-    --standalone \
-    --nproc-per-node "${RANKS:-2}" \
+exec "$PYTHON" -m torch.distributed.run --standalone --nproc-per-node "${RANKS:-2}" \
     "${@:-jobs/hello.py}"

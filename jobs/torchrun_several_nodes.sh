@@ -14,9 +14,6 @@ cd "$(dirname "$0")/.." || exit 1
 "$PYTHON" jobs/way_to.py "$MASTER_ADDR" >/dev/null || exit 1 # else torchrun waits for minutes
 
 exec "$PYTHON" -m torch.distributed.run \
-    --nnodes "${NODES:-2}" \
-    --node-rank "$NODE" \
-    --nproc-per-node "${RANKS:-1}" \
-    --master-addr "$MASTER_ADDR" \
-    --master-port "${MASTER_PORT:-29500}" \
+    --nnodes "${NODES:-2}" --node-rank "$NODE" --nproc-per-node "${RANKS:-1}" \
+    --master-addr "$MASTER_ADDR" --master-port "${MASTER_PORT:-29500}" \
     "${@:-jobs/hello.py}"

@@ -1,7 +1,7 @@
 """Set the lab up in .venv: torch first, then everything else. Also: make setup.
 
     python tools/install.py         what the lessons need
-    python tools/install.py test    and what the tests need; so for site, hub, torchft
+    python tools/install.py test    and what the tests need; so for site, hub
 
 LAB_TORCH=cpu|cuda|URL chooses torch's build. Without it Linux without an NVIDIA driver takes the
 CPU build, every other system what pip's usual index has. Run it again at any time: pip repeats
@@ -28,7 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".venv"
 PYTHON = HOME / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-EXTRAS = {"test", "site", "hub", "torchft"}
+EXTRAS = {"test", "site", "hub"}
 INDEX = "https://download.pytorch.org/whl"
 CURES = {  # what a failed step wrote, and what to do about it
     r"ensurepip is not\s+available|No module named '?(venv|ensurepip)": (
@@ -87,7 +87,7 @@ def make_venv() -> None:
 
 def main(extras: list[str]) -> None:
     if unknown := {*extras} - EXTRAS:
-        sys.exit(f"There is no extra {unknown.pop()!r}: give test, site, hub or torchft.")
+        sys.exit(f"There is no extra {unknown.pop()!r}: give test, site or hub.")
     nvidia = bool(shutil.which("nvidia-smi")) or Path("/proc/driver/nvidia/version").exists()
     request = torch_request(os.environ.get("LAB_TORCH", "auto"), sys.platform, nvidia)
     room = 9 if len(request) == 1 and sys.platform == "linux" else 3  # GB; 9 with CUDA

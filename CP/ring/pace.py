@@ -19,9 +19,11 @@ from helpers.trace import Event, Recorder, Trace
 TOKENS = 64  # of a rank
 
 
-def share(positions, rank, source, documents=None):
-    """Return which part of all pairs in a block may be seen, 0 to 1."""
-    return visible(positions[rank], positions[source], documents).double().mean().item()
+def blocks(cut, ranks, seconds, documents):
+    """Return what each rank takes for each rank's keys; seconds: of a block that is all seen."""
+    positions = [cut(TOKENS * ranks, ranks, rank) for rank in range(ranks)]
+    masks = [[visible(mine, theirs, documents) for theirs in positions] for mine in positions]
+    return [[seconds * mask.double().mean().item() for mask in row] for row in masks]
 
 
 def predicted(cut, ranks, seconds, documents=None, message=0.0):
@@ -30,37 +32,23 @@ def predicted(cut, ranks, seconds, documents=None, message=0.0):
     A rank has the next keys when it has computed, and when the messages of both of its neighbors
     are through: one sends to it, and one receives from it. A message starts when both are there.
     """
-    positions = [cut(TOKENS * ranks, ranks, rank) for rank in range(ranks)]
-    start, events = [0.0] * ranks, []
+    work, start, events = blocks(cut, ranks, seconds, documents), [0.0] * ranks, []
     for step in range(ranks):
-        sources = [(rank - step) % ranks for rank in range(ranks)]
-        ends = [
-            start[r] + seconds * share(positions, r, source, documents)
-            for r, source in enumerate(sources)
-        ]
-        events += [Event(r, "F", start[r], ends[r]) for r in range(ranks) if ends[r] > start[r]]
-        if step == ranks - 1:
-            break
-        ready = [
-            max(ends[r], message + max(start[r - 1], start[r], start[(r + 1) % ranks]))
-            for r in range(ranks)
-        ]
-        events += [
-            Event(r, "wait", ends[r], ready[r], name="message")
-            for r in range(ranks)
-            if ready[r] > ends[r]
-        ]
+        ends = [start[r] + work[r][r - step] for r in range(ranks)]
+        there = [message + max(start[r - 1], start[r], start[r + 1 - ranks]) for r in range(ranks)]
+        ready = list(map(max, ends, there)) if step < ranks - 1 else ends
+        for r in range(ranks):
+            events += [Event(r, "F", start[r], ends[r])] * (ends[r] > start[r])
+            events += [Event(r, "wait", ends[r], ready[r], name="message")] * (ready[r] > ends[r])
         start = ready
     return Trace(sorted(events, key=lambda event: event.start))
 
 
 def predicted_gather(cut, ranks, seconds, documents=None, message=0.0):
     """Return the trace of the same forward pass if all keys and values are gathered first."""
-    positions, events = [cut(TOKENS * ranks, ranks, rank) for rank in range(ranks)], []
-    begun = (ranks - 1) * message
-    for r in range(ranks):
-        work = seconds * sum(share(positions, r, source, documents) for source in range(ranks))
-        events += [Event(r, "all-gather", 0.0, begun), Event(r, "F", begun, begun + work)]
+    events, begun = [], (ranks - 1) * message
+    for r, work in enumerate(blocks(cut, ranks, seconds, documents)):
+        events += [Event(r, "all-gather", 0.0, begun), Event(r, "F", begun, begun + sum(work))]
     return Trace(events)
 
 

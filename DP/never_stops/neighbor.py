@@ -9,7 +9,6 @@ there, and all go back to the step of the copy.
 """
 
 import datetime
-import functools
 import itertools
 import sys
 import time
@@ -34,8 +33,8 @@ class Rank:
         of them is complete everywhere, even if a rank dies while the ranks are copying.
     """
 
-    def __init__(self, number, ranks, work, every):
-        self.number, self.ranks, self.work, self.every = number, ranks, work, every
+    def __init__(self, number, ranks, work):
+        self.number, self.ranks, self.work = number, ranks, work
         self.start, self.memory, self.state = work.start(), {}, None
         ends = np.linspace(0, len(self.start), ranks + 1).astype(int)
         self.parts = [slice(*pair) for pair in itertools.pairwise(ends)]
@@ -47,7 +46,6 @@ class Rank:
         return array
 
     def all_weights(self):
-        """Return all weights: each rank adds its part to zeros."""
         full = np.zeros_like(self.start)
         full[self.mine] = self.state.weights
         return self.total(full)
@@ -102,16 +100,12 @@ class Rank:
             dist.broadcast(torch.from_numpy(own if self.number == rank else part), after)
         self.state = State(*own, step=step)
 
-    def train(self, steps, at, stay):
-        """Train until all steps are done; return all weights, and the step where it began.
-
-        at: a shared array in which each rank says in which step it is.
-        stay: in which step to stay for good, so that this rank can be killed just there.
-        """
+    def train(self, steps, every, at, stay):
+        """Train until all steps are done; return all weights, and the step where it began."""
         self.restore()
         back = self.state.step
         while self.state.step < steps:
-            if self.state.step % self.every == 0:
+            if self.state.step % every == 0:
                 self.copy()
             at[self.number] = self.state.step
             if self.state.step == stay:
@@ -120,26 +114,27 @@ class Rank:
         return self.all_weights(), back
 
 
-def run(number, ranks, port, work, steps, every, at, stay=None):
+def run(number, ranks, port, steps, every, at, meeting=0, stay=None):
     """Be a rank in a process of its own: train, and meet again each time another rank has ended.
 
-    port: of the store in which ranks meet; "round" there counts how often they have to. Returns
-    what `Rank.train` does, or the sentence that there is no way back.
+    port: of the store in which ranks meet. at: a shared array in which each rank says in which step
+    it is. meeting: how often the others have met. stay: in which step to stay for good, so that
+    this rank can be killed just there. Returns what `Rank.train` does, or the sentence that there
+    is no way back.
     """
-    store = dist.TCPStore(HERE, port, is_master=False)
-    rank, found = Rank(number, ranks, work(), every), None
-    for meeting in itertools.count(int(store.get("round"))):
-        store.wait([f"round {meeting}"], SILENCE)
+    store, rank = dist.TCPStore(HERE, port, is_master=False), Rank(number, ranks, Work(ranks))
+    while True:
         meet = dist.PrefixStore(str(meeting), store)
         dist.init_process_group("gloo", store=meet, rank=number, world_size=ranks, timeout=SILENCE)
         try:
-            found = rank.train(steps, at, stay)
+            found = rank.train(steps, every, at, stay)
+            break
         except Refused as error:
             found = str(error)
+            break
         except RuntimeError:  # another rank has ended
             dist.destroy_process_group()
-            continue
-        break
+            meeting += 1
     # One that left earlier would look as if it had died.
     store.set(f"left {number}", "")
     store.wait([f"left {each}" for each in range(ranks)], SILENCE)
@@ -153,28 +148,20 @@ def survive(ranks=4, steps=20, every=5, kill_in=12, killed=(2,)):
     if there is no way back, the sentence that says so, and None.
     """
     store = serve_store(HERE)
-    with Crew(run, ranks, store.port, functools.partial(Work, ranks), steps, every) as crew:
+    with Crew(run, ranks, store.port, steps, every) as crew:
         at = crew.context.RawArray("i", ranks)
-        open_round(store, 0)
         for rank in range(ranks):
             crew.start(rank, at=at, stay=kill_in if rank in killed else None)
         crew.wait_for(lambda: min(at[r] for r in killed) >= kill_in, f"step {kill_in}")
         for rank in killed:
             crew.kill(rank)
-        open_round(store, 1)
         for rank in killed:
-            crew.start(rank, at=at)
+            crew.start(rank, at=at, meeting=1)
         ends = list(crew.results().values())
     if isinstance(ends[0], str):
         return ends[0], None
     (back,) = {back for _, back in ends}
     return [weights for weights, _ in ends], back
-
-
-def open_round(store, number):
-    """Let ranks meet; those that are left of the last round come when they notice its end."""
-    store.set("round", str(number))
-    store.set(f"round {number}", "open")
 
 
 def distance(ends, steps):

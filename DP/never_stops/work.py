@@ -14,11 +14,11 @@ STORIES = 96  # sequences of each replica; its place wraps around
 class Work:
     """A model, and a text for each replica that is cut into batches of one to three sequences."""
 
-    def __init__(self, replicas, flags=TINY, seed=0, dtype=torch.float64):
+    def __init__(self, replicas):
         torch.set_num_threads(1)
-        options = TrainingFlags("", batch_size=replicas).parse_args([*flags, "--seed", str(seed)])
+        options = TrainingFlags("", batch_size=replicas).parse_args(TINY)
         self.tokenizer, net = prepare(options, "cpu")
-        self.net = net.to(dtype)
+        self.net = net.double()
         streams = (
             make_stories(options, self.tokenizer, r, replicas, STORIES, quiet=True)
             for r in range(replicas)
@@ -38,12 +38,9 @@ class Work:
         """Return loss, number of tokens and gradient of sequences."""
         vector_to_parameters(torch.from_numpy(weights), self.net.parameters())
         self.net.zero_grad()
-        loss = self.loss_of(ids)
+        loss = causalLLMLoss(self.net(ids), ids, self.tokenizer.vocab_size)
         loss.backward()
         return loss.item(), ids[:, 1:].numel(), as_array(p.grad for p in self.net.parameters())
-
-    def loss_of(self, ids):
-        return causalLLMLoss(self.net(ids), ids, self.tokenizer.vocab_size)
 
 
 def as_array(tensors):

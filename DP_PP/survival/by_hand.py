@@ -10,13 +10,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-
-def names_to_disk(folder):
-    """Wait until the names in `folder` are on the disk; on Windows, which can't, do nothing."""
-    if os.name != "nt":
-        handle = os.open(folder, os.O_RDONLY)
-        os.fsync(handle)
-        os.close(handle)
+from helpers.files import names_to_disk
 
 
 def save_part(state, folder, step):

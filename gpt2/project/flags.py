@@ -4,12 +4,9 @@ import argparse
 
 from project.data import GENERATED, IWSLT
 from project.models import SIZES
+from simplellm.options import above_zero, number
 
-
-def whole(text, most=1_000_000):
-    if not text.isdecimal() or not 1 <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"{text:.40} is not a whole number of 1 to {most:,}")
-    return int(text)
+whole = number(int, 1, 1_000_000)
 
 
 def truth(text):
@@ -17,12 +14,6 @@ def truth(text):
     if text.lower() not in ("true", "false"):
         raise argparse.ArgumentTypeError(f"{text!r}: write True or False")
     return text.lower() == "true"
-
-
-def rate(text):
-    if not float(text) > 0:
-        raise argparse.ArgumentTypeError(f"{text}: give a number above 0, such as 1e-3")
-    return float(text)
 
 
 def read_flags(description, add_more, arguments=None):
@@ -33,7 +24,7 @@ def read_flags(description, add_more, arguments=None):
     add("--model_max_length", type=whole, default=128, help="tokens of a sentence with its answer")
     add("--n_epochs", type=whole, default=10)
     add("--batch_size", type=whole, default=128, help="sentences in a step, of all ranks together")
-    add("--learning_rate", type=rate, help="default: what fits the model")
+    add("--learning_rate", type=above_zero, help="default: what fits the model")
     add("--model", choices=SIZES, default="tiny", help="gpt2: the shape with 124M parameters")
     add("--n_train", type=whole, default=4000, help="sentences to train on")
     add("--n_held_out", type=whole, default=200, help="sentences to validate, and to test")

@@ -178,7 +178,8 @@ def train(
                     p.grad = torch.zeros_like(p)
             average_gradients_fn(model)
         optimizer.step()
-        counts.append(0 if batch is None else tokens_of(batch))
+        read = batch and batch.get("attention_mask", batch["label_token_weights"])
+        counts.append(0 if batch is None else int(read.sum()))
         rates.append(counts[-1] / (now(device) - begun))
     return sum(rates) / len(rates), counts
 
@@ -188,11 +189,6 @@ def batches_of(examples, batch_size, collate_fn):
         return examples
     starts = range(0, len(examples), batch_size)
     return [collate_fn(examples[start : start + batch_size]) for start in starts]
-
-
-def tokens_of(batch):
-    """Return how many tokens are read; padding is none."""
-    return int(batch.get("attention_mask", batch["label_token_weights"]).sum())
 
 
 def now(device):

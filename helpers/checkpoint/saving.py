@@ -18,8 +18,9 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 
 from helpers.checkpoint.training import CheckpointError, Training, place_and_sum
-from helpers.files import write_whole
+from helpers.files import names_to_disk, write_whole
 from helpers.parallel import PlanError
+from helpers.parallel.operators import place_in, size_of
 
 SUMS = "SHA256SUMS"
 warnings.filterwarnings("ignore", "torch.distributed is disabled, unavailable or uninitialized")
@@ -58,7 +59,7 @@ def save(folder: str | os.PathLike, training: Training, step: int, position: Any
         CheckpointError: the same on all ranks: a full disk, a folder that cannot be used or holds
             another run's checkpoints, ranks that disagree. Then no checkpoint has changed.
     """
-    folder, (rank, size) = Path(folder), _here()
+    folder, rank, size = Path(folder), place_in(None), size_of(None)
     tensors: dict[str, Any] = {}
 
     def prepare() -> dict:
@@ -105,7 +106,7 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
             were written, another model or optimizer. Then nothing has changed, unless the disk
             failed in the middle of reading.
     """
-    folder, no_dist = Path(folder), _here()[1] == 1
+    folder, no_dist = Path(folder), size_of(None) == 1
     found = _together(lambda: latest(folder) if step is None else step, only_first=True)[0]
     path = folder / f"step-{found or 0:08}"
     sums = _together(lambda: _checked(path))[0]
@@ -161,7 +162,7 @@ def resume(folder: str | os.PathLike, training: Training) -> Resumed:
 
 def _checked(path: Path) -> str:
     """Return all sums of a checkpoint; CheckpointError where a file is not what was written."""
-    (rank, size), name = _here(), SUMS
+    rank, size, name = place_in(None), size_of(None), SUMS
     try:
         text = (path / SUMS).read_bytes().decode()
         found = [line.split("  ", 1) for line in text.removesuffix("\n").split("\n")]
@@ -187,9 +188,9 @@ def _finish(draft: Path, folder: Path, step: int, files: dict[str, str]) -> Path
         )
     text = "".join(f"{found}  {name}\n" for name, found in sorted(files.items()))
     write_whole(draft / SUMS, text)
-    _to_disk(draft)
+    names_to_disk(draft)
     path = draft.rename(folder / f"step-{step:08}")
-    _to_disk(folder)
+    names_to_disk(folder)
     LAST[folder.resolve()] = text
     for old in steps(folder)[:-2]:
         with suppress(OSError):  # what cannot be removed does no harm
@@ -205,21 +206,7 @@ def _sum(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _to_disk(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk; Windows can't."""
-    if os.name != "nt":
-        handle = os.open(folder, os.O_RDONLY)
-        os.fsync(handle)
-        os.close(handle)
-
-
 # --- what the ranks say to each other ------------------------------------------------------------
-
-
-def _here() -> tuple[int, int]:
-    """Return this rank and the number of ranks; (0, 1) where nothing is connected."""
-    connected = dist.is_available() and dist.is_initialized()
-    return (dist.get_rank(), dist.get_world_size()) if connected else (0, 1)
 
 
 def _together(
@@ -229,7 +216,7 @@ def _together(
 
     An error of one rank is raised on all of them: the others would wait for its next message.
     """
-    (rank, size), mine = _here(), None
+    rank, size, mine = place_in(None), size_of(None), None
     try:
         mine = work() if rank == 0 or not only_first else None
     except CheckpointError as error:

@@ -9,7 +9,7 @@ up no other.
 import functools
 import inspect
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -68,9 +68,7 @@ def _exchange(link: Link, given: dict, rank: int, ranks: int) -> float:
 
 
 @contextmanager
-def slow_link(
-    link: Link, sleep: Callable[[float], object] = time.sleep, only: Sequence[str] = tuple(COSTS)
-) -> Iterator[None]:
+def slow_link(link: Link, sleep: Callable[[float], object] = time.sleep) -> Iterator[None]:
     """Make this rank's messages inside the block take at least as long as on `link`.
 
     This works on every system, for calls of the functions in `COSTS`, such as `dist.all_reduce(…)`,
@@ -81,7 +79,6 @@ def slow_link(
     a real slow network (`hosts`) takes twice as long, like a whole all-reduce.
 
     sleep: waits for the given number of seconds.
-    only: the functions of torch.distributed that use this link; the others stay fast.
     """
     import torch.distributed as dist
 
@@ -89,11 +86,11 @@ def slow_link(
     before = {name: getattr(dist, name) for name in names if hasattr(dist, name)}  # an older torch
     out, into = _Way(link, sleep, "out"), _Way(link, sleep, "in")
     ways = dict.fromkeys(COSTS, out) | dict.fromkeys(("recv", "irecv"), into)
-    for name in before.keys() & set(only):
+    for name in before.keys() & COSTS.keys():
         setattr(dist, name, _late(name, before[name], ways[name]))
     real = {getattr(dist, name): before[name] for name in ("isend", "irecv")}
     dist.P2POp = lambda op, *args, **kwargs: before["P2POp"](real.get(op, op), *args, **kwargs)
-    way_of = {before[name]: ways[name] for name in ("isend", "irecv") if name in only}
+    way_of = {before[name]: ways[name] for name in ("isend", "irecv")}
     dist.batch_isend_irecv = _late_batch(before["batch_isend_irecv"], way_of)
     try:
         yield
@@ -174,9 +171,8 @@ def _late_batch(function: Callable, way_of: dict[Callable, _Way]) -> Callable:
     def late(operations: list) -> list:
         works = []
         for operation, work in zip(operations, function(operations), strict=True):
-            if way := way_of.get(operation.op):  # else this kind of message isn't slowed
-                work = _LateWork(work, way, way.link.seconds(operation.tensor.nbytes))  # noqa: PLW2901
-            works.append(work)
+            way = way_of[operation.op]
+            works.append(_LateWork(work, way, way.link.seconds(operation.tensor.nbytes)))
         return works
 
     return late

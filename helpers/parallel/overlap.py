@@ -3,19 +3,15 @@
 import torch.distributed as dist
 
 
-def start_mean(flat, recorder, name="", group=None):
-    """Start averaging a tensor in place over a group (all ranks); return a future to wait for."""
+def start_mean(flat, recorder, name=""):
+    """Start averaging a tensor in place over all ranks; return a future to wait for."""
     begun = recorder.now()
-    future = dist.all_reduce(flat, op=dist.ReduceOp.AVG, group=group, async_op=True).get_future()
+    future = dist.all_reduce(flat, op=dist.ReduceOp.AVG, async_op=True).get_future()
     if not recorder.enabled:
         return future
 
-    info = {"bytes": flat.nbytes}
-    if group is not None:
-        info["group"] = dist.get_process_group_ranks(group)
-
     def done(finished):  # torch calls it in another thread
-        recorder.add("all-reduce", begun, recorder.now(), name, **info)
+        recorder.add("all-reduce", begun, recorder.now(), name, bytes=flat.nbytes)
         return finished.value()
 
     return future.then(done)

@@ -545,9 +545,8 @@ assert all(p == [*range(len(p))] for p in places), "a batch is left out or read 
 # Ours sends all gradients through the lighthouse, so that a step closes in one place, at once or
 # not at all. [torchft](https://github.com/pytorch/torchft) sends its lighthouse heartbeats and asks
 # it for the step's quorum, but averages among the replicas. The ranks of each replica then vote on
-# whether they take the step. With it installed (nothing here needs it), `python
-# DP/never_stops/with_torchft.py` kills and heals a replica on CPU in a minute;
-# [docs/torch.md](../docs/torch.md#training-that-never-stops) has its words beside ours.
+# whether they take the step. [docs/torch.md](../docs/torch.md#training-that-never-stops) has its
+# words beside ours.
 #
 # Some failures don't stop anything, and they're the nastier ones. A **straggler** is a GPU that has
 # become slow, for example because it's hot. Every step waits for it, so one slow GPU makes

@@ -81,11 +81,9 @@ class Sending(Pending):
 
     def __init__(self, books, target: int, value):
         channel, profile = books.cluster.channel(books, books.rank, target, "send"), books.profile
-        if not isinstance(value, Value):
-            books.refuse("send", f"it takes a value of the cluster, not a {type(value).__name__}")
-        facts = books.use(value, value.kind, "send")
+        facts = books.use(value, "send")
         seconds = profile.message(facts, books.rank, target)
-        begun = max(books.now, books.send_free) if profile.overlap else books.now
+        begun = max(books.now, books.send_free)
         books.event("send", facts.layer, seconds, facts.samples, (target, begun), begun)
         self.gone = there = begun + seconds
         if profile.overlap:
@@ -169,10 +167,7 @@ class Joined(Pending):
     room: the memory that the result takes until it is there."""
 
     def __init__(self, books, op: str, value, group: tuple):
-        if not isinstance(value, Value) or value.kind not in NEEDS[op]:
-            took = value.facts if isinstance(value, Value) else f"a {type(value).__name__}"
-            books.refuse(op, f"it takes a {' or '.join(NEEDS[op])}, and got {took}")
-        facts = books.use(value, value.kind, op)
+        facts = books.use(value, op, *NEEDS[op])
         if op == "reduce_scatter" and not facts.complete:
             books.refuse(op, f"it cuts the sum into shards, and {facts} is cut")
         number = books.called[group] = books.called.get(group, 0) + 1

@@ -128,7 +128,6 @@ class Model(Group):
         """Take the activation of layer `layer` to that of layer `layer + 1`."""
         b, op = self._books, f"forward of layer {layer}"
         x, _ = b.take(op, layer, (inp, Activation), (weight, Weight))
-        b.must_store(op, inp, weight)
         out = b.new(Facts(Activation.kind, layer + 1, x.samples))
         b.event("forward", layer, b.profile.forward(x.samples.bit_count()), x.samples)
         return out
@@ -137,7 +136,6 @@ class Model(Group):
         """Take the activation of layer num_layers to the ActivationGrad of the last layer."""
         b, after = self._books, self.num_layers
         [x] = b.take("loss", after, (inp, Activation))
-        b.must_store("loss", inp)
         out = b.new(Facts(ActivationGrad.kind, after - 1, x.samples))
         b.event("loss", after, 0.0, x.samples)
         return out
@@ -150,7 +148,6 @@ class Model(Group):
         if x.samples != g.samples:
             both = f"{numbers(x.samples)}, and the gradient for {numbers(g.samples)}"
             b.refuse(op, f"the activation is for {both}: they must be the same")
-        b.must_store(op, inp, grad, weight)
         gradient = b.new(Facts(WeightGrad.kind, layer, x.samples))
         before = b.new(Facts(ActivationGrad.kind, layer - 1, x.samples))
         b.event("backward", layer, b.profile.backward(x.samples.bit_count()), x.samples)
@@ -168,7 +165,6 @@ class Model(Group):
             b.refuse(op, f"{w} needs more than {g}: both must be whole, or the same shard")
         if not (covers([s], w) and covers([w], s)):
             b.refuse(op, f"{w} and {s} are not the same part of it")
-        b.must_store(op, weight_grad, weight, opt_state)
         pair = b.new(w._replace(step=1)), b.new(s._replace(step=1))
         b.event("update", layer, b.profile.update(w.shards.bit_count(), w.parts), g.samples)
         return pair

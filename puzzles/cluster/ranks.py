@@ -88,33 +88,36 @@ class Books:
             f"{held / 1e9:.1f} GB, and the card has {self.profile.limit / 1e9:.1f} GB"
         )
 
-    def use(self, value, kind: str, op) -> Facts:
-        """Return the facts of a value of this kind that `op` needs here. Raises PuzzleError."""
+    def use(self, value, op, *kinds: str) -> Facts:
+        """Return the facts of a value that `op` needs here, of one of these kinds; none: any."""
         if hasattr(value, "__await__"):
             self.refuse(op, "it got a call that has not been awaited: write await before the call")
-        if not isinstance(value, Value):
-            self.refuse(op, f"it needs {_a(kind)}, and got {_a(type(value).__name__)}")
+        if not isinstance(value, Value) or (kinds and value.kind not in kinds):
+            got = value.facts if isinstance(value, Value) else _a(type(value).__name__)
+            needs = _a(" or ".join(kinds) or "value of the cluster")
+            self.refuse(op, f"it needs {needs}, and got {got}")
         facts, owner = value._facts, value._owner
         if owner is None:
             told = "nobody has computed it: use what the model's own methods return"
             self.refuse(op, f"{facts} was built by hand, and {told}")
         if owner.cluster is not self.cluster:
             self.refuse(op, f"{facts} belongs to another run")
-        if facts.kind != kind:
-            self.refuse(op, f"it needs {_a(kind)}, and got {facts}")
         if owner is not self:
             self.refuse(op, f"{facts} lies on rank {owner.rank}: send it with model.send")
         return facts
 
     def take(self, op, layer: int, *given: tuple) -> list[Facts]:
-        """Return the facts of values, each given with its class, that `op` needs of this layer."""
+        """Return the facts of values, each given with its class, that `op` needs of this layer.
+
+        Where only storage counts as memory, refuse what is used beside it.
+        """
         if op != "loss" and (not isinstance(layer, int) or not 0 <= layer < self.layers):
             self.refuse(op, f"there is no layer {layer!r}: they are 0 to {self.layers - 1}")
-        found = [self.use(value, cls.kind, op) for value, cls in given]
+        found = [self.use(value, op, cls.kind) for value, cls in given]
+        final = op.startswith("set_final_weight")
         for facts in found:
             if facts.layer != layer:
                 self.refuse(op, f"it needs the {facts.kind} of layer {layer}, and got {facts}")
-            final = op.startswith("set_final_weight")
             if final and not facts.step:
                 self.refuse(op, f"{facts} is the old one, of step 0: hand in what update gave")
             if facts.step and not final:
@@ -122,14 +125,11 @@ class Books:
             computes = facts.kind == WEIGHT and op.startswith(("forward", "backward"))
             if computes and not facts.complete:
                 self.refuse(op, f"it needs the whole weight, and got {facts}: gather it first")
-        return found
-
-    def must_store(self, op, *values: Value) -> None:
-        """Where only storage counts as memory, refuse what is used beside it."""
-        for value in values if self.profile.in_storage else ():
+        for value, _ in given if self.profile.in_storage and not final else ():
             if not any(each is value for each in self.stored()):
                 told = "is in none of the five dictionaries of model.storage(), where memory counts"
                 self.refuse(op, f"{value.facts} {told}: put it there until the call has returned")
+        return found
 
     def event(self, typ: str, layer, seconds: float, samples=0, more=None, start=None) -> None:
         """Write down what this rank does now, and for so long; or beside the rest, from `start`."""

@@ -143,11 +143,10 @@ class Value:
         if self._owner is not None:
             self._owner.held -= self._size
 
-    def __copy__(self):
+    def __copy__(self, _=None):
         return self  # a second one would have to be paid for
 
-    def __deepcopy__(self, _):
-        return self
+    __deepcopy__ = __copy__
 
     def __repr__(self):
         made = "" if self._owner is not None else " (built by hand)"
@@ -174,7 +173,7 @@ class Sharded(Value):
         if owner is None:
             return value_of(rule(*facts), self.layers, self.total_samples)
         for value in values:
-            owner.use(value, self.kind, op)
+            owner.use(value, op, self.kind)
         return owner.new(owner.ask(op, rule, *facts))
 
 

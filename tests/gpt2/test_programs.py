@@ -102,9 +102,9 @@ def test_figures_compare_the_sum_of_tokens_and_the_mean_of_times_after_the_first
 @pytest.mark.parametrize(
     ("program", "flags", "says"),
     [
-        ("run_data_parallel", "--learning_rate 0", "give a number above 0"),
+        ("run_data_parallel", "--learning_rate 0", "must be a number above 0"),
         ("run_data_parallel", "--pytest maybe", "write True or False"),
-        ("run_data_parallel", "--world_size 0", "0 is not a whole number of 1 to 64"),
+        ("run_data_parallel", "--world_size 0", "must be a whole number, from 1 to 64, not '0'"),
         ("run_data_parallel", "--model_max_length 2 --n_train 8 --batch_size 4", "no token of"),
         ("run_pipeline", "--n_chunk 9 --batch_size 8", "a micro-batch would have no sample"),
         ("plot", "", "run the training that writes it first"),

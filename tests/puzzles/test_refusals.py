@@ -98,7 +98,7 @@ CASES = {
     "sample too many": (
         1, "there is no sample 4: they are 0 to 3", lambda m: m.get_input_activation([3, 4])),
     "reduces a weight": (
-        1, "all_reduce: it takes a weight gradient, and got the weight of layer 0",
+        1, "all_reduce: it needs a weight gradient, and got the weight of layer 0",
         lambda m: m.all_reduce(m.weights[0], 0)),
     "scatters a shard": (2, "reduce_scatter: it cuts the sum into shards", own, scatter, scatter),
     "group without itself": (2, "rank 0 is not in the group [1]", lambda m: m.group([1 - m.rank])),
