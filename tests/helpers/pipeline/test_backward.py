@@ -8,11 +8,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.pipeline import Pipeline
-from helpers.pipeline.split_backward import (
-    full_backward,
-    input_grad,
-    weight_grad,
-)
+from helpers.pipeline.split_backward import full_backward, input_grad, weight_grad
 from helpers.schedules import parse
 
 from .models import VOCAB, Block, make_head
