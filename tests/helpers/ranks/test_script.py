@@ -12,8 +12,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import psutil
 import pytest
-import torch
 import torch.distributed as dist
 
 from helpers.ranks import ConnectError, Place, launch, run_script
@@ -133,19 +133,12 @@ def test_a_script_that_fails(script, capfd, tmp_path):
     assert capfd.readouterr().err == said
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("import sys\nsys.exit()", ""),
-        ("import sys\nsys.exit(0)", ""),
-        ("import sys\nsys.exit(3)", "with exit status 3"),
-        ("import os\n\nfor rank in range(2)\n    print(rank)\n", "first at line 3 of ends.py: "),
-    ],
-)
-def test_a_script_that_ends_itself_or_is_not_python(text, said, tmp_path):
-    (tmp_path / "ends.py").write_text(text)
-    report = run_script(tmp_path / "ends.py", 1, quiet=True)
-    assert report.ok if not said else said in report.failure.sentence
+def test_a_script_that_ends_itself_or_is_not_python(tmp_path):
+    texts = {"import sys\nsys.exit(0)": "", "import sys\nsys.exit(3)": "with exit status 3"}
+    for text, said in (texts | {"\n\nfor rank in range(2)\n": "line 3 of ends.py: "}).items():
+        (tmp_path / "ends.py").write_text(text)
+        report = run_script(tmp_path / "ends.py", 1, quiet=True)
+        assert report.ok if not said else said in report.failure.sentence
 
 
 @pytest.mark.parametrize(("own", "checked"), [("", True), ("", False), (ADDRESS, True)])
@@ -156,30 +149,23 @@ def test_a_script_with_worlds_of_its_own_listens_on_the_loopback(own, checked, s
     only_two_on_the_loopback(report.texts)
 
 
+def listening():
+    """Where this rank listens, its brothers, and what they are forked from."""
+    dist.new_group([0, 1])
+    above = psutil.Process().parent()
+    family = [(each, each.net_connections("inet")) for each in (above, *above.children())]
+    dist.barrier()
+    return "\n".join(
+        f"listens {process.pid} {socket.laddr.ip}"
+        for process, sockets in family
+        for socket in sockets
+        if socket.status == "LISTEN"
+    )
+
+
 @pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
 def test_every_process_of_a_launch_listens_on_the_loopback(checked):
-    """Also this process, and the one that ranks are forked from."""
-
-    def program():
-        import psutil
-
-        dist.all_reduce(torch.ones(1))
-        dist.new_group([0, 1])
-        above = psutil.Process().parent()
-        family = [psutil.Process(), above, *above.children()]
-        while (above := above.parent()) and above.pid != starter:
-            family.append(above)
-        found = [
-            f"listens {process.pid} {c.laddr.ip}"
-            for process in family
-            for c in process.net_connections(kind="inet")
-            if c.status == "LISTEN"
-        ]
-        dist.barrier()
-        return "\n".join(found)
-
-    starter = os.getpid()
-    only_two_on_the_loopback(launch(program, 2, timeout=60, quiet=True, checked=checked))
+    only_two_on_the_loopback(launch(listening, 2, timeout=60, quiet=True, checked=checked))
 
 
 # --- by hand, by torchrun, as srun does ----------------------------------------------------------
