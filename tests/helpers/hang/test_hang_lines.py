@@ -118,7 +118,7 @@ ENDS = [
     "q1 p1 q1:1 ! `works[0].wait()` b s1:1 `works[2].wait()` / . p0 q0 ! w b r0:1 s0:1",
     "s1:1 s1:2 / r0:1 r0:2",
     "* * / s0 / . s0",
-    "* r2 / / s0 . s0",
+    "* `dist.recv(five, 2)` / / s0 . `dist.send(five, 0)`",
     "r1 s2 / . s0 / r0",
     "s1 / `dist.recv(x.view(2, 2), 0)`",
     "s1 o1 / r0 . `dist.group.WORLD.send([x], 0, 0).wait()`",

@@ -65,7 +65,7 @@ def in_ranks():
     x, whole, part = torch.full((300_000,), 1.0 + rank), torch.empty(300_000), torch.empty(100_000)
     before, mesh = (dist.all_reduce, dist.P2POp), init_device_mesh("cpu", (3,))
     pair, ends = dist.new_group([0, 1]), ((rank + 1) % 3, (rank + 2) % 3)
-    thirds = list(whole.chunk(3))
+    thirds, both = list(whole.chunk(3)), ((dist.isend, dist.irecv), (x, whole), ends)
 
     def uneven():
         # Rank r sends 100,000 numbers to rank 0, 0 to rank 1, and 50,000 to rank 2.
@@ -89,9 +89,7 @@ def in_ranks():
         "uneven": uneven,
         "message": lambda: [lambda: dist.send(x, 1), lambda: dist.recv(x, 0), int][rank](),
         "both ways": lambda: [dist.isend(x, ends[0]), dist.irecv(whole, ends[1])],
-        "in a batch": lambda: dist.batch_isend_irecv(
-            [dist.P2POp(dist.isend, x, ends[0]), dist.P2POp(dist.irecv, whole, ends[1])]
-        ),
+        "in a batch": lambda: dist.batch_isend_irecv([*map(dist.P2POp, *both)]),
         "two at once": lambda: [dist.all_reduce(t, async_op=True) for t in whole.chunk(2)],
         "of two": lambda: rank < 2 and dist.all_reduce(x.clone(), group=pair),
         "fully_shard": fully_shard_step,

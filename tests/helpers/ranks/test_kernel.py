@@ -1,10 +1,8 @@
-"""In a notebook: `%%ranks 3`; and what is interrupted, restarted, killed takes its ranks along."""
+"""In a notebook: `%%ranks 3`; and what is interrupted or restarted takes its ranks along."""
 
 import contextlib
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -129,21 +127,6 @@ def test_a_restart_leaves_nothing(kernel):
     kernel.client.stop_channels()
     kernel.connect()
     assert kernel.run("from helpers.ranks import launch\n" + SUM) == "sum [2.0, 2.0]\n"
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
-def test_no_rank_outlives_a_script_that_is_terminated(tmp_path):
-    script = tmp_path / "parent.py"
-    script.write_text(SLEEP)
-    parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
-    text = ""
-    while len(pids_in(text)) < 4:
-        text += (line := parent.stdout.readline())
-        assert line, "the parent ended too early"
-    parent.terminate()
-    parent.wait(timeout=90)
-    parent.stdout.close()
-    wait_until_gone(pids_in(text))
 
 
 # --- %%ranks -------------------------------------------------------------------------------------
