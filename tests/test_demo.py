@@ -24,15 +24,10 @@ PLAIN = os.environ | {"NO_COLOR": "1", "COLUMNS": "40", "PYTHONPATH": str(ROOT)}
 
 
 def test_the_demo_tells_the_whole_story_in_forty_columns(tmp_path):
-    ended = subprocess.run(
-        [*DEMO, "4", "--out", str(tmp_path)],
-        cwd=ROOT,
-        env={k: v for k, v in PLAIN.items() if "DISPLAY" not in k},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
+    environment = {k: v for k, v in PLAIN.items() if "DISPLAY" not in k}
+    how = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 400}
+    command = [*DEMO, "4", "--out", str(tmp_path)]
+    ended = subprocess.run(command, cwd=ROOT, env=environment, **how)
     assert ended.returncode == 0, ended.stderr
     said = ended.stdout
     assert "\r" not in said and "\x1b" not in said  # a bar on one line, and no color
@@ -57,14 +52,9 @@ def test_the_demo_tells_the_whole_story_in_forty_columns(tmp_path):
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of a terminal")
 def test_an_interrupt_is_one_sentence_and_leaves_no_rank(tmp_path):
-    demo = subprocess.Popen(
-        [*DEMO, "60", "--out", str(tmp_path)],
-        cwd=ROOT,
-        env=PLAIN,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    command, pipe = [*DEMO, "60", "--out", str(tmp_path)], subprocess.PIPE
+    how = {"stdout": pipe, "stderr": pipe, "start_new_session": True}
+    demo = subprocess.Popen(command, cwd=ROOT, env=PLAIN, **how)
     said = b""
     while b"3 ranks    #" not in said:
         part = os.read(demo.stdout.fileno(), 1000)

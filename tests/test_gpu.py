@@ -108,13 +108,11 @@ def exchanged(megabytes: float) -> float:
     assert (x == ranks * (ranks - 1) / 2).all()
     if ranks > 1:
         mine, theirs = torch.full((4,), float(rank), device=device), torch.empty(4, device=device)
-        pair = [
-            dist.P2POp(dist.isend, mine, (rank + 1) % ranks),
-            dist.P2POp(dist.irecv, theirs, (rank - 1) % ranks),
-        ]
-        for work in dist.batch_isend_irecv(pair):
+        after, before = (rank + 1) % ranks, (rank - 1) % ranks
+        pair = dist.P2POp(dist.isend, mine, after), dist.P2POp(dist.irecv, theirs, before)
+        for work in dist.batch_isend_irecv([*pair]):
             work.wait()
-        assert (theirs == (rank - 1) % ranks).all()
+        assert (theirs == before).all()
     return timed(lambda: dist.all_reduce(x))
 
 

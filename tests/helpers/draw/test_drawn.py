@@ -33,7 +33,7 @@ ODD = [Event(3, "tokenise the text", 0, 1), Event(12345, "W", 0.5, 2, "my lane")
 STEPS = [Event(0, "F", i, i + 1, info={"layer": i}) for i in range(20)]
 WHY = {"cause": "dependency", "for": "0B0", "until": 1}, {"cause": "memory"}, {"cause": "finished"}
 CAUSES = [Event(0, "wait", 4 * i, 4 * i + 4, info=info) for i, info in enumerate(WHY)]
-CROWD = [Event(rank, "F", 0, 1) for rank in range(101)]
+CROWD = [[Event(rank, "F", 0, 1) for rank in range(ranks)] for ranks in (101, 10_000)]
 READS = [Event(0, "F", 0, 2), Event(0, "input", 1, 3), Event(0, "all-reduce", 3, 4)]
 COUNTED = [Counter(0, "memory", 0, 2e9), Counter(1, "memory", 0, 1e9), Counter(0, "memory", 1, 0)]
 BOTH = Wait(0, (1, 3), "sends", "a.py:3", "  send(x, 1)"), Wait(1, (0,), "sends")
@@ -53,7 +53,7 @@ PICTURES = {
     "nothing": lambda: lanes(Trace([], {"title": "GPipe"})),
     "a moment": lambda: lanes(Trace([Event(0, "F", 5, 5)])),
     "odd kinds": lambda: lanes(Trace(ODD)),
-    "101 ranks": lambda: lanes(Trace(CROWD)),
+    "101 ranks": lambda: lanes(Trace(CROWD[0])),
     "long title": lambda: lanes(Trace(STEPS, {"title": "a very long title " * 12})),
     "chunks": lambda: lanes(simulate(interleaved(2, 4, chunks=2)).trace),
     "messages": lambda: lanes(simulate(zb_h1(3, 4), SENT).trace),
@@ -177,9 +177,7 @@ def test_what_is_drawn_later_counts_and_a_hundred_thousand_events_are_pixels():
 NAN = math.nan
 REFUSED = {
     "needs at least one trace: lanes({'measured': trace})": lambda: lanes({}),
-    "10,000 ranks are too many to draw, and 256 are the most": lambda: lanes(
-        Trace([Event(rank, "F", 0, 1) for rank in range(10_000)])
-    ),
+    "10,000 ranks are too many to draw, and 256 are the most": lambda: lanes(Trace(CROWD[1])),
     "needs at least one run: {'name': [values]}": lambda: curves({}),
     "a has 0 at 1, and a logarithmic axis": lambda: curves({"a": [1.0, 0.0]}, log="y"),
     "needs at least one row": lambda: bars({}),

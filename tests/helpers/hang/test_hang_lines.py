@@ -279,10 +279,8 @@ def drawn(seed, ranks):
         rows[draw.randrange(ranks)] += draw.choice([""] * 19 + [" ."])
         one, other = draw.sample(range(ranks), 2)
         if draw.random() < 0.4:
-            call = draw.choice(["a", "A", "b", "B0", "a10"])
-            rows = [
-                row + f" {call}" if call != "a10" or n < 2 else row for n, row in enumerate(rows)
-            ]
+            call = draw.choice([" a", " A", " b", " B0", " a10"])
+            rows = [row + call * ("10" not in call or rank < 2) for rank, row in enumerate(rows)]
         else:
             rows[one] += draw.choice([" s{0}", " S{0}", " ( s{0} )"]).format(f"{other}:{tag}")
             rows[other] += draw.choice([" r{0}", " R{0}", " ( r{0} )"]).format(f"{one}:{tag}")

@@ -15,6 +15,7 @@ from .models import assert_one_device, gradients_of, loss, make_batch, make_mode
 pytestmark = pytest.mark.ranks
 
 TWO_ON_ONE = "rank 0: 0F0 1F0 0F1 1F1 1B1 0B1 1B0 0B0"
+TWO, STAGE = parse(TWO_ON_ONE), nn.Identity()
 
 
 @pytest.mark.parametrize("text", [TWO_ON_ONE, "rank 0: F0 F1 F2 I1 B0 W1 B2", "rank 0: F0 B0"])
@@ -41,11 +42,7 @@ def test_the_memory_that_is_recorded_is_what_the_graphs_save():
 # --- wrong input: one sentence each --------------------------------------------------------------
 
 IDS, TARGETS = make_batch()
-TWO, STAGE, PACE = (
-    parse(TWO_ON_ONE),
-    nn.Identity(),
-    Pace(forward=[0.1, 0.2], input_grad=0.3, weight_grad=0.4),
-)
+PACE = Pace(forward=[0.1, 0.2], input_grad=0.3, weight_grad=0.4)
 
 
 def alone(schedule, model=None, **how):
@@ -68,42 +65,24 @@ def passing_on(first):
 
 
 WRONG = [
-    (
-        lambda: step(5, *make_batch(rows=3)),
-        "the inputs have 3 rows and the schedule cuts the batch",
-    ),
+    (lambda: step(5, *make_batch(rows=3)), "the inputs have 3 rows and the schedule cuts"),
     (lambda: step(3, [IDS, IDS]), "the inputs are a list of 2 and the schedule has 3 micro-batch"),
     (lambda: step(2, IDS, TARGETS[:6]), "micro-batch 0 has 4 rows of inputs and 3 of targets"),
     (lambda: step(2, None), "rank 0 holds the first stage and step() got no inputs"),
     (lambda: step(2, IDS, None), "rank 0 holds the last stage and step() got no targets"),
     (lambda: step(2, IDS, TARGETS * 0 - 100), "no target of the batch counts: there is nothing to"),
     (lambda: step(2, loss=None), "rank 0 holds the last stage and has no loss"),
-    (
-        lambda: step(2, loss=lambda y, _: y),
-        "the loss returned float64 of shape (4, 6, 20) for micr",
-    ),
-    (
-        lambda: holding(TWO, 0),
-        "0 stage 1 is missing: by hand puts stages 0, 1 on it, and it was gi",
-    ),
+    (lambda: step(2, loss=lambda y, _: y), "loss returned float64 of shape (4, 6, 20) for"),
+    (lambda: holding(TWO, 0), "stage 1 is missing: by hand puts stages 0, 1 on it"),
     (lambda: holding(TWO, 0, 1, 2), "on rank 0 stage 2 does not belong here"),
-    (
-        lambda: holding(gpipe(3, 2), 0),
-        "the schedule GPipe is for 3 ranks and this group has 1: sta",
-    ),
-    (
-        lambda: holding(Schedule("wrong", [TWO.ranks[0][::-1]]), 0),
-        "position 0: 0B0 needs 0F0",
-    ),
+    (lambda: holding(gpipe(3, 2), 0), "schedule GPipe is for 3 ranks and this group has 1"),
+    (lambda: holding(Schedule("wrong", [TWO.ranks[0][::-1]]), 0), "position 0: 0B0 needs 0F0"),
     (lambda: passing_on(lambda ids: (ids, ids)), "stage 0 returns a tuple: what goes to the next"),
     (lambda: passing_on(lambda ids: ids), "stage 0 returns int64 of shape (4, 6): what goes to"),
-    (
-        lambda: passing_on(lambda ids: ids[:1].double()),
-        "it must keep the rows of its input, 4 here",
-    ),
+    (lambda: passing_on(lambda ids: ids[:1].double()), "must keep the rows of its input, 4"),
     (
         lambda: alone(TWO).step([IDS, IDS[:, :4]], [TARGETS, TARGETS[:, :4]]),
-        "stage 0 returns float64 of shape (8, 4, 12) for micro-batch 1, and float64 of shape (8, 6",
+        "(8, 4, 12) for micro-batch 1",
     ),
     (lambda: Pace(forward=-1), "Pace(forward=...) holds -1"),
     (lambda: alone(gpipe(1, 1), pace=PACE), "has 2 numbers, and the schedule needs 1"),
