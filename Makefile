@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test test-all test-long lint tests lessons browser demo notebooks \
-	budget figures constraints site bench stress gpu student progress
+	budget figures constraints site bench gpu student progress
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -45,9 +45,7 @@ lessons: .venv/test.done  ## execute all lessons: they must show what is committ
 browser: .venv/test.done  ## lessons, game and site in a browser
 	@$(TEST) -n 0 -m "not long" tests/browser
 test-long: .venv/test.done  ## the further cases that test-all leaves out
-	@LAB_REPEAT=3 $(TEST) -n 0 -m "long or stress" $(ONLY)
-stress: .venv/test.done  ## repeat what must leave nothing behind
-	@LAB_REPEAT=100 $(TEST) -n 0 -m stress tests
+	@$(TEST) -n 0 -m long $(ONLY)
 gpu: .venv/test.done  ## on a machine with GPUs: compare each script with the CPU, and measure
 	@LAB_GPU=1 LAB_WARM=0 $(VENV) -m pytest -v -s tests/test_gpu.py
 

@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items):
         for name in ("slow", "long"):
             if any(case.startswith(m.args) for m in item.iter_markers(f"{name}_for")):
                 item.add_marker(name)
-        if item.get_closest_marker("long") or item.get_closest_marker("stress"):
+        if item.get_closest_marker("long"):
             item.add_marker("slow")
 
 

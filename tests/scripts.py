@@ -7,12 +7,12 @@ from helpers.ranks import find_place
 from simplellm.slicing import whole_name
 
 
-def on_rank(path, flags):
+def on_rank(path, flags, device="cpu"):
     """Losses, weights by their names in the whole model, and the trace of a script on this rank."""
     sys.path.insert(0, str((ROOT / path).parent))
     script = load_module(ROOT / path, "the_script")
     options = script.read_flags(flags)
-    losses, found, *_, trace = script.train(options, find_place(), "cpu", be_silent)
+    losses, found, *_, trace = script.train(options, find_place(), device, be_silent)
     if isinstance(losses, dict):  # by step
         losses = [*losses.values()]
     if isinstance(found, int):  # of ZeRO and of survival the losses must do

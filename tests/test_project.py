@@ -76,13 +76,8 @@ def test_the_readme_is_short():
 def test_the_readmes_ten_lines_run_the_plan_simulate_it_and_draw_it(tmp_path):
     (script,) = re.findall(r"```python\n(.*?)```", README, re.S)
     (tmp_path / "idea.py").write_text(script.replace("0.04", "0.005"), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "idea.py"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
+    how = {"capture_output": True, "text": True, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
+    done = subprocess.run([sys.executable, "idea.py"], cwd=tmp_path, **how)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("rank 0: F0 F1 F2 F3 B0")
     page = (tmp_path / "step.html").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -42,7 +42,7 @@ BROWSER_FLAGS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
-OURS = ("http://127.0.0.1:", "data:", "blob:")
+OURS = ("http://127.0.0.1:", "data:", "blob:", "file:")
 # JupyterLab shows an exception and what goes to standard error in the same way.
 ERROR = '.jp-Notebook [data-mime-type="application/vnd.jupyter.stderr"]'
 READY = """async () => {
@@ -61,13 +61,12 @@ RAN_OR_FAILED = f"""() => document.querySelector('{ERROR}')
 
 @dataclass
 class Lab:
-    """A JupyterLab whose files lie in `root`, and the browser `context` that looks at it."""
+    """A JupyterLab whose files lie in `root`; opened(address) shows a page of it."""
 
     root: Path
     url: str
     token: str
-    context: object
-    outside: list[str]  # requests to other places than 127.0.0.1
+    opened: Callable
 
     def write(self, name: str, cells: list) -> str:
         """A notebook of cells, or of their code, beside the lessons; its path, for `open`."""
@@ -78,8 +77,7 @@ class Lab:
 
     def open(self, path: str):
         """The notebook `path`, seen from `root`, on a new page, its kernel ready."""
-        page = self.context.new_page()
-        page.goto(f"{self.url}doc/tree/{path}?token={self.token}&reset")
+        page = self.opened(f"{self.url}doc/tree/{path}?token={self.token}&reset")
         page.wait_for_function(READY)
         page.locator(".jp-Notebook .jp-Cell").first.click(position={"x": 30, "y": 10})
         page.wait_for_function("jupyterapp.commands.isEnabled('notebook:run-all-cells')")
@@ -95,20 +93,15 @@ class Lab:
 
 
 @pytest.fixture
-def lab(running_lab: Lab, request) -> Iterator[Lab]:
-    """The running JupyterLab; what a test has opened is kept in build/screenshots, and ends."""
-    yield running_lab
-    for page in running_lab.context.pages:
-        page.screenshot(path=SCREENSHOTS / f"{request.node.name}.png")
-        page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
-        page.close()
+def lab(running_lab, opened) -> Lab:
+    return Lab(*running_lab, opened)
 
 
 @pytest.fixture(scope="session")
-def running_lab(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """JupyterLab on a copy of the project, opened in the browser; one for all tests."""
+def running_lab(tmp_path_factory):
+    """The (root, url, token) of JupyterLab on a copy of the project; one for all tests."""
     home = tmp_path_factory.mktemp("lab")
-    root, outside = home / "project", []
+    root = home / "project"
     shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*NOT_COPIED))
     tracker = home / "settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings"
     tracker.parent.mkdir(parents=True)
@@ -129,11 +122,7 @@ def running_lab(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
         while not (found := list(list_running_servers(home / "runtime"))):
             assert server.poll() is None, log.read_text(encoding="utf-8", errors="replace")
             time.sleep(0.1)
-        context = browser.new_context(viewport={"width": 1200, "height": 900})
-        context.set_default_timeout(PATIENCE)
-        context.on("request", lambda r: None if r.url.startswith(OURS) else outside.append(r.url))
-        yield Lab(root, found[0]["url"], found[0]["token"], context, outside)
-        context.close()
+        yield root, found[0]["url"], found[0]["token"]
     finally:
         server.terminate()  # it ends its kernels
         server.wait(90)
@@ -173,8 +162,11 @@ def axe():
 
 
 @pytest.fixture
-def opened(browser):
-    """Open an address, for a new visitor: opened(address, width, theme). No page may complain."""
+def opened(browser, request):
+    """Open an address, for a new visitor: opened(address, width, theme). No page may complain.
+
+    How it looks in the end is kept in build/screenshots.
+    """
     contexts, bad = [], []
 
     def open_page(address: str, width=1280, theme="light"):
@@ -184,12 +176,12 @@ def opened(browser):
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: bad.append(str(error)))
         page.on("console", lambda said: bad.append(said.text) if said.type == "error" else None)
-        ours = (*OURS, "file:")
-        page.on("request", lambda r: None if r.url.startswith(ours) else bad.append(r.url))
+        page.on("request", lambda r: None if r.url.startswith(OURS) else bad.append(r.url))
         page.goto(address)
         return page
 
     yield open_page
     for context in contexts:
+        context.pages[0].screenshot(path=SCREENSHOTS / f"{request.node.name}.png")
         context.close()
     assert bad == []

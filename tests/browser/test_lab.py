@@ -42,7 +42,7 @@ def test_a_lesson_is_read_before_anything_has_run_and_runs_through_the_menu(lab)
     folded.first.click()
     assert folded.count() == before - 1
     lab.run_all(page)
-    assert page.locator("img[alt]").count() >= 1 and lab.outside == []
+    assert page.locator("img[alt]").count() >= 1
 
 
 def test_pictures_follow_the_theme_and_a_prediction_is_clicked(lab):

@@ -10,7 +10,7 @@ from helpers.simulate import Costs, simulate
 from helpers.timeline import timeline
 from helpers.timeline.packed import module
 from helpers.trace import Event, Trace
-from tests.browser.conftest import SCREENSHOTS, VIOLATIONS
+from tests.browser.conftest import VIOLATIONS
 from tests.traces import pipeline
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
@@ -103,7 +103,6 @@ def test_axe_finds_nothing_on_either_theme(shown, axe, name, theme, width):
     page.evaluate(axe)
     assert page.evaluate(VIOLATIONS) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.screenshot(path=SCREENSHOTS / f"{name}_{theme}.png")
 
 
 # --- the game ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ are made of.
 """
 
 import random
+from collections.abc import Iterator
 
 from helpers.schedules import Action, Schedule
 from helpers.simulate import Costs
@@ -73,63 +74,48 @@ def possible(schedule: Schedule) -> bool:
         return False
     if set(of["B"]) & set(of["I"]) or set(of["W"]) != set(of["I"]):
         return False
-    done, at, moved = set(), [0] * len(schedule.ranks), True
+    return sum(len(turn) for _, turn in run(schedule)) == len(every)
+
+
+def run(schedule: Schedule) -> Iterator[tuple[int, list[Action]]]:
+    """Yield what a rank computes as one, with the rank, as soon as it is possible."""
+    done, moved = set(), True
+    left = [turns(schedule, rank) for rank in range(schedule.size)]
     while moved:
         moved = False
-        for rank in range(len(schedule.ranks)):
-            order = turns(schedule, rank)
-            while at[rank] < len(order) and all(
-                possible_now(action, done, len(places)) for action in order[at[rank]]
-            ):
-                done |= set(order[at[rank]])
-                at[rank] += 1
+        for rank, order in enumerate(left):
+            while order and all(possible_now(a, done, schedule.stages) for a in order[0]):
+                done |= set(order[0])
                 moved = True
-    return len(done) == len(every)
+                yield rank, order.pop(0)
 
 
 def starts(schedule: Schedule, costs: Costs) -> list[list[float]]:
-    """Return the start of each rank's actions, by repeating the definition until nothing changes.
+    """Return the start of each rank's actions. costs: from `Costs.for_schedule`.
 
-    A pair starts when both its actions can, and its results leave when both are done.
     An action starts when the one before it on its rank has ended and what it needs has arrived. The
     messages of a link, from one rank to another, leave in the order of their actions, each when the
-    one before it has left, and arrive after the latency. costs: from `Costs.for_schedule`.
+    one before it has left, and arrive after the latency. A pair starts when both its actions can,
+    and its results leave when both are done.
     """
-    places, stages = schedule.rank_of, schedule.stages
-    begun = {action: 0.0 for order in schedule.ranks for action in order}
-    changed = True
-    while changed:
-        changed, ended, given, arrived = False, {}, {}, {}
-        for rank, order in enumerate(schedule.ranks):
-            free: dict[int, float] = {}  # to each rank: when the link has sent what came before
-            both = {}
-            for turn in turns(schedule, rank):
-                for action in turn:
-                    share = costs.pair_share if len(turn) == 2 else 1
-                    ended[action] = begun[action] + took(action, costs, rank) * share
-                both |= dict.fromkeys(turn, turn)
-            for action in order:
-                given[action] = end = ended[both[action][-1]]
-                to = action.stage + (1 if action.kind == "F" else -1)
-                if action.kind == "W" or not 0 <= to < stages or places[to] == rank:
-                    continue
-                pair = min(action.stage, to)
-                left = max(end, free.get(places[to], 0.0))
-                left += costs.message_bytes[pair] / costs.bandwidth[pair]
-                free[places[to]], arrived[action] = left, left + costs.latency[pair]
-        for rank in range(len(schedule.ranks)):
-            before = None
-            for turn in turns(schedule, rank):
-                times = [ended[before]] if before else [0.0]
-                for action in turn:
-                    for each in needed(action, stages):
-                        same = each in given and places[each.stage] == places[action.stage]
-                        times += [given[each]] if same else []
-                        times += [arrived[each]] if not same and each in arrived else []
-                for action, start in zip(turn, (max(times), ended[turn[0]]), strict=False):
-                    if start != begun[action]:
-                        begun[action], changed = start, True
-                before = turn[-1]
+    places, stages, clocks = schedule.rank_of, schedule.stages, [0.0] * schedule.size
+    begun, given, arrived, free = {}, {}, {}, {}
+    for rank, turn in run(schedule):
+        end = clocks[rank]
+        for each in (each for action in turn for each in needed(action, stages)):
+            end = max(end, (given if places[each.stage] == rank else arrived).get(each, 0.0))
+        for action in turn:
+            begun[action] = end
+            end += took(action, costs, rank) * (costs.pair_share if len(turn) == 2 else 1)
+        clocks[rank] = end
+        for action in turn:
+            given[action], to = end, action.stage + (1 if action.kind == "F" else -1)
+            if action.kind == "W" or not 0 <= to < stages or places[to] == rank:
+                continue
+            pair, link = min(action.stage, to), (rank, places[to])
+            free[link] = max(end, free.get(link, 0.0))
+            free[link] += costs.message_bytes[pair] / costs.bandwidth[pair]
+            arrived[action] = free[link] + costs.latency[pair]
     return [[begun[action] for action in order] for order in schedule.ranks]
 
 

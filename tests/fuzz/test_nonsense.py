@@ -20,8 +20,7 @@ DP_PP = "DP_PP/intro_DP_PP.py"
 TINY = "primer/intro.py --dmodel 12 --heads 2 --layers 1 --seq-l 16"
 MICRO_BATCHES = "PP/microbatches/intro_PP_microbatches.py 0"
 SCHEDULED = "PP/schedules/intro_PP_schedule.py 0"
-CONTEXT = " 0 --dmodel 16 --heads 4 --layers 2 --seq-l 16 --world-size"
-RING, ULYSSES = "CP/ring/intro_CP_ring.py" + CONTEXT, "CP/ulysses/intro_CP_ulysses.py" + CONTEXT
+RING = "CP/ring/intro_CP_ring.py 0 --dmodel 16 --heads 4 --layers 2 --seq-l 16 --world-size"
 CHOSEN = "TP/choose_layout.py --model_config"
 ANALYSIS = "TP/model_training_cost_analysis.py"
 NAN = "the loss became nan at step"
@@ -35,23 +34,15 @@ SAID = [
     ("primer/intro.py --lr fast", "--lr: must be a number, 0 or more, not 'fast'"),
     ("primer/intro.py --size huge", "--size: invalid choice: 'huge'"),
     (f"{MICRO_BATCHES} --micro-batches 2", "a batch of 3 cannot be cut into 2 equal"),
-    ("PP/naive/intro_PP_naive.py 0 --layers 2", "2 layers cannot fill 3 stages: use at most 2"),
     (f"{DP_PP} 0 --world-size 4", "1 x 3 x 1 is 3 ranks, and there are 4"),
-    (f"{SCHEDULED} --chunks 4", "6 layers cannot fill 12 stages"),
     (f"{SCHEDULED} --schedule nope",
      "--schedule nope: there is no such file; the names are naive, GPipe, 1F1B"),
     (f"{SCHEDULED} --batch-size 4 --micro-batches 4",
      "takes rounds of 3 micro-batches, and there are 4: choose"),
     ("TP/llama/intro_TP.py 0 --world-size 3", "4 heads cannot be divided among 3 ranks"),
     (f"{RING} 4 --seq-l 20", "20 tokens cannot be cut into 8 equal chunks"),
-    (f"{RING} 4 --cp 3", "a sequence of 16 tokens cannot be cut into 6 equal chunks"),
-    (f"{RING} 3 --cp 2", "1 x 1 x 1 x 2 is 2 ranks, and there are 3"),
-    (f"{ULYSSES} 8", "4 heads cannot be divided among 8 ranks"),
-    (f"{CHOSEN} TP/llama_7b_config.json --machine V9", "no machine 'V9': choose one of A100"),
     (f"{ANALYSIS} --model_config nowhere.json", "nowhere.json cannot be read"),
     (f"{ANALYSIS} --model_config {ANALYSIS}", "is not JSON: give a model's config.json"),
-    (f"{ANALYSIS} --training_budget 0", "a budget of 0 FLOPs trains nothing"),
-    (f"{ANALYSIS} --training_budget much", "a budget of much FLOPs trains nothing"),
     (ANALYSIS, "give --model_config PATH or --training_budget FLOPS"),
     ("DP/partition/partition.py 10 0", "world_size is 0, and there must be 1 rank or more"),
     (f"{PROFILE} --hdf5 --input pt", "argument --input: not allowed with argument --hdf5"),
@@ -67,17 +58,12 @@ SAID = [
      "the profiler skips a step, warms up in one and keeps two, and the run has 1: raise"),
     (f"{PROFILE} --hdf5 --data @text", "text is no hdf5 file, or is damaged"),
     ("jobs/hello.py --megabytes 0", "--megabytes must be above 0"),
-    ("-m helpers.timeline @brackets", "brackets is JSON but no Chrome trace"),
-    ("-m helpers.trace @bracket",
-     "bracket is cut off after 1 bytes: copy it again, or run again to record it"),
     ("demo.py --batch 4", "--batch 4: choose a multiple of 3, for 3 ranks"),
     (GA, "this script needs its rank, a whole number from 0 to 2: start one process for each"),
     (f"{GA} 0 --backend nccl", "there is no GPU here (lessons see none): use --backend gloo"),
     (f"RANK=1 WORLD_SIZE=3 MASTER_ADDR=a..b | {GA}", "the address 'a..b' of rank 0 is not kno"),
     ("DP/zero/intro_ZeRO.py 0 --stage 4", "argument --stage: invalid choice: "),
     ("EP/experts/intro_EP.py 0 --world-size 4 --ep 3", "--ep 3 does not divide 4 ranks"),
-    ("DP_PP/survival/intro_survival.py 0 --batch-size 5", "a batch of 5 cannot be cut into 2"),
-    ("-m helpers.ranks -n 0 @program", "ranks must be a whole number from 1 to 64, not 0"),
     ("-m helpers.oracle @folder", "the following arguments are required: parallel"),
     ("-m bench nope", "there is no bench/nope.py: choose from"),
     *[(f"{TINY} --seed {seed}", "") for seed in (-1, 2**64, "x")],
@@ -108,8 +94,6 @@ def files(tmp_path_factory):
         "zero": b"",
         "noise": bytes(range(256)) * 20,
         "text": b"banana",
-        "bracket": b"{",
-        "brackets": b"{}",
         "deep": b"[" * 100_000,
         "huge": ('{"traceEvents": [' + time % "1e308" + "]}").encode(),
         "step": ('{"traceEvents": [' + time % "0" + "]}").encode(),

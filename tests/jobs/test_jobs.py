@@ -154,15 +154,10 @@ def test_below_a_launcher_that_is_not_here(job, name, facts, says, first, tmp_pa
     stand_in = tmp_path / name
     stand_in.write_text(LAUNCHER.format(python=sys.executable, facts=facts))
     stand_in.chmod(0o755)
-    out = finish(
-        start(
-            job,
-            *["jobs/hello.py", "--only-say"],
-            **{"SLURM_SUBMIT_DIR": str(ROOT), "PBS_O_WORKDIR": str(ROOT), "RANKS": "2"},
-            **{"PBS_NODEFILE": str(tmp_path / "nodes"), "SCRIPT": "jobs/hello.py --only-say"},
-            PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
-        )
-    )
+    job_facts = {"SLURM_SUBMIT_DIR": str(ROOT), "PBS_O_WORKDIR": str(ROOT), "RANKS": "2"}
+    job_facts |= {"PBS_NODEFILE": str(tmp_path / "nodes"), "SCRIPT": "jobs/hello.py --only-say"}
+    job_facts["PATH"] = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    out = finish(start(job, "jobs/hello.py", "--only-say", **job_facts))
     assert re.sub(r" on \S+,", " on HOST,", out).splitlines() == [
         f"rank {rank} of 4: number {rank % 2} of 2 on HOST, says {says}; rank 0 is at {first}"
         for rank in (1, 2)

@@ -20,10 +20,3 @@ def test_a_figure_can_be_read_without_eyes_on_both_themes_and_says_what_is_so_to
         assert figures.fresh(path.stem), f"{path.name} is stale: make figures"
     else:
         assert re.search(rf"\b{path.stem}\b", by_hand)
-
-
-def test_what_is_missing_is_drawn(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(figures, "IMGS", tmp_path)
-    monkeypatch.setattr(figures, "FIGURES", {"gpipe": figures.FIGURES["gpipe"]})
-    assert figures.main([]) == 0 and "imgs/gpipe.svg drawn" in capsys.readouterr().out
-    assert figures.main([]) == 0 and not capsys.readouterr().out

@@ -30,9 +30,8 @@ def test_work_outlives_the_container_and_packages_are_not_copied(tmp_path):
     env = os.environ | {"LAB_VOLUME": str(volume), "PYTHONPATH": str(lab)}
     for said in ("once", "onceagain"):
         done = subprocess.run(command, cwd="/", env=env, capture_output=True, text=True)
-        assert done.stdout == f"{said} {copy / 'lesson.py'} {volume / '.local/share'}\n", (
-            done.stderr
-        )
+        there = f"{said} {copy / 'lesson.py'} {volume / '.local/share'}\n"
+        assert done.stdout == there, done.stderr
         there = {path.name for path in copy.iterdir()} - {"__pycache__"}
         assert there == {".hidden", "lesson.py", "notes.txt", "tools"}
         (copy / "lesson.py").write_text("written = 'by the student'\n")

@@ -18,7 +18,7 @@ from matplotlib.colors import to_hex
 
 from helpers.draw import bars, cells, curves, grid, lanes, ring, who_waits
 from helpers.draw.style import BLUE, DARK, ORANGE
-from helpers.schedules import dualpipe_v, interleaved, zb_h1
+from helpers.schedules import dualpipe_v, interleaved, one_f_one_b, zb_h1
 from helpers.simulate import Costs, simulate
 from helpers.trace import Counter, Event, Trace
 from helpers.waits import Wait, WaitGraph
@@ -33,12 +33,19 @@ ODD = [Event(3, "tokenise the text", 0, 1), Event(12345, "W", 0.5, 2, "my lane")
 STEPS = [Event(0, "F", i, i + 1, info={"layer": i}) for i in range(20)]
 WHY = {"cause": "dependency", "for": "0B0", "until": 1}, {"cause": "memory"}, {"cause": "finished"}
 CAUSES = [Event(0, "wait", 4 * i, 4 * i + 4, info=info) for i, info in enumerate(WHY)]
-CROWD = [Event(rank, "F", 0, 1) for rank in range(101)]
+CROWD = [[Event(rank, "F", 0, 1) for rank in range(ranks)] for ranks in (101, 10_000)]
 READS = [Event(0, "F", 0, 2), Event(0, "input", 1, 3), Event(0, "all-reduce", 3, 4)]
 COUNTED = [Counter(0, "memory", 0, 2e9), Counter(1, "memory", 0, 1e9), Counter(0, "memory", 1, 0)]
 BOTH = Wait(0, (1, 3), "sends", "a.py:3", "  send(x, 1)"), Wait(1, (0,), "sends")
 MANY = [Wait(a, tuple(b for b in range(5) if b != a), "waits") for a in range(5)]
 SIZES = {"weights": 100.0, "gradients": 3.0, "optimizer": 0.3, "bubble": 20.0}
+LOG = {  # an axis that says units, or the powers of two that were tried
+    "ranks": (1, 2, 4, 8, 16, 32, 64),
+    "odd ranks": (1, 3, 64),
+    "bytes of the tensor": (400, 3e3, 2e6),
+    "time (s)": (0.0005, 0.01, 2),
+    "parameters": (8e5, 1e8, 2e9),
+}
 TABLES = {"x": {"rank 0": ["F0", ""]}, "a longer name": {"rank 0": ["F1", "B0"]}}
 PICTURES = {
     "lanes": lambda: lanes(data_parallel()),
@@ -46,10 +53,12 @@ PICTURES = {
     "nothing": lambda: lanes(Trace([], {"title": "GPipe"})),
     "a moment": lambda: lanes(Trace([Event(0, "F", 5, 5)])),
     "odd kinds": lambda: lanes(Trace(ODD)),
-    "101 ranks": lambda: lanes(Trace(CROWD)),
+    "101 ranks": lambda: lanes(Trace(CROWD[0])),
     "long title": lambda: lanes(Trace(STEPS, {"title": "a very long title " * 12})),
     "chunks": lambda: lanes(simulate(interleaved(2, 4, chunks=2)).trace),
     "messages": lambda: lanes(simulate(zb_h1(3, 4), SENT).trace),
+    "pale": lambda: lanes(simulate(interleaved(2, 4)).trace, pale=lambda e: e.kind == "B"),
+    **{f"{m} long": lambda m=m: lanes(simulate(one_f_one_b(8, m)).trace) for m in (8, 24, 120)},
     "pairs": lambda: lanes(simulate(dualpipe_v(2, 4), PAIRS).trace),
     "steps": lambda: lanes(Trace([Event(0, "F", 0, 12)], {"unit": "steps"})),
     "reads": lambda: lanes(Trace(READS)),
@@ -60,6 +69,10 @@ PICTURES = {
     "same": lambda: curves(dict.fromkeys("abc", LOSSES)),
     "crowded": lambda: curves(UP, "a title " * 20, quiet=["run 7"]),
     "log": lambda: curves({f"at {i}": {2**i: 3.0} for i in range(8)}, log="xy"),
+    **{
+        name: lambda name=name: curves({"a": dict.fromkeys(LOG[name], 1.0)}, x=name, log="x")
+        for name in LOG
+    },
     "broken": lambda: curves({"a": [*LOSSES, math.nan], "b": []}),
     "long name": lambda: curves({"a name that is much too long " * 3: [1e-9]}),
     "bars": lambda: bars({"one": SIZES, "two": {"mine": 4.0}}, text=str),
@@ -76,11 +89,19 @@ PICTURES = {
 }
 
 
+def ticks(ax):
+    """The labels of both axes that are seen."""
+    every = [(t, 0, ax.get_xlim()) for t in ax.get_xticklabels()]
+    every += [(t, 1, ax.get_ylim()) for t in ax.get_yticklabels()]
+    seen = [t for t, k, ends in every if min(ends) <= t.get_position()[k] <= max(ends)]
+    return [*seen, ax.xaxis.label] if ax.axison else []
+
+
 def held(ax) -> list[tuple[str, list[float]]]:
     """Return the look of each text, box and line, and its least, mean and largest pixels x, y."""
     if ax.late:  # the names of curves
         ax.late(ax)
-    found = []
+    found = [(f"axes {[t.get_text() for t in ticks(ax)]}", ax.transAxes, [(0, 0), (1, 1)])]
     for t in ax.texts:
         look = f"{t.get_text()}|{t.get_size():g} {t.get_weight()} {t.get_color()} {t.get_ha()}"
         found.append((look, t, [t.get_position()]))
@@ -108,11 +129,7 @@ def check_layout(ax) -> None:
     """No text sticks out or touches another one."""
     draw = FigureCanvasAgg(ax.figure)
     draw.draw()
-    ticks = [(t, 0, ax.get_xlim()) for t in ax.get_xticklabels()]
-    ticks += [(t, 1, ax.get_ylim()) for t in ax.get_yticklabels()]
-    axes = [t for t, k, ends in ticks if min(ends) <= t.get_position()[k] <= max(ends)]
-    written = [*ax.texts, *([*axes, ax.xaxis.label] if ax.axison else [])]
-    written = [t for t in written if t.get_text() and t.get_visible()]
+    written = [t for t in (*ax.texts, *ticks(ax)) if t.get_text() and t.get_visible()]
     drawn = draw.get_renderer()
     boxes = [(t.get_text(), t.get_window_extent(drawn).extents) for t in written]
     for text, box in boxes:
@@ -136,12 +153,31 @@ def test_a_picture_holds_what_it_held_when_somebody_looked(name):
     check_layout(ax)
 
 
+def test_what_is_drawn_later_counts_and_a_hundred_thousand_events_are_pixels():
+    def high(ax):
+        ax.late(ax)
+        (name,) = (text for text in ax.texts if text.get_text() == "a: 2.121")
+        return name.get_position()[1]
+
+    ax = curves({"a": LOSSES})
+    ax.set_ylim(2, 100)
+    assert high(ax) > high(curves({"a": LOSSES})), "further down"
+    before = len(ax.get_children())
+    ax.svg()
+    assert len(ax.get_children()) == before, "drawing it leaves nothing behind"
+    ax = lanes({"1F1B": simulate(one_f_one_b(4, 8)).trace})
+    assert "#123456" not in ax.svg() and ax.get_xlim() == (0, 33)  # the axis is the time
+    ax.axvline(24, color="#123456")
+    assert "#123456" in ax.svg()
+    crowd = [Event(n % 8, "FB"[n // 8 % 2], n // 8, n // 8 + 1) for n in range(100_000)]
+    svg = lanes(Trace(crowd)).svg()
+    assert len(svg) < 400_000 and "<image" in svg
+
+
 NAN = math.nan
 REFUSED = {
     "needs at least one trace: lanes({'measured': trace})": lambda: lanes({}),
-    "10,000 ranks are too many to draw, and 256 are the most": lambda: lanes(
-        Trace([Event(rank, "F", 0, 1) for rank in range(10_000)])
-    ),
+    "10,000 ranks are too many to draw, and 256 are the most": lambda: lanes(Trace(CROWD[1])),
     "needs at least one run: {'name': [values]}": lambda: curves({}),
     "a has 0 at 1, and a logarithmic axis": lambda: curves({"a": [1.0, 0.0]}, log="y"),
     "needs at least one row": lambda: bars({}),

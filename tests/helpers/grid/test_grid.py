@@ -1,13 +1,8 @@
-"""A grid's picture, its errors and torch's groups. (tests/test_layouts: it is an array.)"""
+"""A grid's picture and its errors. (tests/test_layouts: it is an array.)"""
 
 import pytest
-import torch
-import torch.distributed as dist
 
-from helpers.grid import DIMENSIONS, Grid, make_groups
-from helpers.ranks import launch
-
-pytestmark = pytest.mark.ranks
+from helpers.grid import Grid
 
 
 def test_its_picture_in_text():
@@ -29,20 +24,3 @@ def test_what_is_not_there_is_refused():
     ):
         with pytest.raises(ValueError, match=words):
             wrong()
-
-
-def sums():
-    """For each dimension the sum of all ranks in this rank's group."""
-    groups, found = make_groups(Grid(2, 1, 1, cp=2)), {}
-    for dimension in DIMENSIONS:
-        total = torch.tensor(dist.get_rank())
-        dist.all_reduce(total, group=getattr(groups, dimension))
-        found[dimension] = total.item()
-    return found
-
-
-def test_each_rank_is_in_the_groups_that_the_grid_says():
-    grid = Grid(2, 1, 1, cp=2)
-    assert grid.groups("dp") == [(0, 2), (1, 3)]
-    for rank, found in enumerate(launch(sums, ranks=4)):
-        assert found == {name: sum(grid.group(rank, name)) for name in DIMENSIONS}

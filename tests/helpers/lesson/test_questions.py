@@ -36,16 +36,6 @@ def ask(monkeypatch, tmp_path):
     return ask
 
 
-def test_what_is_no_question():
-    for arguments, said in (
-        (("L6", "Why?", "a", "b"), "a question is called like 'micro_batches-1', not 'L6'"),
-        (("micro_batches-1", " ", "a", "b"), r"predict\('micro_batches-1', …\) has no question"),
-        (("micro_batches-1", "Why?", "so"), "needs 2 to 5 choices, not 1"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            predict(*arguments)
-
-
 def test_in_a_terminal_a_letter_is_typed_and_in_a_notebook_a_button_pressed(monkeypatch, capsys):
     person = io.StringIO("b\nx\n")
     person.isatty = lambda: True
@@ -108,6 +98,9 @@ def test_questions_that_are_not_there(tmp_path, monkeypatch):
         no.
         B* Yes.""")
     assert (told.right, told.because, told.wrong) == ("B", "Yes.", {"A": "No, no."})
+    for question, choices, words in ((" ", "ab", "has no question"), ("Why?", "a", "2 to 5 cho")):
+        with pytest.raises(ValueError, match=words):
+            predict("micro_batches-1", question, *choices)
     for question, kind, words in (
         ("sums-2", Number, "the lesson sums has no sums-2 among its NUMBERS: sums-1"),
         ("sums-1", Prediction, "the lesson sums has no sums-1 among its PREDICTIONS: none"),

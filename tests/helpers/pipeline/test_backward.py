@@ -8,11 +8,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.pipeline import Pipeline
-from helpers.pipeline.split_backward import (
-    full_backward,
-    input_grad,
-    weight_grad,
-)
+from helpers.pipeline.split_backward import full_backward, input_grad, weight_grad
 from helpers.schedules import parse
 
 from .models import VOCAB, Block, make_head
@@ -31,17 +27,6 @@ class Twice(nn.Module):
         return self.shared(torch.tanh(self.other(torch.tanh(self.shared(x)))))
 
 
-class Deaf(nn.Module):
-    """Its output does not depend on its input."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(3, 4, 12))
-
-    def forward(self, x):
-        return self.weight * 2
-
-
 class Tables(nn.Module):
     """Tokens and positions, each with an embedding: two ways to the deepest place."""
 
@@ -53,20 +38,13 @@ class Tables(nn.Module):
         return self.tokens(ids) + self.places(torch.arange(4))
 
 
-def half_frozen():
-    stage = nn.Sequential(nn.Linear(12, 12), nn.Tanh(), nn.Linear(12, 12))
-    stage[0].requires_grad_(False)
-    return stage
-
-
 STAGES = {
     "blocks": lambda: nn.Sequential(Block(), Block(), make_head()),
     "first": lambda: nn.Sequential(nn.Embedding(VOCAB, 12), Block(), Block()),
     "first, embedding alone": lambda: nn.Embedding(VOCAB, 12),
     "first, two tables": lambda: nn.Sequential(Tables(), Block()),
     "shared weight": Twice,
-    "half frozen": half_frozen,
-    "deaf": Deaf,
+    "half frozen": lambda: nn.Sequential(nn.Linear(12, 12).requires_grad_(False), Block()),
     "no weights": nn.Tanh,
     "numbers": lambda: nn.Sequential(nn.Linear(12, 12), nn.Tanh(), nn.Linear(12, 5)),
 }

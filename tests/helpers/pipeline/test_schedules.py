@@ -20,17 +20,7 @@ from helpers.pipeline import Pace, Pipeline, add_tied, make_tie, message_latency
 from helpers.pipeline import pipeline as pipeline_module
 from helpers.pipeline.transport import group_each_way
 from helpers.ranks import launch
-from helpers.schedules import (
-    KINDS,
-    SCHEDULES,
-    gpipe,
-    in_flight,
-    interleaved,
-    one_f_one_b,
-    parse,
-    waves,
-    zb_v,
-)
+from helpers.schedules import KINDS, SCHEDULES, gpipe, in_flight, one_f_one_b, parse, waves
 from helpers.search import Style, greedy_walk
 from helpers.simulate import Costs, simulate
 from helpers.trace import Recorder
@@ -43,6 +33,7 @@ from .models import assert_one_device, gradients_of, loss, make_batch, make_mode
 pytestmark = pytest.mark.ranks
 
 RANKS, M = 3, 5
+INTERLEAVED, ZB_V = SCHEDULES["interleaved 1F1B"].build, SCHEDULES["ZB-V"].build
 DRAWN = range(int(SEED), int(SEED) + 90) if SEED else range(18)  # other ones each week
 
 
@@ -75,7 +66,7 @@ BUILDERS = {
     **{name: each.build for name, each in SCHEDULES.items()},
     "1F1B, paired": paired,
     "waves": lambda p, m: waves(gpipe(p, 2), 2),
-    "interleaved, 3 chunks": lambda p, m: interleaved(p, m, 3),
+    "interleaved, 3 chunks": lambda p, m: INTERLEAVED(p, m, 3),
     "searched": searched,
     "fewer micro-batches than stages": lambda p, m: one_f_one_b(p, 1),
     **{f"drawn, {number}": functools.partial(drawn, number) for number in DRAWN},
@@ -100,12 +91,8 @@ def train():
     """On every rank, of each schedule: gradients, outcome, trace, and when who was ready."""
     rank, size, answers = dist.get_rank(), dist.get_world_size(), {}
     for name, build in BUILDERS.items():
-        schedule, model, recorder, ready = (
-            build(size, M),
-            make_model(frozen(name)),
-            Recorder(rank),
-            {},
-        )
+        schedule, model = build(size, M), make_model(frozen(name))
+        recorder, ready = Recorder(rank), {}
 
         def gradients_ready(stage, ready=ready, recorder=recorder):
             assert stage not in ready
@@ -192,7 +179,7 @@ def without_tags():
     for _ in range(3 * rank):
         dist.new_group([rank], use_local_synchronization=True)
     with mock.patch.object(pipeline_module, "connect_both_ways", group_each_way):
-        for schedule in (one_f_one_b(2, 5), interleaved(2, 4), zb_v(2, 5), CROSSED):
+        for schedule in (one_f_one_b(2, 5), INTERLEAVED(2, 4), ZB_V(2, 5), CROSSED):
             model = make_model()
             pipeline = Pipeline(schedule, stages_of(schedule, rank, model), loss=loss)
             assert not pipeline.peers.tags and pipeline.peers.up is not pipeline.peers.down
@@ -236,7 +223,7 @@ def test_a_tie_between_ranks_in_different_numbers_of_groups_and_one_latency_for_
 
 
 def test_a_paced_step_runs_every_action_in_its_order_and_waits_as_the_simulated_one_does():
-    plan, pace = zb_v(2, 3), Pace(0.02, 0.02, 0.02)
+    plan, pace = ZB_V(2, 3), Pace(0.02, 0.02, 0.02)
     step = run_paced(plan, pace)
     assert recorded(step.trace) == planned(plan)
     assert list(step.most_kept) == list(in_flight(plan, until="weights"))

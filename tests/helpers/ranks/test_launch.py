@@ -16,6 +16,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.ranks import CannotSend, keep_warm, launch, pool, run_script
+from helpers.ranks.output import Output
 
 pytestmark = pytest.mark.ranks
 FORKS = pytest.mark.skipif(sys.platform != "linux", reason="ranks are forked on Linux only")
@@ -52,10 +53,6 @@ def raises():
     dist.barrier()
 
 
-def ends_itself(code=None):
-    sys.exit(code)
-
-
 def one(end, *arguments):
     if dist.get_rank() == 1:
         end(*arguments)
@@ -66,12 +63,14 @@ def takes_a_short_buffer():
     dist.recv(torch.ones(4), 0) if dist.get_rank() else dist.send(torch.ones(8), 1)
 
 
-def returns_what_cannot_be_unpickled():
-    class Bad:
-        def __reduce__(self):
-            return eval, ("1 / 0",)
+class Bad(Exception):
+    """Neither its text nor its copy can be had."""
 
-    return Bad() if dist.get_rank() else "good"
+    def __reduce__(self):
+        return eval, ("1 / 0",)
+
+    def __str__(self):
+        raise RuntimeError
 
 
 def returns_too_much():
@@ -82,11 +81,7 @@ def returns_too_much():
 
 
 def raises_without_words():
-    class Silent(Exception):
-        def __str__(self):
-            raise RuntimeError
-
-    raise Silent
+    raise Bad
 
 
 def has_a_cause_that_comes_late():
@@ -116,16 +111,15 @@ SILENT = "rank 1 ended without a word: "
     [
         (raises, 3, [f"rank 1 failed first {AT}: KeyError: 'no such layer'", "(ranks 0 and 2 wer"]),
         (raises, 2, ['    raise KeyError("no such layer")\n  (rank 0 was stopped)']),
-        (ends_itself, 1, ["rank 0 ended itself at line", ", in ends_itself, with exit status 0:"]),
-        (lambda: ends_itself(3), 1, ["in ends_itself, with exit status 3"]),
-        (lambda: ends_itself("no data"), 1, ["in ends_itself: no data"]),
+        (lambda: sys.exit(), 1, ["rank 0 ended itself at line", ", with exit status 0:"]),
+        (lambda: sys.exit("no data"), 1, ["in <lambda>: no data"]),
         (lambda: one(os._exit, 7), 2, [f"{SILENT}its process ended itself with exit status 7"]),
         (lambda: one(signal.raise_signal, 9), 2, [f"{SILENT}it was ended by SIGKILL"]),
         (takes_a_short_buffer, 2, ["by SIGABRT", "checked=True, or --checked, says which"]),
-        (returns_what_cannot_be_unpickled, 2, ["rank 1 came back, but can't be unpickled here (Z"]),
+        (lambda: Bad(), 1, ["rank 0 came back, but can't be unpickled here (Zero"]),
         (threading.Lock, 1, ["the result, a lock, cannot be sent back"]),
         (returns_too_much, 1, ["the result of rank 0, a Tensor, takes 0 MB, and at ", "to a file"]),
-        (raises_without_words, 1, ["Silent: (no text"]),
+        (raises_without_words, 1, ["Bad: (no text"]),
         (has_a_cause_that_comes_late, 2, ["rank 1 failed first", "Error: this is why"]),
         (returns_before_its_partner, 2, ["rank 0 lost its partner at", "rank 1 had returned alre"]),
         (lambda: launch(len), 1, ["runs inside rank 0 already, and a rank cannot start ranks"]),
@@ -153,44 +147,79 @@ def test_a_flood_of_text_is_cut_and_said(capfd):
     assert all(len(text) < 5_000_000 for text in report.texts)
 
 
-# --- what can't be launched ----------------------------------------------------------------------
+# --- what ranks print, in any cutting of the bytes -----------------------------------------------
+
+
+def shown(ranks: int, *pieces: tuple[int, bytes]) -> str:
+    written = []
+    output = Output(ranks, written.append)
+    for rank, data in pieces:
+        output.add(rank, data)
+    for rank in range(ranks):
+        output.add(rank, b"", final=True)
+    return "".join(written)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("ranks", "pieces", "text"),
     [
-        ({"ranks": 0}, "ranks must be a whole number from 1 to 64, not 0"),
-        ({"ranks": 1000}, "ranks must be a whole number from 1 to 64, not 1000"),
-        ({"ranks": 2.5}, "not 2.5"),
-        ({"timeout": 0}, "timeout must be a number of seconds above 0, not 0"),
-        ({"timeout": float("nan")}, "timeout must be a number of seconds above 0, not nan"),
-        ({"timeout": float("inf")}, "timeout must be a number of seconds above 0, not inf"),
-        ({"on_error": "ignore"}, "on_error must be 'raise' or 'report'"),
+        (2, [(0, b"one "), (1, b"uno\n"), (0, b"two\n")], "[rank 1] uno\n[rank 0] one two\n"),
+        (1, [(0, b"loss 3.2\n")], "loss 3.2\n"),  # one rank needs no mark
+        (2, [(1, b"no end")], "[rank 1] no end\n"),
+        (2, [(0, b"\xc3"), (0, b"\x9f\n")], "[rank 0] \u00df\n"),  # a letter cut in two by the pipe
+        (2, [(0, b"\xff\xfe\n")], "[rank 0] \\xff\\xfe\n"),
+        (2, [(0, b"1 %\r2 %\r"), (0, b"done\n")], "[rank 0] 1 %\r[rank 0] 2 %\r[rank 0] done\n"),
     ],
 )
-def test_wrong_arguments(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        launch(print, **arguments)
-    if "on_error" not in arguments:
-        with pytest.raises(ValueError, match=sentence):
-            run_script(__file__, **arguments)
+def test_whole_lines_are_shown_with_their_mark(ranks, pieces, text):
+    assert shown(ranks, *pieces) == text
 
 
-def refusal(function, *arguments) -> str:
-    with pytest.raises(CannotSend) as refused:
-        launch(function, args=arguments)
-    return str(refused.value)
+def on_screen(text: str) -> list[str]:
+    """The rows that a reader sees: what follows a carriage return is written over the row."""
+    rows = []
+    for row in text.split("\n"):
+        seen = ""
+        for part in row.split("\r"):
+            seen = part + seen[len(part) :]
+        rows.append(seen.rstrip())
+    return rows
 
 
-def test_what_cannot_be_sent_is_named():
+def test_of_two_progress_bars_one_is_shown_and_nothing_of_it_is_left_over():
+    # As tqdm writes: the carriage return comes first.
+    bars = [(0, b"\r 10 % of much"), (1, b"\r 11 %"), (0, b"\r 20 %"), (1, b"\r 21 %"), (0, b"\r")]
+    text = shown(2, *bars, (1, b"\rhi\n"), (0, b"ok\n"))
+    assert on_screen(text) == ["[rank 1] hi", "[rank 0] ok", ""]
+    assert "11 %" not in text and "10 % of much" in text and "20 %" in text
+    text = shown(2, (1, b"\r 50 %|##  |"), (1, b"\r100 %|####|\n"), (0, b"done\n"))
+    assert on_screen(text) == ["[rank 1] 100 %|####|", "[rank 0] done", ""]  # the end stays
+
+
+# --- what can't be launched ----------------------------------------------------------------------
+
+
+def test_wrong_arguments_and_what_cannot_be_sent_are_named():
+    for start in (lambda **w: launch(print, **w), lambda **w: run_script(__file__, **w)):
+        for ranks in (0, 65, 2.5):
+            with pytest.raises(ValueError, match=f"a whole number from 1 to 64, not {ranks}"):
+                start(ranks=ranks)
+        for timeout in (0, float("nan"), float("inf")):
+            with pytest.raises(ValueError, match=f"a number of seconds above 0, not {timeout}"):
+                start(timeout=timeout)
+    with pytest.raises(ValueError, match="on_error must be 'raise' or 'report'"):
+        launch(print, on_error="ignore")
     lock = threading.Lock()
     with open(os.devnull, "w") as file:
-        said = refusal(lambda: file)
-    words = f"because it uses 'file': it is an open file ({os.devnull!r}); open the file inside the"
-    assert said.startswith("<lambda>() cannot be sent to the ranks, ") and words in said
-    assert "uses 'lock': it is a lock, which means nothing in another" in refusal(lambda: lock)
-    assert refusal(print, (n for n in range(3))).startswith("argument 1 of print() cannot be sent")
-    assert refusal(None).startswith("launch() needs a function, not a NoneType")
+        opened = r"^<lambda>\(\) cannot be sent to.*it uses 'file': it is an open file \('.*'\); op"
+        for function, arguments, words in (
+            (lambda: file, (), opened),
+            (lambda: lock, (), "uses 'lock': it is a lock, which means nothing in another"),
+            (print, ((n for n in range(3)),), r"^argument 1 of print\(\) cannot be sent"),
+            (None, (), r"^launch\(\) needs a function, not a NoneType"),
+        ):
+            with pytest.raises(CannotSend, match=words):
+                launch(function, args=arguments)
 
 
 # --- launch after launch -------------------------------------------------------------------------
@@ -210,24 +239,19 @@ def test_ranks_are_copies_of_one_process_and_nothing_survives_in_it(monkeypatch)
     assert all(len(set(values)) == 3 for values in zip(one[1:], two[1:], three[1:], strict=True))
 
 
-def sum_of_ranks(start=1):
+def sum_of_ranks(start):
     x = torch.tensor([float(start + dist.get_rank())])
     dist.all_reduce(x)
     return x.item()
 
 
-def test_two_launches_at_once():
-    def run(start):
-        return launch(sum_of_ranks, ranks=2, args=(start,), quiet=True)
-
+@pytest.mark.slow_for("0")
+@pytest.mark.parametrize("fork", ["", "0"])
+def test_two_launches_at_once_also_without_fork(fork, monkeypatch):
+    monkeypatch.setenv("LAB_FORK", fork)
     with ThreadPoolExecutor(2) as pool:
-        assert [*pool.map(run, (0, 10))] == [[1.0, 1.0], [21.0, 21.0]]
-
-
-@pytest.mark.slow
-def test_without_fork_the_same_happens(monkeypatch):
-    monkeypatch.setenv("LAB_FORK", "0")
-    assert launch(sum_of_ranks, ranks=2, quiet=True) == [3.0, 3.0]
+        both = pool.map(lambda start: launch(sum_of_ranks, 2, (start,), quiet=True), (0, 10))
+    assert [*both] == [[1.0, 1.0], [21.0, 21.0]]
 
 
 def server() -> int | None:
@@ -250,7 +274,6 @@ def test_a_server_that_has_died_is_replaced_and_one_that_rests_ends(monkeypatch)
     assert server() is None
     with pytest.raises(ProcessLookupError):
         os.kill(rested, 0)
-    monkeypatch.undo()
     assert len(launch(who, ranks=1, quiet=True)) == 1
 
 
@@ -274,17 +297,11 @@ def test_launch_after_launch_nothing_is_left():
     assert left() <= (files + 2, shared)
 
 
-LONG = """
-import os, torch.distributed as dist
-from helpers.ranks import launch
-os.makedirs(os.environ["TMPDIR"])
-print(launch(dist.get_world_size, ranks=2, quiet=True))
-"""
-
-
 @FORKS
 @pytest.mark.slow
 def test_a_long_folder_for_temporary_files_is_no_obstacle(tmp_path):
-    environ = os.environ | {"TMPDIR": str(tmp_path / ("long" * 20))}
-    done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, env=environ)
-    assert done.stdout == "[2, 2]\n", done.stderr
+    code = "import os; from helpers.ranks import launch; print(launch(os.getppid, 2, quiet=True))"
+    (folder := tmp_path / ("long" * 20)).mkdir()
+    environ = os.environ | {"TMPDIR": str(folder)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ)
+    assert done.stdout.startswith("["), done.stderr

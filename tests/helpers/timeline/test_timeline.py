@@ -127,9 +127,7 @@ def test_a_timeline_is_saved_in_each_form(tmp_path):
         assert path.read_bytes().startswith(start)
     path = pipeline().save(tmp_path / "step.json")
     assert timeline(path).title == timeline(pipeline()).title
-    with pytest.raises(
-        ValueError, match=r"must end in \.html, \.svg or \.png; a trace saves itself"
-    ):
+    with pytest.raises(ValueError, match=r"end in \.html, \.svg or \.png; a trace saves itself"):
         widget.save(tmp_path / "x.gif")
 
 

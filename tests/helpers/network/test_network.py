@@ -1,5 +1,8 @@
-"""A link: fitted; and a slow one inside a rank, by a clock of our own."""
+"""A link: fitted; a slow one inside a rank, by its clock; one between two hosts of this machine."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -9,7 +12,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from helpers.network import Link, fit, slow_link
+from helpers.network import Link, NoHosts, TwoHosts, fit, hosts, slow_link, why_not
 from helpers.ranks import launch
 
 pytestmark = pytest.mark.ranks
@@ -65,7 +68,7 @@ def in_ranks():
     x, whole, part = torch.full((300_000,), 1.0 + rank), torch.empty(300_000), torch.empty(100_000)
     before, mesh = (dist.all_reduce, dist.P2POp), init_device_mesh("cpu", (3,))
     pair, ends = dist.new_group([0, 1]), ((rank + 1) % 3, (rank + 2) % 3)
-    thirds = list(whole.chunk(3))
+    thirds, both = list(whole.chunk(3)), ((dist.isend, dist.irecv), (x, whole), ends)
 
     def uneven():
         # Rank r sends 100,000 numbers to rank 0, 0 to rank 1, and 50,000 to rank 2.
@@ -89,9 +92,7 @@ def in_ranks():
         "uneven": uneven,
         "message": lambda: [lambda: dist.send(x, 1), lambda: dist.recv(x, 0), int][rank](),
         "both ways": lambda: [dist.isend(x, ends[0]), dist.irecv(whole, ends[1])],
-        "in a batch": lambda: dist.batch_isend_irecv(
-            [dist.P2POp(dist.isend, x, ends[0]), dist.P2POp(dist.irecv, whole, ends[1])]
-        ),
+        "in a batch": lambda: dist.batch_isend_irecv([*map(dist.P2POp, *both)]),
         "two at once": lambda: [dist.all_reduce(t, async_op=True) for t in whole.chunk(2)],
         "of two": lambda: rank < 2 and dist.all_reduce(x.clone(), group=pair),
         "fully_shard": fully_shard_step,
@@ -149,3 +150,36 @@ def test_a_message_that_nobody_has_sent_yet_holds_up_no_other():
         return True
 
     assert launch(program, ranks=3, quiet=True, timeout=20) == [True] * 3
+
+
+# --- two hosts -----------------------------------------------------------------------------------
+
+SERVE = (
+    "import socket; s = socket.create_server(('', 5000)); print('ready', flush=True); "
+    "c, (who, _) = s.accept(); print(socket.gethostname(), who, len(c.recv(9)))"
+)
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can")
+def test_two_hosts_reach_each_other_over_a_slow_cable_and_nothing_is_left():
+    with TwoHosts() as two:
+        server = two.start(1, [sys.executable, "-c", SERVE], stdout=subprocess.PIPE, text=True)
+        assert server.stdout.readline() == "ready\n"
+        call = f"import socket; socket.create_connection(('{two.addresses[1]}', 5000)).send(b'x')"
+        two.run(0, [sys.executable, "-c", call])
+        assert server.communicate(timeout=10)[0] == f"node1 {two.addresses[0]} 1\n"
+        assert two.slow(Link(50, 2)) in (Link(50, 2), Link(50))  # no delay without netem
+        for host in (0, 1):
+            assert "rate 50Mbit" in two.run(host, ["tc", "qdisc", "show", "dev", "eth0"])
+        with pytest.raises(NoHosts, match="'ip link show none' failed on node1"):
+            two.run(1, ["ip", "link", "show", "none"])
+        sleeper = two.start(1, [sys.executable, "-c", "import time; time.sleep(600)"])
+        holders = [holder.pid for holder in two._holders]
+    assert sleeper.returncode is not None
+    assert not [pid for pid in holders if os.path.exists(f"/proc/{pid}")]
+
+
+def test_another_system(monkeypatch):
+    monkeypatch.setattr(hosts.sys, "platform", "darwin")
+    with pytest.raises(NoHosts, match="network namespaces are a part of Linux"):
+        TwoHosts()

@@ -1,14 +1,15 @@
-"""The package as an installer puts it there: it says so where lessons or tasks are asked for."""
+"""The lab as somebody has installed it: with all it needs, among packages, or with hardly any."""
 
 import os
 import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
 ROOT = Path(__file__).resolve().parents[2]
 SAYS = "this is the installed package, in "
@@ -52,3 +53,49 @@ def test_what_needs_no_clone_runs_and_its_errors_are_one_sentence_too(installed,
     done = run(installed, tmp_path, "wrong.py")
     assert done.returncode == 1 and done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
+
+
+def examined(python):
+    ask = [python, "-m", "helpers.doctor"]
+    return subprocess.run(ask, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_a_machine_on_which_all_is_well_is_told_in_a_line():
+    done = examined(sys.executable)
+    assert done.returncode == 0, done.stdout + done.stderr
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("Every lesson runs on this machine: ")
+    assert f"Python {sys.version_info[0]}.{sys.version_info[1]}" in first and "torch 2." in first
+
+
+def test_without_torch_it_says_what_to_type(tmp_path):
+    venv.create(tmp_path)  # with no package at all
+    done = examined(tmp_path / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    assert done.returncode == 1 and done.stderr == ""
+    assert "Ranks can't be started (No module named '" in done.stdout
+    assert "run: python3 tools/install.py" in done.stdout
+
+
+BLOCKED = ("torch", "numpy", "matplotlib", "traitlets", "anywidget", "ipywidgets")
+NAMES = "doctor ranks trace draw waits cost schedules grid simulate search cluster timeline play"
+CODE = f"""
+import importlib, pkgutil, sys
+for name in {BLOCKED}:
+    sys.modules[name] = None
+sys.path[:0] = [".", "puzzles"]
+for name in "{NAMES}".split():
+    importlib.import_module(f"helpers.{{name}}")
+import cluster
+for module in pkgutil.iter_modules(cluster.__path__, "cluster."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+from helpers.timeline.packed import packed
+from helpers.timeline.sliders import simulated
+print(len(packed({{"": simulated({{"latency": 1}}).trace}})["events"]["row"]))
+"""
+
+
+def test_in_a_browser_packages_import_and_sliders_are_answered():
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 99

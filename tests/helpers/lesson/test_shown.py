@@ -1,0 +1,131 @@
+"""`show_code`, `show`, `vary`: a solution under a fold; a widget if a kernel runs, else a picture.
+
+The executed lessons show functions, lines and diffs.
+"""
+
+import html
+import re
+
+import pytest
+
+from helpers.draw import lanes
+from helpers.draw.themed import PICTURE, TIMELINE
+from helpers.lesson import show, vary
+from helpers.lesson.code import code
+from helpers.lesson.pictures import picture
+from helpers.lesson.vary import shown, sliders
+from helpers.timeline import timeline
+from helpers.trace import Event, Trace
+
+TEXT = '''"""A script."""
+
+import torch
+from simplellm.options import (
+    settle,
+)
+
+
+def read_flags(arguments=None):
+    return settle(arguments)
+
+
+class Ring:
+    """Ranks < 9."""
+
+    def pass_on(self, x):
+        """Pass it on."""
+        BODY
+
+    def size(self):
+        first = 1
+        second = "<b>"  # as in HTML
+        return first
+'''
+SOLUTION = "# BEGIN SOLUTION T-1\n        y = self.next(x) + 1\n        # END SOLUTION"
+STUB = """raise NotImplementedError(
+            "Task T-1: pass. "
+            "Write it."
+        )"""
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "helpers" / "check").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "ring.py"
+    path.write_text(TEXT.replace("BODY", SOLUTION))
+    return path
+
+
+def words(text: str) -> str:
+    return html.unescape(re.sub("<.*?>", "", text))
+
+
+def test_a_solution_stands_under_a_fold_and_a_stub_is_a_comment(script):
+    for name in ("", "Ring", "Ring.pass_on"):
+        seen, _, fold = code("ring.py", name).html.partition("<details")
+        assert "...  # task T-1: yours" in words(seen) and "next(x)" not in words(seen)
+        assert "y = self.next(x) + 1" in words(fold) and "SOLUTION" not in seen + fold
+        assert "next(x)" not in repr(code("ring.py", name))
+    script.write_text(TEXT.replace("BODY", STUB))
+    seen = code("ring.py", "Ring.pass_on").html
+    assert words(seen).endswith("def pass_on(self, x):\n    ...  # task T-1: yours")
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (("Rng",), "ring.py has no 'Rng': it has read_flags, Ring, Ring.pass_on, Ring.size"),
+        (("Ring", "third"), "no line of ring.py begins with 'third'"),
+        (("Ring.size", "second", "first"), "no line of ring.py begins with 'first'"),
+    ],
+)
+def test_what_is_not_there_is_named(script, given, said):
+    with pytest.raises(ValueError, match=said):
+        code("ring.py", *given)
+    with pytest.raises(FileNotFoundError, match="There is no file 'no.py', neither in this folder"):
+        code("no.py")
+
+
+def test_what_shows_itself_is_shown_and_its_picture_where_nothing_runs(monkeypatch):
+    widget = timeline(Trace([Event(0, "F", 0.0, 1.0)]))
+    assert picture(widget) is widget
+    monkeypatch.setenv("LAB_STATIC", "1")
+    data, facts = picture(widget)._repr_mimebundle_()  # GitHub shows no picture inside of HTML
+    assert [*data] == ["image/png", PICTURE, "text/plain", TIMELINE] and facts["image/png"]["alt"]
+    trace = Trace([Event(0, "F", 0.0, 1.0), Event(1, "B", 1.0, 2.0)])
+    assert picture(trace).svg() == lanes(trace).svg()
+    with pytest.raises(TypeError, match=r"show\(\) cannot show a float: give it a trace, a pictu"):
+        show(3.5)
+
+
+def tell(temperature, seed):
+    return f"story {seed} at {temperature}\n<end>"
+
+
+def moved(press):
+    """Move the sliders of a function; return the box and what the function was asked."""
+    asked = []
+    draw = {"temperature": [0.6, 0, 1.5], "seed": [0, 1]}
+    box = sliders(lambda **chosen: asked.append(chosen) or tell(**chosen), press, draw)
+    temperature, seed = box.children[:2]
+    assert temperature.options == (0, 0.6, 1.5) and temperature.value == 0.6
+    for value in (1, 0, 1):
+        seed.value = value
+    return box, asked
+
+
+def test_sliders_ask_once_for_each_choice_and_a_button_each_time_it_is_pressed(capsys):
+    _, asked = moved(press="")
+    assert asked == [{"temperature": 0.6, "seed": 0}, {"temperature": 0.6, "seed": 1}]
+    box, asked = moved(press="kill")
+    assert asked == [] and box.manual_button.description == "kill"
+    for _ in range(2):
+        box.manual_button.click()
+    assert asked == [{"temperature": 0.6, "seed": 1}] * 2
+    capsys.readouterr()
+    vary(tell, temperature=(0.6, 0, 1.5), seed=range(3))  # without a kernel, where they start
+    vary(tell, press="kill", temperature=(1, 2))
+    assert capsys.readouterr().out == ("story 0 at 0.6\n<end>\nPress 'kill' to see what happens.\n")
+    assert "&lt;end&gt;" in shown(tell(0, 0)).html
