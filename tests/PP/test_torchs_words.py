@@ -50,7 +50,7 @@ def step_on_a_rank(folder):
         _, stage, _ = script.train(options, find_place(), "cpu", lambda *_: None)
         found = snapshot(stage)
         steps.append(
-            Step({}, *(whole_names(part, stage) for part in (found.gradients, found.weights)))
+            Step({}, *(whole_names(part, stage) for part in (found.gradients, found.before)))
         )
     return groups, steps
 
