@@ -14,7 +14,7 @@ from helpers.cluster.layer import layer_seconds, loss_seconds
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine
 from helpers.cluster.parts import Memory
-from helpers.cost import RECOMPUTE, ModelConfig, flops, layer_activations
+from helpers.cost import ModelConfig, flops, layer_activations
 from helpers.cost.model import is_size
 from helpers.schedules import interleaved, one_f_one_b
 from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
@@ -22,7 +22,11 @@ from helpers.words import bytes_text, percent, time_text
 
 MICRO_BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 CHUNKS = (1, 2, 3, 4, 6, 8)
-TRIED = {"recompute": RECOMPUTE, "zero": (0, 1), "sequence_parallel": (False, True)}
+TRIED = {
+    "recompute": ("none", "selective", "full"),
+    "zero": (0, 1),
+    "sequence_parallel": (False, True),
+}
 CURES = {
     "weights": "cut the model further: a larger tp or pp, or ZeRO 3",
     "gradients": "cut the model further, or choose ZeRO 2",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine, all_gather_seconds
 from helpers.cost import ModelConfig, MoE, context_parallel_bytes
+from helpers.cost.model import Matrix
 
 # Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies; of
 # experts: router, top-k, order, permutation, dispatch, and back; and the products of each expert.
@@ -79,6 +80,12 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
     forward, backward = ways
     if layout.recompute == "full":
         backward += forward
+    elif layout.recompute == "op":  # gathers in front of products run again, reduce-scatters don't
+        products = [cut_product(m, layout.tokens, layout.tp) for m in model.second_products()]
+        again = sum(machine.matmul_seconds(*one, times=eight(layout, machine)) for one in products)
+        moved = machine.memory_seconds(_other_bytes(model, layout, 0))
+        away = talk[0] / 2 if layout.sequence_parallel else talk[0]
+        backward += Seconds(again, moved, away, machine.launch * KERNELS[0])
     elif layout.recompute == "selective" and not layout.flash:
         again = machine.memory_seconds(scores * SCORED[0])
         backward += Seconds(attention, again, 0.0, machine.launch * KERNELS_SCORES)
@@ -113,10 +120,18 @@ def weight_products(model: ModelConfig, layout: Layout) -> list[tuple]:
         if matrix.name == "experts":
             cut, count = layout.per_expert, matrix.held / layout.ep
             rows = layout.tokens * matrix.used * cut / layout.tp / count
-        outer = matrix.outer / (cut if matrix.cut == "outer" else 1)
-        inner = matrix.inner / (cut if matrix.cut == "inner" else 1)
-        products.append((rows, outer, inner, count * times))
+        products.append((*cut_product(matrix, rows, cut), count * times))
     return products
+
+
+def cut_product(matrix: Matrix, rows: float, cut: int) -> tuple[float, float, float]:
+    """Return its rows, columns and inner dimension on one of `cut` tensor-parallel ranks."""
+    outer = matrix.outer / (cut if matrix.cut == "outer" else 1)
+    return rows, outer, matrix.inner / (cut if matrix.cut == "inner" else 1)
+
+
+def eight(layout: Layout, machine: Machine) -> float:
+    return machine.eight if layout.fp8 else 1.0
 
 
 def products_seconds(
@@ -129,8 +144,7 @@ def products_seconds(
     again from Q and K in the backward pass. FP8 takes the products with weights `machine.eight`
     times as fast; attention and the logits stay in 16 bits (arXiv 2412.19437, section 3.3.1).
     """
-    times = machine.eight if layout.fp8 else 1.0
-    products = weight_products(model, layout)
+    times, products = eight(layout, machine), weight_products(model, layout)
     weights = sum(machine.matmul_seconds(*one, times) for one in products)
     own = layout.sequence // layout.cp  # queries of a sequence that are here; all keys pass by
     heads = layout.micro_batch * model.heads / layout.tp
@@ -222,10 +236,10 @@ def nodes_reached(moe: MoE, nodes: int) -> float:
 def experts_messages(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[float, float]:
     """Return the bytes that one device sends to experts in a layer: inside its node, and beyond.
 
-    Each of its own tokens goes to k experts, and as many bytes come back. Plain: k (n-1)/R of R
-    ranks are others of the n on its node, k (R-n)/R are elsewhere. Once to a node: `nodes_reached`,
-    of which (N-1)/N are others of N nodes, and what arrives is passed on, k (n-1)/n times a token,
-    whatever node it comes from.
+    In 16 bits. Each of its own tokens goes to k experts, and as many come back. Plain: k (n-1)/R
+    of R ranks are others of the n on its node, k (R-n)/R are elsewhere. Once to a node:
+    `nodes_reached`, of which (N-1)/N are others of N nodes, and what arrives is passed on, k (n-1)/n
+    times a token, whatever node it comes from.
     """
     moe, ranks = model.moe, layout.ep
     near = layout.on_a_node("ep", machine.node)
@@ -243,9 +257,11 @@ def experts_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> flo
     if model.moe is None or layout.ep == 1:
         return 0.0
     stays, leaves = experts_messages(model, layout, machine)
-    longest = stays / machine.inside.speed + machine.inside.latency
-    if leaves:
-        share = DEDUP_SHARE if layout.dedup else machine.between.share
-        far = leaves / (machine.between.bandwidth * share) + machine.between.latency
-        longest = max(longest, far)
-    return 2 * longest * model.expert_layers / model.layers
+    share, seconds = DEDUP_SHARE if layout.dedup else machine.between.share, 0.0
+    for bytes_of_value in (layout.dispatch_bytes, 2):
+        longest = bytes_of_value / 2 * stays / machine.inside.speed + machine.inside.latency
+        if leaves:
+            far = bytes_of_value / 2 * leaves / (machine.between.bandwidth * share)
+            longest = max(longest, far + machine.between.latency)
+        seconds += longest
+    return seconds * model.expert_layers / model.layers

@@ -25,7 +25,7 @@ class Layout:
     tp: int = 1  # devices that share a layer
     chunks: int = 1  # stages of one device (interleaved 1F1B); 1 is plain 1F1B
     micro_batch: int = 1  # sequences that go through a stage together
-    recompute: str = "full"  # each layer goes forward twice; or "selective": scores; or "none"
+    recompute: str = "full"  # each layer goes forward twice; or "selective", "op", "none"
     sequence_parallel: bool = False  # the tensor-parallel ranks also share norms and dropouts
     flash: bool = False  # fused attention, which writes no scores; SwiGLU that keeps no SiLU
     zero: int = 0  # stage over the replicas; 3 is FSDP, which gathers and reduces layer by layer
@@ -38,6 +38,7 @@ class Layout:
     # leaves each rank tokens of its own: then experts are whole (arXiv 2504.14960).
     ep: int = 1
     dedup: bool = False  # a token goes once to each node with experts for it; else to each expert
+    dispatch_bytes: int = 2  # of a value on its way to an expert: 1 in 8 bits; back it takes 2
     overlap_ep: bool = False  # beside what another micro-batch computes, see `Machine.hidden`
     # Stages needn't divide the layers: one is left out of the last stage, the first, the last but
     # one ..., as Llama 3 did where embedding and loss are (arXiv 2407.21783, section 3.3.2).
@@ -53,6 +54,7 @@ class Layout:
         one_of(RECOMPUTE, self.recompute, "recompute")
         one_of(ZERO, self.zero, "zero")
         one_of(CONTEXT, self.context, "context")
+        one_of((1, 2), self.dispatch_bytes, "dispatch_bytes")
         if self.batch % (least := self.dp * self.micro_batch):
             words = f"{self.dp} replicas x micro-batches of {self.micro_batch}"
             words = f"a batch of {self.batch} cannot be cut into {words}"

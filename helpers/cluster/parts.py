@@ -78,7 +78,7 @@ def memory(model: ModelConfig, layout: Layout) -> Memory:
     even = model.layers % (layout.pp * layout.chunks) == 0
     kept, one = layer_activations(model, *layout.kept), layer_share(model, layout).weights
     again = 0.0
-    if layout.recompute == "full":  # one layer at a time is whole again
+    if layout.recompute in ("op", "full"):  # one layer at a time is whole again
         again = layer_activations(model, *replace(layout, recompute="none").kept)
     if layout.zero == 3:  # the layer at work and the next one
         again += 4 * one

@@ -13,7 +13,7 @@ ATTENTION = {  # the share of the s x s scores that counts, and how to say so
     "causal": (0.5, "half of the s x s attention scores: those below the diagonal"),
     "weights": (0.0, "products with weights only, no attention scores"),
 }
-RECOMPUTE = ("none", "selective", "full")
+RECOMPUTE = ("none", "selective", "op", "full")
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Flops:
     logits: float  # the last matrix
     layers: int
     convention: str
+    second: float = 0.0  # of `weights`, those that recompute="op" computes again
 
     @property
     def layer(self) -> float:
@@ -48,9 +49,9 @@ class Flops:
         "full": each layer goes forward twice. "selective": scores and their product with the values
         do (arXiv 2205.05198, section 5): 72 B L s h^2 (1 + 2s/9h + v/12hL) for a GPT. The paper
         prints 1 + s/3h, three times this extra, so its HFU in table 5 is higher: 43.7 % for the 22B
-        model, where this count gives 42.4 %.
+        model, where this count gives 42.4 %. "op": `ModelConfig.second_products` are.
         """
-        again = {"none": 0.0, "selective": self.scores, "full": self.layer}
+        again = {"none": 0.0, "selective": self.scores, "op": self.second, "full": self.layer}
         return self.model + self.layers * again[one_of(RECOMPUTE, recompute, "recompute")]
 
 
@@ -78,4 +79,5 @@ def flops(
         logits=2.0 * tokens * model.hidden * model.vocabulary,
         layers=model.layers,
         convention=f"batch {batch}, sequence {sequence}, 2mnk a product, {words}",
+        second=2.0 * tokens * sum(m.size for m in model.second_products()),
     )

@@ -113,6 +113,19 @@ def kept_by_layer(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
     ]
 
 
+def kept_by_second_product(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
+    """Return what recompute="op" keeps: the layer's input, fused attention's result, and those
+    products that `ModelConfig.second_products` leaves out."""
+    if not model.second_products():
+        raise ValueError('recompute="op" counts the products of a dense LLaMA layer: take another')
+    names = {"input of the layer": model.hidden, "output of the MLP": model.hidden}
+    cut = {"Q": model.query_width, "V": model.kv_width, "gate": model.intermediate}
+    cut["attention's result"] = model.query_width
+    one = BYTES * batch * sequence
+    whole = [Kept(name, one * width, False) for name, width in names.items()]
+    return whole + [Kept(name, one * width, True) for name, width in cut.items()]
+
+
 def layer_activations(
     model: ModelConfig,
     batch: int,
@@ -134,9 +147,10 @@ def layer_activations(
     cut = tp if sequence_parallel else 1
     if one_of(RECOMPUTE, recompute, "recompute") == "full":
         return BYTES * batch * sequence * model.hidden / cut / cp
+    of_layer = kept_by_second_product if recompute == "op" else kept_by_layer
     rows = [
         row
-        for row in kept_by_layer(model, batch, sequence)
+        for row in of_layer(model, batch, sequence)
         if not (row.scores and (recompute == "selective" or fused)) and not (row.fused and fused)
     ]
     return sum(row.size / (tp if row.split else cut) for row in rows) / cp

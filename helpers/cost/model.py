@@ -167,6 +167,18 @@ class ModelConfig:
             Matrix("output projection", self.heads * latent.value, h, "inner"),
         ]
 
+    def second_products(self) -> list[Matrix]:
+        """Return what torchtitan's selective checkpointing by "op" computes again: of a LLaMA's
+        seven products it saves every second one, beginning with the first, so not those of the
+        keys, the output and the matrix beside the gate. None of a layer of another kind."""
+        if not self.gated or self.moe or self.latent:
+            return []
+        return [
+            Matrix("keys", self.hidden, self.kv_width, "outer"),
+            Matrix("output projection", self.query_width, self.hidden, "inner"),
+            Matrix("up", self.hidden, self.intermediate, "outer"),
+        ]
+
     def mlp(self, dense: bool = False) -> list[Matrix]:
         """Return those of its MLP, or (unless `dense`) of its router and experts."""
         moe = None if dense else self.moe

@@ -141,7 +141,7 @@ print(f"one factor for this paper's software: {factor:.3f}")
 # For newer GPUs it's less certain. The shares of memory and network bandwidth that an H100 reaches
 # are the A100's. Three constants were set on four published runs on H100s, and these judge nothing.
 # Of 34 other runs on H100s and H800s, among them FSDP, mixtures of experts and FP8, the model
-# predicts 23 to within 15 %; the worst took more than twice as long as predicted. For the B200 it
+# predicts 19 to within 15 %; the worst took more than twice as long as predicted. For the B200 it
 # takes the data sheet and the H100's shares: no run on B200s was compared.
 # `python -m helpers.cluster.validate` prints every row, and `docs/cluster_model.md` says what they
 # mean.
@@ -415,7 +415,7 @@ print(spent.convention)
 #   can keep their activations, and more once they have to recompute; and they take much longer.
 # - Compute first, then rent. Products, messages inside the layers, memory traffic between them and
 #   the bubble make up nearly all of a step, and you can add them up by hand. Trust a model only as
-#   far as it has been tested on held-out measurements: this one predicts 23 of 34 such runs on
+#   far as it has been tested on held-out measurements: this one predicts 19 of 34 such runs on
 #   H100s and H800s to within 15 %.
 #
 # ## In the wild

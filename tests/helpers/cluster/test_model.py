@@ -32,12 +32,16 @@ IDEAL = replace(
 )
 
 
+WAYS = ("none", "selective", "full")  # of any model; "op" is of a dense LLaMA
+
+
 # --- time ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("recompute", cost.RECOMPUTE)
-@pytest.mark.parametrize("model", [MODEL, GATED], ids=["GPT", "Llama"])
-def test_an_ideal_machine_reaches_its_peak(recompute, model):
+@pytest.mark.parametrize(
+    "model, recompute", [*((MODEL, how) for how in WAYS), *((GATED, how) for how in cost.RECOMPUTE)]
+)
+def test_an_ideal_machine_reaches_its_peak(model, recompute):
     """Every operation of `helpers.cost` is in the model, and none more."""
     for tp in (1, 2, 8):
         done = estimate(model, Layout(8, tp=tp, micro_batch=2, recompute=recompute), IDEAL)
@@ -74,7 +78,7 @@ def random_layouts(seed, count):
         flags = ("flash", "sequence_parallel", "overlap_dp", "overlap_tp", "fp32_gradients")
         layout = Layout(
             *(m * dp, 2048, dp, pp, tp, chance.choice((1, 1, 2, 3, 4)) if pp > 1 else 1),
-            recompute=chance.choice(cost.RECOMPUTE),
+            recompute=chance.choice(WAYS),
             zero=chance.randint(0, 3),
             uneven=chance.random() < 0.8,
             **{flag: chance.random() < 0.5 for flag in flags},
@@ -186,8 +190,11 @@ def test_the_bytes_of_a_dispatch_counted_by_hand():
     stays, leaves = layer.experts_messages(model, plain, H100)
     assert (stays, leaves) == (2 * 100 * 4096 * 8 * 7 / 16, 2 * 100 * 4096 * 8 / 2)
     links = {link: replace(getattr(H100, link), latency=0.0) for link in ("inside", "between")}
-    both = layer.experts_seconds(model, plain, replace(H100, **links))
-    assert both == pytest.approx(2 * leaves / H100.between.speed)
+    for sent, times in ((2, 2), (1, 1.5)):  # to the experts in 16 bits or 8, back in 16
+        both = layer.experts_seconds(
+            model, replace(plain, dispatch_bytes=sent), replace(H100, **links)
+        )
+        assert both == pytest.approx(times * leaves / H100.between.speed)
     # Sent once to the other node if one of the 16 experts there is chosen: nearly always.
     other = 1 - math.comb(16, 8) / math.comb(32, 8)
     once = replace(plain, dedup=True)
