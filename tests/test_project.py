@@ -1,4 +1,4 @@
-"""What holds the project together: settings, pages, the order of packages, what no file may say."""
+"""What holds the project together: settings, pages, lessons, packages; and what no file may say."""
 
 import ast
 import os
@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import helpers
-from helpers.syllabus import LESSONS
+from helpers.syllabus import LESSONS, by_name
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -91,6 +91,30 @@ def test_every_link_and_picture_of_a_page_exists(page):
     links += re.findall(r"(?:src|srcset)=\"([^\":]+)\"", text)
     missing = [link for link in links if not (page.parent / link).exists()]
     assert not missing and (links or page != ROOT / "README.md")
+
+
+# --- lessons -------------------------------------------------------------------------------------
+
+
+def test_files_and_titles_are_those_of_the_table_and_a_lesson_comes_after_what_it_needs():
+    sources = sorted((ROOT / "notebooks/source").glob("*.py"))
+    titles = [re.search(r"^# # (.+)$", path.read_text("utf-8"), re.M)[1] for path in sources]
+    assert [(path.stem, title) for path, title in zip(sources, titles, strict=True)] == [
+        (lesson.stem, lesson.title) for lesson in LESSONS
+    ]
+    names = [lesson.name for lesson in LESSONS]
+    for place, lesson in enumerate(LESSONS):
+        assert lesson.number == f"{place:02}" == by_name(lesson.name).number
+        assert {*lesson.needs} <= {*names[:place]}, lesson.name
+    with pytest.raises(KeyError, match="no lesson is named 'ddp'"):
+        by_name("ddp")
+
+
+def test_a_lesson_that_is_linked_has_the_number_that_the_text_says():
+    link = re.compile(r"\[(?:[Ll]essons? )?(\d\d)\]\([./]*(?:notebooks/)?(\d\d)_\w+\.")
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/source/*.py")]
+    found = [(path, *pair) for path in texts for pair in link.findall(path.read_text("utf-8"))]
+    assert len(found) > 70 and [each for each in found if each[1] != each[2]] == []
 
 
 # --- packages ------------------------------------------------------------------------------------

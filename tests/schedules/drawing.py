@@ -66,7 +66,7 @@ def priced(draw):
         *(each(number | st.just(0)) for _ in "FIW"),
         speed=each(number, schedule.size),
         latency=draw(st.sampled_from([0, 0.5])),
-        bandwidth=draw(st.sampled_from([math.inf, 10])),
+        bandwidth=draw(st.sampled_from([1, 10, math.inf])),
         message_bytes=each(st.integers(0, 20), schedule.stages - 1),
         activation_bytes=each(st.integers(1, 3)),
         kept_for_weights=draw(st.sampled_from([0, 0.5, 1])),

@@ -16,17 +16,6 @@ from .models import VOCAB, Block, make_head
 pytestmark = pytest.mark.ranks
 
 
-class Twice(nn.Module):
-    """One weight at two places, with another weight between them."""
-
-    def __init__(self):
-        super().__init__()
-        self.shared, self.other = nn.Linear(12, 12), nn.Linear(12, 12)
-
-    def forward(self, x):
-        return self.shared(torch.tanh(self.other(torch.tanh(self.shared(x)))))
-
-
 class Tables(nn.Module):
     """Tokens and positions, each with an embedding: two ways to the deepest place."""
 
@@ -40,11 +29,8 @@ class Tables(nn.Module):
 
 STAGES = {
     "blocks": lambda: nn.Sequential(Block(), Block(), make_head()),
-    "first": lambda: nn.Sequential(nn.Embedding(VOCAB, 12), Block(), Block()),
     "first, embedding alone": lambda: nn.Embedding(VOCAB, 12),
     "first, two tables": lambda: nn.Sequential(Tables(), Block()),
-    "shared weight": Twice,
-    "half frozen": lambda: nn.Sequential(nn.Linear(12, 12).requires_grad_(False), Block()),
     "no weights": nn.Tanh,
     "numbers": lambda: nn.Sequential(nn.Linear(12, 12), nn.Tanh(), nn.Linear(12, 5)),
 }
