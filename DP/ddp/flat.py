@@ -18,7 +18,6 @@ class Flat:
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         with self.recorder.span("all-reduce", bytes=flat.nbytes):
             dist.all_reduce(flat, op=dist.ReduceOp.AVG)
-        for gradient, part in zip(
-            gradients, flat.split([gradient.numel() for gradient in gradients]), strict=True
-        ):
+        parts = flat.split([gradient.numel() for gradient in gradients])
+        for gradient, part in zip(gradients, parts, strict=True):
             gradient.copy_(part.view_as(gradient))

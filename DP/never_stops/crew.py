@@ -2,14 +2,10 @@
 
 import multiprocessing
 import os
-import pickle
 import signal
-import tempfile
 import time
 import traceback
-from pathlib import Path
-
-from helpers.files import write_whole
+from contextlib import suppress
 
 
 def context():
@@ -21,29 +17,29 @@ def context():
     return found
 
 
-def tell(folder, program, number, *arguments, **more):
-    """Run a program, and leave in a file what it returns, or what it fails with."""
+def tell(pipe, program, number, *arguments, **more):
+    """Run a program, and send what it returns, or what it fails with."""
     try:
-        found = program(number, *arguments, **more)
-        write_whole(Path(folder, f"{number}.result"), pickle.dumps(found))
+        pipe.send((True, program(number, *arguments, **more)))
     except Exception:
-        write_whole(Path(folder, f"{number}.failed"), traceback.format_exc())
+        pipe.send((False, traceback.format_exc()))
 
 
 class Crew:
     """Numbered processes that run `program(number, *arguments)`; to be used in a `with`."""
 
     def __init__(self, program, *arguments):
-        self.context, self.processes = context(), {}
-        self.told = tempfile.TemporaryDirectory()
-        self.call = self.told.name, program, arguments
+        self.context, self.processes, self.pipes, self.told = context(), {}, {}, {}
+        self.call = program, arguments
 
     def start(self, number, **more):
         """Start a process, also in the place of one that has ended. more: further arguments."""
-        folder, program, arguments = self.call
-        call = {"args": (folder, program, number, *arguments), "kwargs": more}
+        program, arguments = self.call
+        self.pipes[number], theirs = self.context.Pipe(duplex=False)
+        call = {"args": (theirs, program, number, *arguments), "kwargs": more}
         self.processes[number] = self.context.Process(target=tell, **call, daemon=True)
         self.processes[number].start()
+        theirs.close()
 
     def kill(self, number):
         """End a process without a warning, and wait until it's gone."""
@@ -78,16 +74,19 @@ class Crew:
             time.sleep(0.01)
 
     def check(self):
-        """Raise RuntimeError with the traceback of a process that has failed."""
-        for path in Path(self.told.name).glob("*.failed"):
-            raise RuntimeError(f"process {path.stem} failed:\n{path.read_text(encoding='utf-8')}")
+        """Take what has come; RuntimeError with the traceback of a process that has failed."""
+        for number, pipe in self.pipes.items():
+            with suppress(EOFError, OSError):  # it has ended
+                if pipe.poll():
+                    well, self.told[number] = pipe.recv()
+                    if not well:
+                        raise RuntimeError(f"process {number} failed:\n{self.told[number]}")
 
     def results(self):
         """Wait for the end of all processes, and return {number: what its program returned}."""
         self.wait_for(lambda: not self.alive(), "the end")
         self.check()
-        files = sorted(Path(self.told.name).glob("*.result"))
-        return {int(path.stem): pickle.loads(path.read_bytes()) for path in files}
+        return dict(sorted(self.told.items()))
 
     def __enter__(self):
         return self
@@ -95,4 +94,3 @@ class Crew:
     def __exit__(self, *_):
         for number in self.processes:
             self.kill(number)
-        self.told.cleanup()

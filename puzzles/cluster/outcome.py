@@ -75,13 +75,12 @@ def fullest(ranks: list) -> tuple[float, int, float]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """time: in `unit`, as the profile counts it. start_of_last, end: when the last event begins
-    and ends. memory: the most on one rank, in `memory_unit`; rank, when: where and when that was.
-    best: the time at the peak rate of every rank. layers, samples, ranks: the case."""
+    """time: in `unit`, as the profile counts it. end: when the last event ends. memory: the most on
+    one rank, in `memory_unit`; rank, when: where and when that was. best: the time at the peak rate
+    of every rank. layers, samples, ranks: the case."""
 
     profile: str
     time: float
-    start_of_last: float
     end: float
     memory: float
     rank: int
@@ -127,8 +126,6 @@ def outcome(models) -> Outcome:
     first, profile = ranks[0], ranks[0].profile
     start = max((rank.log[-1][2] for rank in ranks if rank.log), default=0.0)
     end = max(max(rank.now, rank.lane_free, rank.send_free) for rank in ranks)
-    took = end if profile.ends else start, start, end
-    best = profile.best(first.layers, first.batch)
-    units = profile.unit, profile.memory_unit
-    case = len(ranks), first.layers, first.batch
-    return Outcome(profile.name, *took, *fullest(ranks), best, *units, *case)
+    best, units = profile.best(first.layers, first.batch), (profile.unit, profile.memory_unit)
+    took, case = end if profile.ends else start, (len(ranks), first.layers, first.batch)
+    return Outcome(profile.name, took, end, *fullest(ranks), best, *units, *case)
