@@ -238,8 +238,8 @@ def experts_messages(model: ModelConfig, layout: Layout, machine: Machine) -> tu
 
     In 16 bits. Each of its own tokens goes to k experts, and as many come back. Plain: k (n-1)/R
     of R ranks are others of the n on its node, k (R-n)/R are elsewhere. Once to a node:
-    `nodes_reached`, of which (N-1)/N are others of N nodes, and what arrives is passed on, k (n-1)/n
-    times a token, whatever node it comes from.
+    `nodes_reached`, of which (N-1)/N are others of N nodes, and what arrives is passed on,
+    k (n-1)/n times a token, whatever node it comes from.
     """
     moe, ranks = model.moe, layout.ep
     near = layout.on_a_node("ep", machine.node)
