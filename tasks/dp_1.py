@@ -31,7 +31,7 @@ def cases():
 
 MUTANTS = {
     ("dist.all_reduce(flat, op=dist.ReduceOp.SUM)", "dist.reduce(flat, dst=0)"): "only rank 0 has "
-    "the mean, and every rank needs it: take all_reduce, not reduce",
+    "the mean, and every rank needs it: take all_reduce, not reduce"
 }
 
 

@@ -56,5 +56,5 @@ MUTANTS = {
 
 STOPPED = {
     "larger than number of stages": "the pipeline goes over all ranks, and they are several "
-    "pipelines: give PipelineStage group=mesh['pp'].get_group()",
+    "pipelines: give PipelineStage group=mesh['pp'].get_group()"
 }

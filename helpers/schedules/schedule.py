@@ -266,9 +266,6 @@ def cells_of(schedule: Schedule) -> list[tuple[str, list[str]]]:
     str_of = (lambda a: f"{a.kind}{a.micro_batch}") if implied else str
     width = len(str(schedule.size - 1))
     return [
-        (
-            f"rank {rank:{width}}:",
-            ["&".join(map(str_of, turn)) for _, turn in schedule.turns(rank)],
-        )
+        (f"rank {rank:{width}}:", ["&".join(map(str_of, turn)) for _, turn in schedule.turns(rank)])
         for rank in range(schedule.size)
     ]

@@ -61,5 +61,5 @@ NUMBERS = {
             15.0: "That's against free messages, with which the full warm-up loses 7 s, too.",
             7.0: "That's what messages cost the longer warm-up.",
         },
-    ),
+    )
 }

@@ -8,5 +8,5 @@ PREDICTIONS = {
         the others gain far more from a larger one.
         C* DiLoCo ends {fair:.2f} nats above averaging the weights after every step. At 0.002
         averaged steps were too short, and the outer momentum made up for that.
-    """),
+    """)
 }

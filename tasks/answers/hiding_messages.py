@@ -27,5 +27,5 @@ NUMBERS = {
             15.0: "that's what it takes without hiding.",
             16.62: "the messages run beside the computing, so they don't add up.",
         },
-    ),
+    )
 }

@@ -21,7 +21,7 @@ PREDICTIONS = {
         forces you to empty the pipeline: mix backwards with forwards.
         C) Rank 0 does have to wait for backwards, but for one at a time, and by then the ranks
         behind it have work for it.
-    """),
+    """)
 }
 
 NUMBERS = {

@@ -34,5 +34,5 @@ NUMBERS = {
             6.2: "that's the even share to the last digit, but a layer can't be cut: round it.",
             8.6: "That's an even share of all the work: the head is part of it.",
         },
-    ),
+    )
 }

@@ -29,5 +29,5 @@ NUMBERS = {
             math.log2(128256): "That's in bits: take the natural logarithm.",
             math.log10(128256): "That's the logarithm to base 10: take the natural one.",
         },
-    ),
+    )
 }

@@ -37,5 +37,5 @@ NUMBERS = {
             240.0: "that is what travels in all if one rank collects everything and sends it back "
             "to the others.",
         },
-    ),
+    )
 }

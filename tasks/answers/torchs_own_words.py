@@ -49,5 +49,5 @@ NUMBERS = {
             "is divided twice.",
             5: "You forgot to divide by m at the end.",
         },
-    ),
+    )
 }
