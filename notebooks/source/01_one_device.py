@@ -17,6 +17,7 @@
 # %%
 import math
 import sys
+import time
 from itertools import islice
 
 import torch
@@ -67,9 +68,9 @@ print([tokenizer.decode([i]) for i in ids], "of", tokenizer.vocab_size, "pieces"
 # ## The model
 #
 # Our model is a small LLaMA: the same parts in the same order as in Llama 3 405B, only smaller (and
-# there sixteen heads share keys and values, while each of ours has its own). A batch goes in on the
-# left, 3 **sequences** of 128 tokens. Out comes, for each of the 3 × 128 positions, one score for
-# each piece of the vocabulary that might come next.
+# there, every sixteen heads of queries share one of keys and values, and each of ours has its own).
+# A batch goes in on the left, 3 **sequences** of 128 tokens. Out comes, for each of the 3 × 128
+# positions, one score for each piece of the vocabulary that might come next.
 #
 # ![A LLaMA of 547,648 parameters. Ids of shape (3, 128) go through an embedding (76,800
 # parameters), six blocks (65,664 each), a norm (64) and a head (76,800), and come out as logits of
@@ -112,8 +113,8 @@ assert count == 547_648
 #
 # Everything in the model works on each token alone, except for attention. So take a sentence that
 # can't be continued that way: *There once was a curious girl named Lily.* The next token is decided
-# at the period, and nearly every story goes on with *She*. But a period by itself knows nothing of
-# a girl. It has to fetch that from another token.
+# at the period, and the story almost always goes on with *She*. But a period by itself knows
+# nothing of a girl. It has to fetch that from another token.
 #
 # Each token makes three vectors out of its hidden state, each by a product with a matrix. Its
 # **query** says what it's looking for, its **key** says what it has to offer, and its **value** is
@@ -188,11 +189,10 @@ hidden.clear()
 reveal("one_device-2")
 
 # %% [markdown]
-# Either word will do. Without both the model is sure of the wrong one, which says nothing about
-# girls: a sentence with two hidden words is an input that it never saw in training, and it falls
-# back on one answer. It was never told what a girl is, or that Lily is one. The matrices that make
-# queries and keys began as random numbers, as every matrix of the model did, and training made them
-# look for these words.
+# Either word will do. Without both the model is sure of the wrong one. Don't read much into that:
+# it never met such a sentence in training. It was never told what a girl is, or that Lily is one.
+# The matrices that make queries and keys began as random numbers, as every matrix of the model did,
+# and training made them look for these words.
 #
 # ## The loss
 #
@@ -261,6 +261,16 @@ assert after < loss
 # %% jupyter={"source_hidden": true}
 show_code("primer/intro.py", "train", "for step", "losses.append")
 
+# %% jupyter={"source_hidden": true}
+predict(
+    "one_device-4",
+    "We train with learning rates of 0.001, 0.01 and 0.1. After 40 steps 0.01 is ahead of 0.001. "
+    "And 0.1?",
+    "lower still: ten times the rate is ten times as fast",
+    "about the same: Adam evens out the size of the steps",
+    "higher than with 0.01",
+)
+
 
 # %% tags=["training"]
 def train_alone(flags):
@@ -280,13 +290,9 @@ good, tenfold = (sum(rates[rate][-5:]) / 5 for rate in (0.01, 0.1))
 
 # %% tags=["training"] jupyter={"source_hidden": true}
 print(f"mean loss of the last steps: {good:.2f} with 0.01, {tenfold:.2f} with 0.1")
+reveal("one_device-4")
 
 # %% [markdown]
-# A rate that is ten times as large isn't ten times as fast, and Adam doesn't make up for it. Adam
-# divides by the size of the gradient, so the rate itself says how far each weight moves: 0.1 in the
-# first step, five times the typical size of a fresh weight. The loss jumps up, and after 40 steps
-# it hasn't recovered.
-#
 # ## A batch is a mean
 #
 # Three ranks that averaged their gradients took the step of one (lesson 00). Why? The loss of a
@@ -455,8 +461,8 @@ print(f"nats per token: a perfect reader {least.nats_per_token:.2f}, ours {last:
 assert least.nats_per_token < last
 
 # %% [markdown]
-# It isn't at the floor yet. It has seen few stories so far, and two blocks may be too few. A third
-# reason won't go away: training sequences cut the stories anywhere, and a model that sees only the
+# It's still above the floor. It has seen few stories so far, and two blocks may be too few. And
+# part of the gap no training removes: sequences cut the stories anywhere, and a reader of the
 # second half can't know the child's name.
 #
 # ## A first story
@@ -549,10 +555,35 @@ for name, steps, seconds_of in ("all", len(losses), trace.duration), ("these", 3
     print(f"{name} steps: {steps * batch.numel() / seconds_of:,.0f} tokens per second")
 
 # %% [markdown]
-# On a GPU with matrices of thousands of rows and columns, you'd see a number close to 2. Our
-# matrices are tiny, so probably much of the time isn't spent in them at all: norms, the softmax and
-# the rotary positions do few FLOPs and move much memory, and calling some hundred small operations
-# from Python costs forward more than backward, which runs in C++.
+# The FLOPs say 2. But our matrices are tiny, so much of the time isn't spent in them: norms, the
+# softmax and the rotary positions do few FLOPs and move much memory. Does a single large product
+# take twice as long backward?
+
+
+# %%
+def of_one_layer(width=1024, repeats=quick(12, 2)):
+    layer, x = (
+        torch.nn.Linear(width, width, bias=False),
+        torch.randn(256, width, requires_grad=True),
+    )
+    forward, backward = [], []
+    for _ in range(repeats):
+        layer.weight.grad = x.grad = None
+        begun = time.perf_counter()
+        y = layer(x)
+        between = time.perf_counter()
+        y.backward(torch.ones_like(y))
+        forward.append(between - begun)
+        backward.append(time.perf_counter() - between)
+    return sorted(backward)[repeats // 2] / sorted(forward)[repeats // 2]
+
+
+# %% tags=["time"]
+why = "caches, and other work on this machine"
+claim("backward over forward, one layer 1,024 wide", of_one_layer, 2, within=0.25, because=why)
+
+# %% [markdown]
+# It does, and so does a model whose matrices have thousands of rows and columns.
 #
 # ## What to remember
 #

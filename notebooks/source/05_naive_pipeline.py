@@ -215,7 +215,8 @@ print(f"last loss: one device {losses[-1]:.4f}, pipeline {ranks[-1][0][-1]:.4f}"
 # ## What each rank keeps
 #
 # Memory was the point, so let's count it. A rank keeps its own stage's weights, gradients and
-# optimizer states, plus, between forward and backward, whatever autograd saves.
+# optimizer states, plus, between forward and backward, whatever autograd saves. Three ranks share
+# one model, so is it a third of one device's memory? Guess a number for the fullest rank first.
 
 
 # %%
@@ -267,6 +268,9 @@ print(f"the fullest rank keeps {share:.0%} of one device's memory, not a third")
 # of the vocabulary, and the last rank keeps the scores and the loss on top.
 #
 # ## Where the time goes
+#
+# So the pipeline keeps its promise about memory. What does it do to time? A step of three stages is
+# a staircase, and much of it is empty.
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -361,7 +365,7 @@ claim("seconds of the step", step.duration, 3 * (FORWARD + BACKWARD), unit=" s")
 # small stage beside it really computes, and messages take time. (The picture calls finished ranks
 # idle.) So what have we gained? One device would compute the same layers in the same $T$, without
 # any message. All messages of the naive pipeline are on the critical path: $p-1$ activations
-# forward and as many gradients back. For the model of the question above and four stages that's
+# forward and as many gradients back. For a model of width 4,096 as above and four stages that's
 # $6 \times 1.34 = 8$ ms a batch.
 #
 # We've bought memory, but no time. The next lesson is about filling the bubble.
@@ -391,9 +395,11 @@ for name, (vocabulary, d, f, shared) in models.items():
     print(f"{name:13} the head has the weights of {vocabulary * d / one_layer:.2f} layers")
 
 # %% [markdown]
-# The wider the model, the less the head weighs, because a layer grows with $d^2$ and the head only
-# with $d$. In Llama 3 8B it's still a problem for the cut. An even share of the work is (layers +
-# head) / stages, so the last stage should hold an even share minus the head, counted in layers.
+# With one vocabulary, the wider the model, the less the head weighs, because a layer grows with
+# $d^2$ and the head only with $d$: compare the two Llamas. (Ours has a vocabulary of 1,200 tokens,
+# a hundredth of theirs.) In Llama 3 8B the head is a problem for the cut. An even share of the work
+# is (layers + head) / stages, so the last stage should hold an even share minus the head, counted
+# in layers.
 #
 # **Llama 3 8B has 32 layers. Cut into four stages, how many should the last one hold, so that its
 # computing comes closest to an even share?** Take 2.4 layers for the head.
@@ -417,12 +423,13 @@ answer("naive_pipeline-5", mine)
 # - A pipeline cuts the model into stages, one per device, so each device needs room only for its
 #   own stage. What travels grows with the tokens of the batch, but not with the stage.
 # - Forward sends the activation $y$; backward returns $\partial L/\partial y$, of the same shape.
-#   With that, the gradients are exactly those of one device.
+#   With that, the gradients are those of one device, up to rounding.
 # - In a naive pipeline one rank computes and the others are idle: the bubble is $(p-1)/p$, whatever
 #   the cut. Each device needs less memory, but all together are no faster than one, and $2(p-1)$
 #   messages come on top.
-# - Layers aren't everything. In a narrow model the head costs as much as several of them, in a wide
-#   one less than one. A good cut leaves the last stage fewer layers.
+# - Layers aren't everything. Where the vocabulary is large for the width, the head costs as much as
+#   several of them (2.4 in Llama 3 8B); in Llama 3 405B it costs less than one. A good cut leaves
+#   the last stage fewer layers.
 #
 # ## In the wild
 #
@@ -430,8 +437,8 @@ answer("naive_pipeline-5", mine)
 #   section 3.3.2).
 # - **BLOOM 176B**: 12 stages, 70 layers. Its vocabulary of 250,680 tokens makes an embedding larger
 #   than a layer (3.6 against 2.5 billion parameters), so the two ends hold five layers each, which
-#   evens out their memory, and the ten others six ([its training
-#   notes](https://github.com/bigscience-workshop/bigscience/blob/master/train/tr11-176B-ml/README.md)).
+#   evens out their memory, and the ten others six
+#   ([its training notes](https://github.com/bigscience-workshop/bigscience/blob/master/train/tr11-176B-ml/README.md)).
 #
 # To read: `get_num_layers_to_build` in `megatron/core/transformer/transformer_block.py` of
 # Megatron-LM decides how many layers a rank gets. Look for

@@ -8,7 +8,7 @@
 # Lesson 03 left a question open. Averaging gradients takes time, and so does computing them, and
 # the two can happen at once. When is the averaging free? Every other way to share the work has the
 # same question: FSDP gathers weights, a pipeline passes activations on, tensor parallelism sums
-# them, and tokens are routed to experts.
+# them, ring attention passes keys and values around, and tokens are routed to experts.
 #
 # It would be bad news if each of them needed an analysis of its own. It doesn't. Two numbers of the
 # machine and one line of algebra answer the question for all six, and tell you what to change if
@@ -278,8 +278,9 @@ answer("rooflines-3", mine)
 #   wide inside), so a stage computes $2\ell W$ FLOPs per token. The tokens cancel:
 #   $\ell \ge \frac{d}{W}\cdot\frac FB$.
 # - **Tensor parallelism** (lesson 14). A layer computes $6Wt/n$ FLOPs on each of $n$ ranks, forward
-#   and backward, and each rank sends $16td\,(n-1)/n$ bytes. The tokens cancel, too, and the *ranks*
-#   are left: $n \le 1 + \frac38\cdot\frac Wd\cdot\frac BF$.
+#   and backward. Forward has two all-gathers and two reduce-scatters of $2td$ bytes, backward as
+#   many, and of each a rank sends $(n-1)/n$: $16td\,(n-1)/n$ bytes. The tokens cancel, too, and the
+#   *ranks* are left: $n \le 1 + \frac38\cdot\frac Wd\cdot\frac BF$.
 # - **Ring attention** (lesson 15). Each of $s$ queries on a rank meets each of $s$ keys, $4s^2d$
 #   FLOPs, half of them with a causal mask. Meanwhile keys and values travel, $4sd\,g/h$ bytes:
 #   $s \ge 2\,\frac gh\cdot\frac FB$.
@@ -292,7 +293,7 @@ answer("rooflines-3", mine)
 #
 # Here they are for Llama 3 405B and DeepSeek-V3, with what the two runs used: at the data sheet's
 # figures, and with what products and collectives reach. V3 ran on H800s, with the network card of
-# an H100, and computed most of its products in 8 bits:
+# an H100, and computed most of its products in 8 bits (for which we assume the same share, 0.6):
 
 # %%
 d, f, share = 16384, 53248, 8 / 128  # Llama 3 405B; share: g/h
@@ -326,7 +327,7 @@ for what, (peak, used) in bounds(1, 1, 1).items():
 # %% [markdown]
 # Read it as a design:
 #
-# - A step of 16.8 million tokens can be shared out to at most 16.8 million / 19,780 = **848
+# - A step of 16.78 million tokens can be shared out to at most 16.78 million / 19,780 = **848
 #   replicas** before averaging takes longer than backward. So 16,384 GPUs need larger replicas.
 # - Eight ranks of tensor parallelism are far below the 34 at which sending would take as long as
 #   computing. Their messages still take $(8-1)/(34.2-1) = 21$ % as long as the products, and
@@ -363,9 +364,11 @@ for what, (peak, used) in bounds(1, 1, 1).items():
 # \text{last backward: } \frac{4 \cdot 3.2 \cdot 10^9 \cdot 8{,}192}{593 \cdot 10^{12}} =
 # 0.18\text{ s}.$$
 #
-# So about half of it should stay exposed on the first stage, which finishes last, in a step that
-# computes for more than six seconds: some 3 %. The new weights, gathered in 2 bytes, take another
-# 0.18 s and can hide behind the next forward. The paper doesn't say how much did.
+# So about half of it should stay exposed on the first stage, which finishes last, in a step of more
+# than six seconds (at 400 TFLOP/s, waiting included): some 3 %. The new weights, gathered in 2
+# bytes, take another 0.18 s. On the first stage at most half of that hides behind the first
+# micro-batch's forward, which takes 0.09 s; later stages wait for the pipeline to fill anyway. The
+# paper doesn't say how much did hide.
 #
 # ## How a GPU does two things at once: streams
 #

@@ -9,6 +9,15 @@ PREDICTIONS = {
         go wrong.
         C) That's what it says with girl and Lily hidden. With one of them it still knows.
     """),
+    "one_device-4": Prediction("""
+        A) That holds while the rate is too small, from 0.001 to 0.01 for example. Beyond the best
+        rate, more is worse.
+        B) Adam makes the steps of all weights alike in size, and the learning rate is that size:
+        ten times the rate is ten times the step.
+        C* Adam divides by the size of the gradient, so the rate itself says how far each weight
+        moves: 0.1 in the first step, five times the typical size of a fresh weight. The loss jumps
+        up, and after 40 steps it hasn't made up for that.
+    """),
     "one_device-6": Prediction("""
         A* Most tokens follow from those before, and only now and then does the grammar make a
         choice. Perplexity 1.3 is a mean over many that are certain and a few that are not.
