@@ -25,7 +25,14 @@ from torch.utils.flop_counter import FlopCounterMode
 from helpers.check import check, solve
 
 # %%
-from helpers.cost import bytes_on_the_wire, flops, kept_by_layer, parameters, read_config, states
+from helpers.cost import (
+    bytes_on_the_wire,
+    flops,
+    kept_by_layer,
+    parameters,
+    read_config,
+    states,
+)
 from helpers.cost.rates import H100
 
 # %%
