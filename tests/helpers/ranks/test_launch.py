@@ -204,11 +204,16 @@ def test_wrong_arguments_and_what_cannot_be_sent_are_named():
         for ranks in (0, 65, 2.5):
             with pytest.raises(ValueError, match=f"a whole number from 1 to 64, not {ranks}"):
                 start(ranks=ranks)
-        for timeout in (0, float("nan"), float("inf")):
-            with pytest.raises(ValueError, match=f"a number of seconds above 0, not {timeout}"):
+        for timeout in (0, float("nan"), float("inf"), True, "3"):
+            with pytest.raises(ValueError, match=f"a number of seconds above 0, not {timeout!r}"):
                 start(timeout=timeout)
-    with pytest.raises(ValueError, match="on_error must be 'raise' or 'report'"):
-        launch(print, on_error="ignore")
+    words = {
+        "on_error": "on_error must be 'raise' or 'report'",
+        "backend": "the backend must be one",
+    }
+    for name, sentence in words.items():
+        with pytest.raises(ValueError, match=sentence):
+            launch(print, **{name: "ignore"})
     lock = threading.Lock()
     with open(os.devnull, "w") as file:
         opened = r"^<lambda>\(\) cannot be sent to.*it uses 'file': it is an open file \('.*'\); op"

@@ -136,12 +136,16 @@ def test_a_script_that_fails(script, capfd, tmp_path):
     assert capfd.readouterr().err == said
 
 
-def test_a_script_that_ends_itself_or_is_not_python(tmp_path):
-    texts = {"import sys\nsys.exit(0)": "", "import sys\nsys.exit(3)": "with exit status 3"}
+def test_a_script_that_ends_itself_or_is_not_python(tmp_path, capsys):
+    texts = {
+        "import sys\nprint('hi')\nsys.exit(0)": "",
+        "import sys\nsys.exit(3)": "with exit status 3",
+    }
     for text, said in (texts | {"\n\nfor rank in range(2)\n": "line 3 of ends.py: "}).items():
         (tmp_path / "ends.py").write_text(text)
-        report = run_script(tmp_path / "ends.py", 1, quiet=True)
+        report = run_script(tmp_path / "ends.py", 1)
         assert report.ok if not said else said in report.failure.sentence
+    assert capsys.readouterr().out == "hi\n"
 
 
 @pytest.mark.parametrize(("own", "checked"), [("", True), ("", False), (ADDRESS, True)])
