@@ -416,39 +416,11 @@ for name, failures in {"16,384": between, "100,000": larger}.items():
 # goes on. A checkpoint **in memory** skips the disk. And if the copy lies in a *neighbor's* memory,
 # it survives the machine (if the neighbor is on another one: rank + 8, say, and not rank + 1).
 #
-# ### A neighbor's memory
+# When is such a copy complete? Only when *all* ranks have sent theirs, and one may die meanwhile,
+# so the last two are kept, and a whole one is always there. Each rank's part of the state then lies
+# on two ranks. That survives the loss of one of them, and of several that aren't neighbors. If two
+# neighbors die at once, both copies of a part are gone, and only a disk helps.
 #
-# Four ranks share one copy of the weights and of Adam's means, as in lesson 13: each holds a part
-# that nobody else has. After every five steps a rank keeps a copy of its part, and sends another
-# one to the next rank:
-
-# %% jupyter={"source_hidden": true}
-show_code("DP/never_stops/neighbor.py", "Rank.copy")
-
-# %% [markdown]
-# When is a copy complete? Only when *all* ranks have theirs, and a rank may die while they are
-# being sent. So the last two are kept, and a whole one is always there. Now we kill ranks 1 and 3
-# in step 12, and new processes take their places, with an empty memory and no disk:
-
-# %%
-import neighbor
-
-ends, back = neighbor.survive(ranks=4, steps=quick(20, 14), every=5, kill_in=12, killed=(1, 3))
-print(f"all went back to step {back}, that of the last copy")
-assert back == 10
-away = neighbor.distance(ends, quick(20, 14))
-print(f"the weights differ from those of one device, which nobody killed by: {away:.1e}")
-assert away < 1e-11
-
-# %% [markdown]
-# One extra copy survives the loss of one rank, and of several that aren't neighbors. If two
-# neighbors die at once, both copies of a part are gone, and only a disk helps:
-
-# %%
-said, _ = neighbor.survive(ranks=4, steps=20, every=5, kill_in=12, killed=(2, 3))
-print(said)
-
-# %% [markdown]
 # ## A replica less, and no restart
 #
 # If the state isn't sharded across the replicas, as with DDP or between the replicas of HSDP, the

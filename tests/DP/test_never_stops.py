@@ -6,7 +6,6 @@ Nothing here measures time: each fault waits until the one that it needs has hap
 import sys
 import time
 
-import neighbor
 import numpy as np
 import pytest
 from crew import Crew
@@ -102,17 +101,3 @@ def test_a_server_that_fails_or_is_silent_gives_no_answer():
         ask(server.address, fails=True)
     with pytest.raises(NotImplementedError, match="no mean over"):
         server.check()
-
-
-@pytest.mark.parametrize("killed", [(2,), (0, 2)])
-def test_a_rank_that_is_killed_gets_its_part_from_the_next_one(killed):
-    ends, back = neighbor.survive(steps=12, every=3, kill_in=7, killed=killed)
-    assert back == 6 and len(ends) == 4 and neighbor.distance(ends, 12) < 1e-11
-
-
-def test_two_neighbors_are_one_too_many_and_the_sentence_says_so():
-    said, back = neighbor.survive(steps=12, every=3, kill_in=7, killed=(3, 0))
-    assert back is None and said == (
-        "ranks 3 and 0 have ended, and with them both copies of rank 3's part. Start again from "
-        "the last checkpoint on a disk"
-    )
