@@ -5,13 +5,6 @@ from itertools import groupby
 
 from torch import nn
 
-HINTS = (
-    "Go through the layers in order. When does a new part begin, and when does a layer join the "
-    "part before it? _retrieve_device says where a layer is.",
-    "Keep a list of lists of layers, and a list of devices: compare with the last one. Then "
-    "_assemble_partition makes a Sequential of each list. Return an nn.ModuleList of them, and "
-    "the devices.",
-)
 NAME = "layers on devices {devices}"
 LESSON, MINUTES = "micro_batches", 20
 PAGE = "gpt2/README.md"

@@ -2,13 +2,6 @@
 
 import random
 
-HINTS = (
-    "Draw it: parts as rows, ticks as columns. At which tick does micro-batch 0 enter part 2? And "
-    "micro-batch 3?",
-    "Micro-batch i is in part j at tick i + j. For each tick k from 0 to num_batches + "
-    "num_partitions - 2, yield the list of (k - j, j) for all parts j with 0 <= k - j < "
-    "num_batches.",
-)
 NAME = "{0} micro-batches, {1} parts"
 LESSON, MINUTES = "micro_batches", 20
 PAGE = "gpt2/README.md"

@@ -6,15 +6,6 @@ import torch
 
 from helpers.check import same
 
-HINTS = (
-    "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and get its "
-    "answer. If you wait for the first answer before you ask the second worker, which worker is "
-    "idle meanwhile?",
-    "in_queues[j].put(Task(partial(self.one, j, i, batches[i]))) for all of the tick. Then take "
-    "all answers: done, answer = out_queues[j].get(). Only then go through them: if not done, "
-    "raise answer[1]; otherwise answer[1] is the new batches[i]. A lambda in the loop would see "
-    "only the last i and j.",
-)
 LESSON, MINUTES = "micro_batches", 30
 PAGE = "gpt2/README.md"
 

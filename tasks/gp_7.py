@@ -4,12 +4,6 @@ import random
 
 import torch
 
-HINTS = (
-    "Pipe wants an nn.Sequential, and it cuts where the device changes. What does a block take "
-    "besides its hidden states? And how does Pipe know the device of a block on a CPU?",
-    "WithDevice(BlockWithMask(block), device) for each block of self.h with its device; "
-    "nn.Sequential of all; self._hold(Pipe(that, split_size, recorders)).",
-)
 LESSON, MINUTES = "micro_batches", 25
 SECONDS = 120
 PAGE = "gpt2/README.md"

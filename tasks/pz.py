@@ -135,31 +135,19 @@ TASKS = {
     ),
     "PZ-P0": puzzle(
         "train_ddp", 30, "data parallel with gradient accumulation, reduced once",
-        ("Each rank takes its part of the batch in micro-batches. What is added up on a rank, and "
-         "what over the ranks? In which order?",
-         "For samples in get_next_microbatch(…): input, forward, loss, backward, and add to "
-         "grad_weights[layer]. After the loop: all_reduce, update, set_final_weight."),
-        listed((8, 36, 32, 2), (5, 4, 30, 4), (1, 3, 6, 2)), P0,
+        (), listed((8, 36, 32, 2), (5, 4, 30, 4), (1, 3, 6, 2)), P0,
         "reduce each layer once, after all micro-batches",
         "keep the activations of one micro-batch at a time", page=PAGE,
     ),
     "PZ-P1": puzzle(
         "part1_training_loop", 45, "ZeRO: shard weights, gradients and optimizer states",
-        ("It is PZ-5 with several micro-batches on each rank. What do you keep from one "
-         "micro-batch to the next, and in what form?",
-         "For each micro-batch: gather before each forward and backward, reduce_scatter after each "
-         "backward, add the shard to grad_weights[layer]. In the end update each shard."),
-        listed((32, 64, 256, 8), (4, 6, 32, 2), (1, 2, 4, 2)), P1,
+        (), listed((32, 64, 256, 8), (4, 6, 32, 2), (1, 2, 4, 2)), P1,
         "gather twice and reduce once for each layer and micro-batch",
         "keep one whole weight and one whole gradient at a time", page=PAGE,
     ),
     "PZ-P2": puzzle(
         "part2_training_loop", 30, "the naive pipeline, with any number of layers on a rank",
-        ("It is pipeline() of eight.py. A rank that holds no layer has returned already. Which "
-         "rank is the last stage, where there are more ranks than layers?",
-         "As pipeline(), with `first == 0` and `after == model.num_layers` in place of the first "
-         "and the last rank."),
-        listed(*P2), P2,
+        (), listed(*P2), P2,
         "nothing is sent twice, and each rank works only on its own layers",
         "load only the layers of this rank, and delete what has been used", page=PAGE,
     ),

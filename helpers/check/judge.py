@@ -37,7 +37,8 @@ def check(
     """
     task, begun = load_task(task_id), time.monotonic()
     if hint not in range(len(task.hints) + 1):
-        raise ValueError(f"hint must be a number from 1 to {len(task.hints)}, not {hint!r}")
+        there = f"a number from 1 to {len(task.hints)}" if task.hints else f"0: see {task.page}"
+        raise ValueError(f"hint must be {there}, not {hint!r}")
     folder = lab() if root is None else root.resolve()
     drawn_before = random.getstate()
     try:

@@ -29,7 +29,7 @@ class Task:
 
     lesson: str  # its name
     minutes: int  # as a student needs; the points follow from them
-    hints: tuple[str, ...]  # from a nudge to nearly the answer
+    hints: tuple[str, ...] = ()  # from a nudge to nearly the answer
     ranks: int = 0  # on how many the work runs; 0 is one process without torch.distributed
     seconds: float = 60.0  # for the work alone
     page: str = ""  # where the task stands, if not in its lesson

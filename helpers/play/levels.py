@@ -1,4 +1,4 @@
-"""The levels, from one micro-batch to the V, and the plan that reaches each one's par."""
+"""The levels, from one micro-batch to a backward in two halves, and the plans that reach par."""
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from helpers.schedules import Schedule
 from helpers.search import rivals
-from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
+from helpers.simulate import Costs, OutOfMemory, simulate
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Level:
 
     goal, hint: sentences. places: places[stage] is its rank. kinds: the letters to place.
     forward, half: seconds of F, and of I as of W; B takes I + W. latency: seconds of a message.
-    cap: how many micro-batches of a stage a rank has room for. aim: what counts, "step", or "span",
-    a rank's first action to its last. par: the best known seconds, which win.
+    cap: how many micro-batches of a stage a rank has room for. par: the best known seconds of a
+    step, which win.
     """
 
     id: str
@@ -31,16 +31,11 @@ class Level:
     half: float = 1.0
     latency: float = 0.0
     cap: int | None = None
-    aim: str = "step"
 
     def costs(self) -> Costs:
         """Return the costs; a micro-batch of a stage is one byte, so `cap` is a limit in bytes."""
         times, limit = (self.forward, self.half, self.half), self.cap
         return Costs(*times, latency=self.latency, activation_bytes=1.0, memory_limit=limit)
-
-    def seconds(self, done: Simulated) -> float:
-        """Return what counts of a simulated plan."""
-        return done.span if self.aim == "span" else done.step_time
 
     @lru_cache  # noqa: B019  (the levels live as long as the module)
     def best(self) -> Schedule:
@@ -49,7 +44,8 @@ class Level:
         for plan in rivals(self.places, self.micro_batches):
             if {action.kind for order in plan.ranks for action in order} == set(self.kinds):
                 with suppress(OutOfMemory):
-                    found.append((self.seconds(simulate(plan, self.costs())), len(found), plan))
+                    step = simulate(plan, self.costs()).step_time
+                    found.append((step, len(found), plan))
         return min(found)[-1]
 
     def as_data(self) -> dict:
@@ -126,20 +122,6 @@ LEVELS = (
         kinds="FIW",
         cap=3,
         par=20.0,
-    ),
-    Level(
-        "v",
-        "The V",
-        "Rank 0 holds the first stage and the last, rank 1 the two between. Four micro-batches, "
-        "room for four chunks, and no gap: a span of 24 s.",
-        "A micro-batch turns round on rank 1 and comes home to rank 0, which starts its backward "
-        "at once. Prefer I, then F of the later stage, then W.",
-        places=(0, 1, 1, 0),
-        micro_batches=4,
-        kinds="FIW",
-        cap=4,
-        aim="span",
-        par=24.0,
     ),
 )
 

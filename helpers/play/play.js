@@ -125,11 +125,9 @@ export class Board {
     return this.placed.size === this.total;
   }
 
-  /** The seconds that count: of the step, or of the longest span of a rank. */
+  /** Of the step. */
   get seconds() {
-    const rows = this.orders.filter((order) => order.length);
-    const first = (order) => (this.level.aim === "span" ? this.placed.get(order[0]).start : 0);
-    return Math.max(0, ...rows.map((order) => this.placed.get(order.at(-1)).end - first(order)));
+    return Math.max(0, ...[...this.placed.values()].map(({ end }) => end));
   }
 }
 
@@ -305,7 +303,7 @@ function render({ model, el }) {
     goal.textContent = level.goal;
     const focused = grid.contains(root.getRootNode().activeElement);
     const ends = [...board.placed.values()].map(({ end }) => end);
-    const until = Math.max(...ends, ...board.orders.map((_, rank) => parOf(rank))) * 1.03;
+    const until = Math.max(...ends, board.level.par) * 1.03;
     grid.replaceChildren();
     for (let rank = 0; rank < board.ranks; rank++) row(rank, until);
     axis(until);
@@ -313,20 +311,13 @@ function render({ model, el }) {
     if (stop) stop.tabIndex = 0;
     if (focused) stop?.focus();
     onward.hidden = !won() || number === levels.length - 1;
-    const aim = level.aim === "span" ? "longest span" : "step";
-    score.textContent = `${aim} ${board.seconds} s · `;
+    score.textContent = `step ${board.seconds} s · `;
     element("span", "play-parname", score, `par ${level.par} s`);
     score.append(` · placed ${board.placed.size} of ${board.total}`);
     said.textContent = words;
     said.className = `play-said ${refused ? "play-refused" : won() ? "play-won" : ""}`;
     model.set("plan", board.orders);
     model.save_changes();
-  }
-
-  /** When a rank has to be done for par: a span begins with its first action. */
-  function parOf(rank) {
-    const { aim, par } = board.level, first = board.placed.get(board.orders[rank][0]);
-    return par + (aim === "span" ? first?.start ?? 0 : 0);
   }
 
   function row(rank, until) {
@@ -346,7 +337,7 @@ function render({ model, el }) {
       Object.assign(box.style, { left: share(start), width: share(end - start) });
       box.classList.toggle("play-slip", name === advice.slip);
     }
-    element("div", "play-par", lane).style.left = share(parOf(rank));
+    element("div", "play-par", lane).style.left = share(board.level.par);
     const moves = element("div", "play-next", grid); // a stage in each row
     moves.style.gridTemplateColumns = `repeat(${level.kinds.length}, max-content)`;
     for (const name of board.next(rank)) {

@@ -88,7 +88,7 @@ TWO = {"predicted": pipeline(), "measured": pipeline(4, 6, 2e-3)}
 PAGES = {
     "timeline": lambda: timeline(TWO).html(),
     "one event": lambda: timeline(Trace([Event(0, "F", 0, 1)])).html(),
-    "v": lambda: html("v"),
+    "game": lambda: html("h1"),
 }
 
 
@@ -96,7 +96,7 @@ PAGES = {
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing_on_either_theme(shown, axe, name, theme, width):
     page = shown(PAGES[name](), width, theme)
-    if name == "v":
+    if name == "game":
         for _ in range(6):
             page.locator(".play-move:not(.play-not)").last.click()
         page.locator(".play-not").first.click()  # refused
