@@ -561,11 +561,9 @@ for name, steps, seconds_of in ("all", len(losses), trace.duration), ("these", 3
 
 
 # %%
-def of_one_layer(width=1024, repeats=quick(12, 2)):
-    layer, x = (
-        torch.nn.Linear(width, width, bias=False),
-        torch.randn(256, width, requires_grad=True),
-    )
+def of_one_layer():
+    layer, repeats = torch.nn.Linear(1024, 1024, bias=False), quick(12, 2)
+    x = torch.randn(256, 1024, requires_grad=True)
     forward, backward = [], []
     for _ in range(repeats):
         layer.weight.grad = x.grad = None

@@ -152,7 +152,7 @@ def test_times_and_memory_are_the_simulator_s_and_who_follows_the_coach_wins(rul
         plan = [list(map(read_action, order)) for order in orders]
         made = Schedule("by hand", plan, level.places, level.micro_batches)
         done = simulate(made, level.costs(), proven=True)
-        assert level.seconds(done) == pytest.approx(seconds)
+        assert done.step_time == pytest.approx(seconds)
         assert max(done.peak_memory) <= (level.cap or 99)
         rows = zip(plan, done.times.starts, strict=True)
         expected = {str(a): start for row in rows for a, start in zip(*row, strict=True)}
