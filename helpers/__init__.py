@@ -3,7 +3,7 @@
 Each package here does one job, and imports only from the packages before it:
 
 files, syllabus, record, words, private, trace, waits, cost, schedules, grid, simulate, search,
-hang, ranks, network, pipeline, parallel, checkpoint, draw, cluster, oracle, timeline, demo,
+hang, ranks, network, pipeline, parallel, checkpoint, draw, cluster, oracle, timeline,
 doctor, play, check, lesson.
 
 What comes later is hooked in here: into a notebook the drawing of what ranks only report.
