@@ -90,7 +90,7 @@ def main():
 
     plan, trace = run_pipeline(shared)
     say("\nThe model can also be cut into two stages, each on a rank of its own. This is the order "
-        "in which each computes (F3 is the forward of micro-batch 3, B3 its backward):\n")  # fmt: skip
+        "of its work (F3 is the forward of micro-batch 3, B3 its backward):\n")  # fmt: skip
     print(plan)
     both = {
         "predicted": simulate(plan, measured(trace)).trace,

@@ -1,6 +1,5 @@
 """Our executor beside torch.distributed.pipelining: the same stages, ranks, threads and order."""
 
-import time
 from functools import partial
 
 import torch
@@ -8,10 +7,8 @@ import torch.distributed as dist
 from torch import nn
 
 from bench.race import Race, in_the_same_ranks, timed_in_turn
-from helpers.pipeline import Pace, Pipeline, message_latency
-from helpers.ranks import launch
+from helpers.pipeline import Pipeline
 from helpers.schedules import gpipe, interleaved, one_f_one_b, zb_h1, zb_v
-from helpers.simulate import simulate
 from helpers.trace import Recorder
 
 VOCAB = 256
@@ -30,7 +27,7 @@ BUILDERS = {
 
 
 def races() -> list[Race]:
-    """Ours beside torch's for each schedule where each cost dominates; the trace; the pace."""
+    """Ours beside torch's for each schedule where each cost dominates; the trace."""
     rows = []
     for where, sizes in (("computing dominates", COMPUTING), ("overhead dominates", OVERHEAD)):
         pairs = [(name, name, ("ours", "torch")) for name in BUILDERS]
@@ -38,7 +35,7 @@ def races() -> list[Race]:
             what = f"{what}, {where}, {sizes[0]} ranks"
             work = timed, sizes[0], (name, hows, sizes)
             rows.append(in_the_same_ranks(what, *hows, *work))
-    return rows + [_paced(name, build) for name, build in PACED.items()]
+    return rows
 
 
 class Block(nn.Module):
@@ -98,38 +95,3 @@ def _theirs(name, schedule, stages, ids, m):
     inputs = [ids] if 0 in stages else []
     targets = {"target": ids} if schedule.stages - 1 in stages else {}
     return partial(runner.step, *inputs, **targets)
-
-
-# --- a paced step beside its simulation ----------------------------------------------------------
-
-PACE = Pace(forward=0.04, input_grad=0.04, weight_grad=0.04)
-PACED = {
-    "1F1B": lambda: one_f_one_b(8, 16),
-    "ZB-H1": lambda: zb_h1(8, 16),
-    "interleaved": lambda: interleaved(8, 16),
-}
-
-
-def _paced(name: str, build) -> Race:
-    def real() -> float:
-        return 1e3 * max(launch(paced, 8, (name,), quiet=True, checked=False))
-
-    def simulated() -> float:
-        latency = launch(message_latency, 8, quiet=True, checked=False)[0]
-        return 1e3 * simulate(build(), PACE.costs(latency)).step_time
-
-    what = f"{name}, 8 paced ranks beside the simulation, with the latency measured just before"
-    return Race(what, "real", "simulated", real, simulated, "ms", 3)
-
-
-def paced(name: str) -> float:
-    rank, schedule = dist.get_rank(), PACED[name]()
-    torch.set_num_threads(1)
-    stages = {s: make_stage(s, schedule.stages, 8, 1) for s in schedule.stages_of(rank)}
-    ids = torch.randint(0, VOCAB, (schedule.micro_batches, 4))
-    Pipeline(schedule, stages, loss=loss).step(ids, ids)  # the first one warms up
-    pipeline = Pipeline(schedule, stages, loss=loss, pace=PACE)
-    dist.barrier()
-    begun = time.perf_counter()
-    pipeline.step(ids, ids)
-    return time.perf_counter() - begun
