@@ -16,7 +16,7 @@ step on processes of its own. `tied` is for a weight that the first and the last
 """
 
 from helpers.pipeline.batch import count_targets
-from helpers.pipeline.pace import Pace, message_latency
+from helpers.pipeline.pace import Pace
 from helpers.pipeline.paced import PacedStep, run_paced
 from helpers.pipeline.pipeline import Outcome, Pipeline
 from helpers.pipeline.tied import add_tied, make_tie
@@ -29,6 +29,5 @@ __all__ = [
     "add_tied",
     "count_targets",
     "make_tie",
-    "message_latency",
     "run_paced",
 ]

@@ -5,20 +5,15 @@ not the schedule. But they can sleep at the same time. With a pace, each action 
 time is over, and the waiting, the messages and the order are those of eight machines.
 """
 
-import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import torch
-import torch.distributed as dist
 
 from helpers.schedules import Action, Schedule
 from helpers.simulate import Costs
 
 PerStage = float | Sequence[float]
 PROMPT_S = 0.0005  # what was received within so short a time was already there
-ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,7 @@ class Pace:
     def costs(self, latency: float = 0.0) -> Costs:
         """Return the costs with which `simulate` predicts the paced step.
 
-        latency: seconds of a message; `message_latency` measures it.
+        latency: seconds of a message.
         """
         times = self.forward, self.input_grad, self.weight_grad
         return Costs(*times, latency=latency)
@@ -95,35 +90,3 @@ class Pacer:
         if end > now:
             time.sleep(end - now)
         self.due = max(end, now)
-
-
-def message_latency(pause: float = 0.04, rounds: int = ROUNDS) -> float:
-    """Measure the latency of a message between sleeping ranks, to predict a paced step.
-
-    It's the time from the end of a rank's sleep until the next rank has its message. Each rank
-    sleeps `pause` seconds, as the actions of a `Pace` do, before it sends one float32: a processor
-    that sleeps wakes up late, on a virtual machine by a millisecond, and messages between ranks
-    that stay awake would not show it.
-
-    All ranks call it together, and all get the same answer: the median over `rounds` of the mean
-    over one trip from rank 0 to the last and back, in seconds, for `Pace.costs(latency=...)`.
-    It's 0 for one rank alone.
-    """
-    rank, size = dist.get_rank(), dist.get_world_size()
-    buffer = torch.zeros(1)
-    dist.barrier()
-    found = []
-    for _ in range(rounds if size > 1 else 0):
-        begun = time.perf_counter()
-        for step in (1, -1):  # down the line, then back up
-            before, after = rank - step, rank + step
-            if 0 <= before < size:
-                dist.recv(buffer, before)
-            if 0 <= after < size:
-                time.sleep(pause)
-                dist.send(buffer, after)
-        messages = 2 * (size - 1)
-        found.append((time.perf_counter() - begun) / messages - pause)
-    answer = torch.tensor([statistics.median(found) if found else 0.0], dtype=torch.float64)
-    dist.broadcast(answer, 0)  # only rank 0 saw the whole trip
-    return answer.item()
