@@ -1,5 +1,6 @@
 """A simulated step: its numbers, what it keeps in memory, and its trace."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from helpers.schedules import Schedule, Times, messages
 from helpers.simulate.causes import CAUSES, Idle, changes, closing_times, idle_times
 from helpers.simulate.costs import Costs, seconds_of
 from helpers.simulate.events import Columns, actions_and_messages, in_order, waits
-from helpers.trace import Counter, Event, Trace, idle_share
+from helpers.trace import Counter, Event, Trace
 from helpers.words import bytes_text
 
 
@@ -52,10 +53,25 @@ class Simulated:
         return work
 
     def bubble(self, over: str = "total") -> float:
-        """Return the idle share, by one of three definitions; see `helpers.trace.bubble`."""
-        size, duration = self.schedule.size, self.step_time
-        work = self._work if over == "span" else self.busy
-        return idle_share(over, work, self._spans, size * duration)
+        """Return the idle share, by one of three definitions.
+
+        over="total": idle time over ranks x step, 0 to 1. GPipe and 1F1B: (p-1)/(m+p-1) for p
+            stages and m micro-batches (GPipe, arXiv 1811.06965). What prose and pictures mean.
+        over="ideal": idle time over computing time. GPipe and 1F1B: (p-1)/m (Megatron-LM, arXiv
+            2104.04473). Infinite where nothing was computed.
+        over="span": 1 - computing time / span, on the rank with the longest span, from its first
+            action to its last; the optimizer doesn't count (zero bubble, arXiv 2401.10241). One
+            step flows into the next, so the ends don't count either.
+        """
+        if over == "span":
+            longest, inside = max(zip(self._spans, self._work, strict=True), key=lambda s: s[0])
+            return 1 - inside / longest if longest else 0.0
+        room, work = self.schedule.size * self.step_time, sum(self.busy)
+        if over == "ideal":
+            return (room - work) / work if work else math.inf
+        if over != "total":
+            raise ValueError(f"bubble(over={over!r}): choose 'total', 'ideal' or 'span'")
+        return 1 - work / room if room else 0.0
 
     @cached_property
     def idle(self) -> list[Idle]:
@@ -94,17 +110,6 @@ class Simulated:
     def messages(self) -> int:
         """How many messages are sent in the step."""
         return sum(m.kind == "send" for row in messages(self.schedule) for m in row)
-
-    @cached_property
-    def bytes(self) -> float:
-        """Bytes in all messages of the step together."""
-        sizes = self.costs.message_bytes
-        return sum(
-            sizes[m.action.stage - (m.action.kind != "F")]
-            for row in messages(self.schedule)
-            for m in row
-            if m.kind == "send"
-        )
 
     @cached_property
     def trace(self) -> Trace:

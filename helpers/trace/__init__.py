@@ -14,7 +14,6 @@ from helpers.trace.measure import (
     has_finished,
     idle,
     idle_by_cause,
-    idle_share,
     in_lanes,
     last_steps,
     peak,

@@ -80,38 +80,12 @@ def idle(trace: Trace) -> dict[int, float]:
     return {rank: duration - seconds for rank, seconds in busy(trace).items()}
 
 
-def bubble(trace: Trace, over: str = "total") -> float:
-    """Return the idle share of a trace, measured or simulated.
-
-    over="total": idle time over ranks x duration, 0 to 1. GPipe and 1F1B: (p-1)/(m+p-1) for p
-        stages and m micro-batches (GPipe, arXiv 1811.06965). What prose and pictures mean.
-    over="ideal": idle time over computing time. GPipe and 1F1B: (p-1)/m (Megatron-LM, arXiv
-        2104.04473). Infinite where nothing was computed.
-    over="span": 1 - computing time / span, on the rank with the longest span, from its first
-        action to its last; the optimizer doesn't count (zero bubble, arXiv 2401.10241). One step
-        flows into the next, so the ends don't count either.
-    """
-    rows = [[e for e in row if is_work(e)] for row in trace.by_rank().values()]
-    if over == "span":
-        rows = [[e for e in row if e.kind != "update"] for row in rows]
-    work = [length(union(row)) for row in rows]
-    spans = [max(e.end for e in row) - min(e.start for e in row) if row else 0.0 for row in rows]
-    return idle_share(over, work, spans, len(rows) * trace.duration)
-
-
-def idle_share(over: str, work: list[float], spans: list[float], room: float) -> float:
-    """Return the bubble by the definition `over` of `bubble`, from seconds of each rank that are
-    work, its span, and the room: ranks x duration of the step."""
-    if over not in ("total", "ideal", "span"):
-        raise ValueError(f"bubble(over={over!r}): choose 'total', 'ideal' or 'span'")
-    if over == "span":
-        longest, inside = max(zip(spans, work, strict=True), key=lambda s: s[0], default=(0.0, 0.0))
-        return 1 - inside / longest if longest else 0.0
-    if not room:
-        return 0.0
-    if over == "total":
-        return 1 - sum(work) / room
-    return (room - sum(work)) / sum(work) if sum(work) else float("inf")
+def bubble(trace: Trace) -> float:
+    """Return the idle share of a trace, measured or simulated: idle time over ranks x duration, 0
+    to 1. GPipe and 1F1B: (p-1)/(m+p-1) for p stages and m micro-batches (GPipe, arXiv 1811.06965).
+    It's what prose and pictures mean; `helpers.simulate` has two more definitions."""
+    room = len(trace.ranks) * trace.duration
+    return 1 - sum(busy(trace).values()) / room if room else 0.0
 
 
 def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:

@@ -173,21 +173,11 @@ def test_a_rank_of_a_pipeline_says_what_it_needs_and_when_it_has_finished():
 # --- busy, idle, steps --------------------------------------------------------------------------
 
 
-def test_a_bubble_has_three_definitions():
+def test_a_bubble_is_the_idle_share():
     trace = pipeline(4, 6, message=0.0)
-    step = Trace([e for e in trace.events if e.kind in "FB"])
-    assert bubble(step) == pytest.approx(3 / 9) and bubble(step, over="ideal") == pytest.approx(0.5)
+    assert bubble(Trace([e for e in trace.events if e.kind in "FB"])) == pytest.approx(3 / 9)
     assert peak(trace) == dict.fromkeys(range(4), 6 * 100_000_000)
-    with pytest.raises(ValueError, match=r"over='all'\): choose 'total', 'ideal' or 'span'"):
-        bubble(step, over="all")
-    rows = [("F", 0, 1), ("B", 2, 4), ("update", 4, 9)]
-    trace = Trace([Event(0, *row) for row in rows] + [Event(1, "F", 0, 1)])
-    assert bubble(trace, "span") == 1 - 3 / 4  # from the first action to the last
-    same = Trace([Event(0, "F", 0, 2), *(Event(1, "F", t, t + 0.5) for t in (0, 1.5))])
-    assert bubble(same, "span") == 0  # of two ranks with the same span the first
-    assert bubble(Trace(), "span") == bubble(Trace([Event(0, "wait", 0, 1)]), "span") == 0
-    assert bubble(Trace([Event(0, "send", 0, 1)]), over="ideal") == float("inf")
-    assert bubble(Trace()) == bubble(Trace(), "ideal") == 0
+    assert bubble(Trace()) == 0
 
 
 def test_causes_add_up_to_the_idle_time():
