@@ -505,8 +505,8 @@ for length in (400, 1_000_000):
     print(f"the fastest for {length:,} bytes: {min(took, key=took.get)}")
 
 # %% [markdown]
-# The tree wins the short race and the ring the long one. All take longer than their formulas, most
-# of all the ring, in which all eight processes send and receive in every step.
+# The tree wins the short race and the ring the long one. On our machine all took longer than their
+# formulas, most of all the ring, in which all eight processes send and receive in every step.
 
 # %%
 grid, names = [400 * 1.2**k for k in range(44)], ("star", "tree", "ring")
@@ -535,7 +535,7 @@ show(curves(lines, title, x="bytes of the tensor", y="time of an all-reduce (s)"
 # |---|---|
 # | GPUs of one node | rings over NVLink, several at a time; or sums inside the NVLink switch |
 # | between nodes, large tensors | a ring per network card, GPU to card without the host |
-# | between nodes, small tensors | double binary trees: fewer steps |
+# | between nodes, small and medium tensors | double binary trees: fewer steps |
 #
 # ## Two levels, and sums in 32 bits
 #
@@ -564,11 +564,13 @@ print(f"1,024 ranks each add a 1, in bfloat16: {total.item():.0f}")
 #
 # ## When does sending cost more than computing?
 #
-# **Averaging can hide behind backward only if each replica reads at least $F/B$ tokens**, where $F$
-# is the FLOP/s of a device and $B$ the bytes per second of its link. Backward computes $4Pt$ FLOPs
-# for $t$ tokens, a ring sends $4P$ bytes of 2-byte gradients, and the size of the model cancels.
-# For an H100 at its peak of 989 TFLOP/s that's $989 \cdot 10^{12} / 450 \cdot 10^9$ = 2,200 tokens
-# inside a node, and 19,780 over one network card of 50 GB/s.
+# **With 2-byte gradients, averaging can hide behind backward only if a replica reads at least $F/B$
+# tokens in the last micro-batch of a step; with 4 bytes, twice as many.** $F$ is the FLOP/s of a
+# device and $B$ the bytes per second of its link. Backward takes $4Pt/F$ seconds for $t$ tokens, a
+# ring of many ranks $4P/B$ for gradients of 2 bytes. So sending hides if $4Pt/F \ge 4P/B$, that is
+# $t \ge F/B$: the size of the model cancels. For an H100 at its peak of 989 TFLOP/s that's
+# $989 \cdot 10^{12} / 450 \cdot 10^9$ = 2,200 tokens over NVLink (1,900 for the eight ranks of a
+# node), and 19,780 over one network card of 50 GB/s.
 # [Lesson 10](10_rooflines.ipynb) derives this, tries it on paced ranks, and finds the same pattern
 # in every other way to share the work.
 #
@@ -601,8 +603,8 @@ show(last_steps(with_waits(traces[0].merged(traces[1])), 3))
 # - A message takes $\alpha + \beta S$. In a ring each rank sends $2(n-1)/n$ of the tensor; a tree
 #   has fewer steps and wins when the tensor is small.
 # - Averaging 2-byte gradients can hide behind backward only if a replica reads at least $F/B$
-#   tokens: for an H100 2,200 inside a node, 19,780 over a network card. The size of the model
-#   cancels.
+#   tokens in a step's last micro-batch: for an H100 2,200 over NVLink, 19,780 over a network card.
+#   The size of the model cancels.
 # - Below that, add tokens to the replica, not replicas: let several GPUs share one copy of the
 #   model.
 #

@@ -149,7 +149,7 @@ predict(
 )
 
 # %% [markdown]
-# You can tell rounding from a bug without any reasoning, because almost nothing else depends on the
+# You can tell rounding from a bug without any reasoning, because only rounding depends on the
 # precision. In float64 a number has 29 more significant bits, so rounding errors shrink by about
 # $2^{29} \approx 5\cdot10^8$. A wrong factor or a missing micro-batch stays exactly as large as it
 # is.
@@ -413,10 +413,13 @@ reveal("dp_x_pp-6")
 # Once the pipeline is full, a stage that has $k$ micro-batches in flight pays nothing as soon as
 # $k\,(F+B)$ covers the round trip: $k \ge p + 2\,(p-1)\,c/(F+B) = 4.1$, so five are enough. That's
 # **eager 1F1B** ([2211.05322](https://arxiv.org/abs/2211.05322)): twice the warm-up, more memory,
-# and the messages hide. What nothing can hide is messages that together take longer than $F + B$.
+# and the messages hide. A middle stage sends
+# two messages for each micro-batch through the same share of a card, so what nothing can hide is a
+# $c$ above half of $F + B$, 95 ms.
 #
 # And the columns? Their 15 s are the same for every step, however *many* sequences it has. With 48
 # sequences they're most of the step; with 1,536, or 3 million tokens, the step computes for 73 s.
+# If columns cross, a GPU computes for 13 % of the first step and for more than 80 % of the second.
 # So with few tokens in a step, only pipelines may cross the slow links. With many, columns may
 # cross too.
 #

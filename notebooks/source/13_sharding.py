@@ -312,9 +312,10 @@ reveal("sharding-4", found=found)
 #
 # ## What hides behind what
 #
-# **With gradients in 2 bytes, FSDP hides all its messages but the first and the last if a
+# **With gradients in 2 bytes, FSDP hides all its messages but the first and the last if each rank's
 # micro-batch has at least $F/B$ tokens and each gather starts one unit early.** $F$ is the rate in
-# FLOP/s that a rank reaches, and $B$ its bytes a second. Weights depend on nothing that's computed
+# FLOP/s that a rank reaches, and $B$ its bytes a second: with one GPU a machine 50 GB/s, with whole
+# machines of eight 400. Weights depend on nothing that's computed
 # in this step. So a unit can be gathered while the one before computes, which is called
 # **prefetching**, and lesson 10 derived how many tokens that takes.
 #
@@ -595,8 +596,8 @@ for shape, expected in MESHES.items():
 #   shards activations.
 # - At its peak stage 3 holds three copies of a unit, or four with one gathered early: that's its
 #   floor.
-# - With one unit gathered ahead, all but the two ends of a step hide from $F/B$ tokens *per
-#   micro-batch* on ($1.5\,F/B$ with gradients in 32 bits). With $k$ micro-batches stage 3 sends
+# - With one unit gathered ahead, all but the two ends of a step hide, once a rank's *micro-batch*
+#   has $F/B$ tokens ($1.5\,F/B$ with gradients in 32 bits). With $k$ micro-batches stage 3 sends
 #   $3k$ volumes against stage 1's two, which is why most pipelines use ZeRO-1.
 # - HSDP keeps gathers inside a machine, and sends only shards of gradients across.
 # - The norm for clipping is that of all shards together.

@@ -3,7 +3,7 @@
 #
 # *Reading 40 minutes, tasks 550 (homework 435)*
 #
-# *With twenty minutes: read as far as puzzle 3 and solve PZ-1.*
+# *With twenty minutes: read as far as puzzle 2, and begin with PZ-1.*
 #
 # Until now every script ran on ranks that your laptop could start, so you never had to decide which
 # of 32 GPUs keeps what. But you don't need the GPUs to decide that. A program can say it all: who
@@ -14,7 +14,8 @@
 # **Question.** How do you spread one training step over many ranks so that it's fast and needs
 # little memory?
 #
-# With the reading, the six puzzles of this session take a good two hours. Five more are homework.
+# With the reading, the six puzzles of this session take about two and a half hours. Five more are
+# homework.
 
 # %%
 import sys
@@ -336,9 +337,9 @@ play("pipeline_sharded")
 #
 # GPipe (PZ-7) fixes the time: all forwards, then all backwards. But each rank then holds the
 # activations of all $m$ micro-batches, so the large $m$ that shrinks the bubble also fills the
-# card. 1F1B alternates after a warm-up, so no rank holds more than $p$, the number of stages,
-# however large $m$ is. That's what makes a small bubble affordable. The time is GPipe's, by lesson
-# 06 about
+# card. 1F1B alternates after a warm-up, so no rank holds the activations of more than $p$
+# micro-batches ($p$ stages), however large $m$ is. That's what makes a small bubble affordable. The
+# time is GPipe's, by lesson 06 about
 #
 # $$T = (m + p - 1)(t_F + t_B) + \text{update}.$$
 #
@@ -369,8 +370,8 @@ title = "GPipe holds the whole batch, 1F1B four samples"
 show(curves({"GPipe": gpipe, "1F1B": held}, title, x="samples", y="million elements"))
 
 # %% [markdown]
-# With 32 samples GPipe holds five times as much for the same time. And now the others on one case,
-# four ranks, eight layers, four samples, each beside what you can compute by hand:
+# With 32 samples GPipe holds four to five times as much for the same time. And now the others on
+# one case, four ranks, eight layers, four samples, each beside what you can compute by hand:
 
 # %%
 by_hand = {"ddp": 16 + 2.4 + 4, "fully_sharded": 16 + 7.2 + 4, "pipeline": 64 + 2.4 + 1}
@@ -457,7 +458,7 @@ predict(
 
 # %%
 plain = {"1F1B": part3.part3_training_loop}
-plain["ZeRO-3"] = part1.part1_training_loop  # PZ-P1: see puzzles/README.md
+plain["ZeRO-3"] = part1.part1_training_loop  # PZ-P1, or solve("PZ-P1")
 for name, step in plain.items():
     try:
         print(f"{name}: {outcome(run(step, 48, 60, 192, 1, profile='measured'))}")

@@ -98,7 +98,7 @@ claim("a step, by hand", done.seconds, by_hand, within=0.1, unit=" s", how=how)
 
 # %% jupyter={"source_hidden": true}
 show(memory_bars({"memory": done}, "Two thirds of the memory are the optimizer's"))
-show(time_bars({"time": done}, "Only two thirds of the step are matrix products"))
+show(time_bars({"time": done}, "About 70 % of the step are matrix products"))
 
 # %% [markdown]
 # A small product doesn't reach the full rate, and outside of a node of eight GPUs the network is
@@ -148,7 +148,8 @@ print(f"one factor for this paper's software: {factor:.3f}")
 #
 # ## Meet the limits
 #
-# Each number of a layout has its own limit. Change one at a time, and watch what grows.
+# Each number of a layout has its own limit. Change one at a time, and watch what grows. First `tp`:
+# with twice the parts there are twice as many GPUs. Does a step halve?
 
 # %%
 wide = {f"tp {tp}": Layout(512, dp=8, pp=8, tp=tp, **today) for tp in (4, 8, 16)}
@@ -161,7 +162,7 @@ print(f"from 4 to 8: {1 - eight / four:.0%} shorter; from 8 to 16: {shrinks:.0%}
 show(time_bars(limits, "Across two nodes, messages grow while the products shrink"))
 
 # %% [markdown]
-# Does a step halve with twice the `tp`, and so twice the GPUs? With 16 parts, every collective
+# It doesn't. With 16 parts, every collective
 # inside a layer has to cross the network between the nodes. Even with all eight network cards of a
 # node sending side by side, it has less bandwidth than NVLink and a higher latency, and more ranks
 # have to wait for each other. So the messages grow while the products halve, and each doubling of
@@ -226,11 +227,13 @@ def designed(dp, pp, tp, chunks, micro_batches, recompute, zero):
     """Where this layout's step time goes, in bars, or why there is none."""
     sizes = dict(dp=dp, pp=pp, tp=tp, chunks=chunks, recompute=recompute, zero=zero)
     try:
-        done = estimate(gpt3, Layout(batch=dp * micro_batches, **sizes, **today), h100)
+        done = estimate(
+            gpt3, Layout(batch=dp * micro_batches, **sizes, **today), h100
+        ).require_room()
         mfu, held = done.utilisation.mfu, done.memory.total / 1e9
         title = f"{done.seconds:.3g} s a step, MFU {100 * mfu:.0f} %, {held:.0f} GB on each device"
         return time_bars({"time": done}, title)
-    except ValueError as error:
+    except (OutOfMemory, ValueError) as error:
         return str(error)
 
 
@@ -319,8 +322,8 @@ for what, worse in {
           f"recompute {best.layout.recompute}, {best.seconds:.2f} s")  # fmt: skip
 
 # %% [markdown]
-# Slower products and links cost seconds but leave the three numbers as they were; less room in
-# memory changes them.
+# At these factors, slower products and links cost seconds but leave the three numbers as they were;
+# less room in memory changes them.
 #
 # But the best one fills most of the memory, by a model that counts what training keeps. Allocators
 # and frameworks take more: two published FSDP runs reserved about 20 GB above what this model says

@@ -95,11 +95,11 @@ except PlaceError as error:
 reveal("beyond_one_machine-1")
 
 # %% [markdown]
-# So variables that contradict each other must be an error. But they may differ where one launcher
-# starts another (Open MPI inside Slurm does, too): `srun` may start one torchrun on each machine,
-# and then Slurm's variables count the torchruns while torchrun's count the ranks, so they differ
-# and both are right. Torchrun marks its own variables with `TORCHELASTIC_RUN_ID`, which is how you
-# can tell.
+# So variables that contradict each other must be an error. But they may rightly differ where one
+# launcher starts another: Slurm may start Open MPI's `mpirun`, or `srun` one torchrun on each
+# machine, and then Slurm's variables count the torchruns while torchrun's count the ranks, so they
+# differ and both are right. Torchrun marks its own variables with `TORCHELASTIC_RUN_ID`, which is
+# how you can tell.
 #
 # ### Your turn: LA-1 · 25 minutes · 15 points
 #
@@ -147,9 +147,9 @@ print(f"side by side {1e3 * near:.0f} ms, dealt out {1e3 * far:.0f} ms")
 # %% [markdown]
 # Side by side, two of the ring's eight connections cross the cable, one in each direction. Dealt
 # out, all eight cross it, and a cable that carries four of them each way takes four times as long.
-# Better still is the two-level all-reduce of lesson 03: the ranks of a host add first. And
-# collectives that run in every layer with nothing to hide behind, such as those of lesson 14, stay
-# inside a machine.
+# Better still is the two-level all-reduce of lesson 03: the ranks of a host add first, so the cable
+# carries each sum once. And collectives that run in every layer with nothing to hide behind, such
+# as those of lesson 14, stay inside a machine.
 #
 # What helps on a much slower link is to **send less**: 16 bits instead of 32 halve the bytes
 # (lesson 17), and DiLoCo (lesson 04) communicates only once in many steps. Or each rank takes a
@@ -157,8 +157,9 @@ print(f"side by side {1e3 * near:.0f} ms, dealt out {1e3 * far:.0f} ms")
 #
 # The **data** must arrive on every machine, too. Nobody copies terabytes of text to each of them.
 # The files lie in a shared store, cut into shards, and a rank streams only its own: which shards
-# those are, and in which order, follows from the seed, the epoch, the rank and the number of ranks
-# alone, so that no two ranks read the same text and a restarted run can find its place again.
+# those are, and in which order, follows from the seed and the epoch alone, and a rank takes its
+# share of each batch. So the number of batches read is all that a restarted run must know, even
+# with another number of ranks.
 #
 # ## Two hosts, for real
 #
@@ -228,6 +229,8 @@ print(on_two_hosts(Link(megabits=100)))
 # — *With ninety minutes, stop here.* —
 #
 # ## How often a rank fails
+#
+# A machine that fails once in six years is reliable. What about thousands of them?
 
 # %% jupyter={"source_hidden": true}
 predict(

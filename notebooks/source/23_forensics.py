@@ -3,7 +3,7 @@
 #
 # *Reading 30 minutes, tasks 360 (homework 300)*
 #
-# *With twenty minutes: read as far as the first case, and find its mistake.*
+# *With twenty minutes: read to "A second case"; the example's mistake is yours to find.*
 #
 # A deadlock is a kind mistake: the program stops, and in this lab it even says where. The mistakes
 # that cost weeks don't stop anything. The loss falls, no rank waits, the checkpoint loads, and the
@@ -174,13 +174,13 @@ example.accuse(rank="all", tensor="all", line=line, mistake="left over")
 #
 # ## A second case, from the mistake to its trace
 #
-# Now the other way round. A mean of means was in the trainer of Hugging Face's Transformers until
-# October 2024, and it was found by comparing two curves that should have been the same, with
-# gradient accumulation and without ([their own
-# account](https://huggingface.co/blog/gradient_accumulation)). One step would have done. Its
-# sibling between replicas stayed the default there until 2025
-# ([#39395](https://github.com/huggingface/transformers/pull/39395)). Let's plant that one: each
-# replica divides by twice its *own* tokens, which should come out the same.
+# Now the other way round. A mean of means (of micro-batches that differ in length) was in the
+# trainer of Hugging Face's Transformers until October 2024, and it was found by comparing two
+# curves that should have been the same, with gradient accumulation and without
+# ([their own account](https://huggingface.co/blog/gradient_accumulation)). Comparing the gradients
+# of a single step would have found it. Its sibling between replicas stayed the default there until
+# 2025 ([#39395](https://github.com/huggingface/transformers/pull/39395)). Let's plant that one:
+# each replica divides by twice its *own* tokens, which should come out the same.
 
 # %%
 second = Case(0)
@@ -223,9 +223,9 @@ for first in (0, 2):
 
 # %% [markdown]
 # If all tensors are off by one factor before any message, look for it in the loss: what is it
-# divided by? Try ratios of the numbers of dots. The log has the loss right to almost four decimals,
-# so you'd never see it in a curve; only the norm, and the last decimal, give it away. (Compare
-# gradients, not weights: AdamW hides a factor, as in lesson 03.)
+# divided by? Try ratios of the numbers of dots. In the log the loss is wrong only in its fourth
+# decimal, which no curve shows; the norm gives it away. (Compare gradients, not weights: AdamW
+# hides a factor, as in lesson 03.)
 #
 # ## The cases
 #
@@ -319,7 +319,7 @@ print("the tensors that differ are of", *{row.name[:8] for row in found.rows if 
 # | the norm is off by a factor, fixed or not | a divisor | `backwards()` is right: it's the norm |
 # | the norm is off by a percent or less | a few tensors | all are off: each rank's own divisor |
 # | the loss is off in step 0 | the data | `stories()` is right: it's the forward |
-# | the loss is off after the first step | the rate, or weights | the norm was first: left over |
+# | the loss is off from step 1 on | the rate, or weights | the norm was first: left over |
 # | both are right, and later not | a condition: clipping | two right runs diverge, too: rounding |
 # | the loss leaves the band of other seeds | its seed | its healthy twin doesn't leave it |
 #
