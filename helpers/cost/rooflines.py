@@ -5,8 +5,8 @@
 
 F, `rate`: FLOP/s of one device. B, `link`: bytes/s that one device sends while it receives as many
 (`helpers.cost.rates` has both). Each bound sets bytes / B equal to FLOPs / F and solves for what
-one can choose: tokens, ranks, or a width. docs/rooflines.md says when it matters, and has the
-bounds of known models.
+one can choose: tokens, or a width. docs/rooflines.md has those in ranks and layers too, says when
+each matters, and has the bounds of known models.
 
 Conventions: 2 bytes a value; a matrix of W weights costs 2W FLOPs a token forward and 4W backward;
 rings, whose ranks each send (n-1)/n of the result; `ranks` is n, by default so many that this is 1.
@@ -56,31 +56,6 @@ def fsdp_tokens(
     return max(weight / 2, (weight + gradient) / 4) * _intensity(rate, link, ranks)
 
 
-def tensor_parallel_ranks(model: ModelConfig, rate: float, link: float) -> float:
-    """Return the ranks at which a layer cut by tensor and sequence parallelism sends for as long
-    as it computes, forward and backward together.
-
-    T tokens cost 6WT FLOPs on t ranks together. Forward has two all-gathers and two
-    reduce-scatters of 2Td bytes, backward as many: a rank sends 16Td (t-1)/t. So
-    6WT / (tF) = 16Td (t-1) / (tB), in which T cancels: t = 1 + (3/8) (W/d) B/F.
-    """
-    return 1 + 3 / 8 * layer_weights(model) / model.hidden / _intensity(rate, link)
-
-
-def ring_attention_tokens(
-    model: ModelConfig, rate: float, link: float, *, causal: bool = True, ranks: float = inf
-) -> float:
-    """Return the tokens of a rank at which a ring's messages hide behind the scores, forward.
-
-    Each of n queries meets each of n keys: 4 n^2 h e FLOPs, for h query heads of e features.
-    Meanwhile keys and values of g heads travel, 4 n g e bytes: n = (g/h) F/B. A causal mask leaves
-    half of the FLOPs (zigzag shares them evenly): twice as many tokens. Backward has five products
-    instead of two, and the gradients of keys and values travel too: 0.8 as many.
-    """
-    heads = model.kv_heads / model.heads
-    return (2 if causal else 1) * heads * _intensity(rate, link, ranks)
-
-
 def expert_width(
     model: ModelConfig,
     rate: float,
@@ -105,12 +80,6 @@ def expert_width(
         raise ValueError("this model has no experts to send tokens to: give a mixture of experts")
     share = (model.moe.chosen if copies is None else copies) / model.moe.chosen
     return share * 2 * (dispatch + combine) / 18 * _intensity(rate, link, ep)
-
-
-def pipeline_layers(model: ModelConfig, rate: float, link: float) -> float:
-    """Return the layers of a stage (of a chunk, if interleaved) at which sending its result takes
-    as long as computing it, forward: 2LWT FLOPs and 2Td bytes, so L = (d/W) F/B."""
-    return model.hidden / layer_weights(model) * _intensity(rate, link)
 
 
 def _intensity(rate: float, link: float, ranks: float = inf) -> float:

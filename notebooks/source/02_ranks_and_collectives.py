@@ -221,12 +221,12 @@ reveal("ranks_and_collectives-3")
 # data.
 #
 # One cure is to give every rank the same number of batches. PyTorch's `DistributedSampler` does so
-# by repeating a few samples or, with `drop_last=True`, by dropping a few. Another cure lets a rank
-# that has run out of data take part with a gradient of zeros. Then be careful with the mean:
-# dividing by 3 when only 2 ranks had data makes the mean a third too small, so divide by the number
-# of ranks (or better, of tokens) that contributed. PyTorch packages this second cure as
-# [`Join`](https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html). (With DDP it
-# divides by all 3, too, unless you pass `divide_by_initial_world_size=False`.)
+# by repeating a few samples (which then count twice) or, with `drop_last=True`, by dropping a few.
+# Another cure lets a rank that has run out of data take part with a gradient of zeros. Then be
+# careful with the mean: dividing by 3 when only 2 ranks had data makes the mean a third too small,
+# so divide by the number of ranks (or better, of tokens) that contributed. PyTorch packages this
+# second cure as [`Join`](https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html).
+# (With DDP it divides by all 3, too, unless you pass `divide_by_initial_world_size=False`.)
 #
 # ## The same calls, in another order
 #
@@ -439,9 +439,9 @@ print(f"rank 0 says: {said}")
 # (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - All ranks run the same program, share no memory, and talk in messages.
-# - Don't count on `send` returning before the other side receives: with gloo it never does. If all
-#   ranks send first, all of them wait. Let one receive first, start the sends without waiting, or
-#   put the send and the receive into one batch.
+# - Don't count on `send` returning before the other side receives: with gloo it waits until the
+#   receiver takes the data. If all ranks send first, all of them wait. Let one receive first, start
+#   the sends without waiting, or put the send and the receive into one batch.
 # - All ranks of a group have to call its collectives the same number of times and in the same
 #   order. If a call is missing, the others wait for it. If two that look alike are swapped, the
 #   sums are wrong and nothing tells you.
@@ -456,8 +456,8 @@ print(f"rank 0 says: {said}")
 # - The authors of Llama 3 405B used PyTorch's NCCL flight recorder to diagnose hangs on 16,384 GPUs
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4).
 # - torchtitan doesn't wait for PyTorch's defaults: by default it allows 300 s for start-up, 100 s
-#   once the first step is through, and records the last 20,000 collectives of every rank ([its
-#   options](https://github.com/pytorch/torchtitan/blob/0014ac2ca45ae15db6706b4f5cc3e67546c98885/torchtitan/config/configs.py),
+#   once the first step is through, and records the last 20,000 collectives of every rank
+#   ([its options](https://github.com/pytorch/torchtitan/blob/0014ac2ca45ae15db6706b4f5cc3e67546c98885/torchtitan/config/configs.py),
 #   class `CommConfig`).
 # - Read `init_distributed` and `set_pg_timeouts` in torchtitan's `torchtitan/distributed/utils.py`.
 #   The first sets the flight recorder's environment variables. The second starts with a barrier:

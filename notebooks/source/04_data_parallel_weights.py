@@ -282,7 +282,7 @@ def nesterov(net, rate=0.7, momentum=0.6):
 # %% [markdown]
 # The paper uses $\eta = 0.7$ and $\mu = 0.9$ with $H = 500$ and tens of thousands of local steps.
 # Momentum of 0.9 is a memory of ten outer steps, and with $H = 16$ our runs of 256 steps have only
-# sixteen in all (and four with $H = 64$), so we take $\mu = 0.6$.
+# sixteen in all (and four with $H = 64$), so we take $\mu = 0.6$, and haven't tuned it.
 #
 # ## Every method at its own learning rate
 #
@@ -356,16 +356,19 @@ print("weights at 0.003 minus DiLoCo at 0.002:", *(f"{gap:+.3f}" for gap in long
 reveal("data_parallel_weights-4", fair=fair)
 
 # %% [markdown]
-# The figure explains the headline. At the left edge the rate is too small for every method, and
-# most of all for averaged weights, whose steps are short: from there to their best rate they gain
-# 0.59 nats, averaged gradients 0.35. So the best rate of averaged weights lies, on average, to the
-# right of that of averaged gradients. (0.008 against 0.006. On a grid of six rates that's
-# consistent with a factor of $\sqrt 3$. A gap of 0.13 nats remains, probably because no single rate
-# suits all tensors.) DiLoCo's lies to the left of plain averaging's with as many local steps (0.004
-# against 0.006), because its outer momentum makes steps *longer*. In the long run, a change that
-# keeps its direction is multiplied by $\eta/(1-\mu) = 0.7/0.4 = 1.75$. A rate 1.5 times as large
-# for plain averaging is enough to turn the headline around: after every step at 0.003, it's ahead
-# of DiLoCo at 0.002 with every seed.
+# The headline was an artifact: at 0.002 averaged weights, whose steps are short, were still far
+# from their best rate. At the left edge of the figure the rate is too small for every method, and
+# most of all for them: from there to their best rate they gain 0.59 nats, averaged gradients 0.35.
+#
+# So the best rate of averaged weights lies, on average, to the right of that of averaged gradients.
+# (0.008 against 0.006. On a grid of six rates that's consistent with a factor of $\sqrt 3$. A gap
+# of 0.13 nats remains, probably because no single rate suits all tensors.)
+#
+# DiLoCo's lies to the left of plain averaging's with as many local steps (0.004 against 0.006), as
+# one expects if outer momentum makes steps *longer*. In the long run, a change that keeps its
+# direction is multiplied by $\eta/(1-\mu) = 0.7/0.4 = 1.75$. A rate 1.5 times as large for plain
+# averaging is enough to turn the headline around: after every step at 0.003, it's ahead of DiLoCo
+# at 0.002 with every seed.
 #
 # What is left when each has its own rate? Averaging less often costs loss, as the ranks drift
 # apart, and DiLoCo recovers part of it. Compare it with plain averaging, seed by seed:
@@ -379,7 +382,7 @@ for n in (16, 64):
 spread = max(old) - min(old)
 
 # %% jupyter={"source_hidden": true}
-print(f"two seeds of one method differ by up to {spread:.2f}")
+print(f"two seeds of plain averaging every {n} steps differ by up to {spread:.2f}")
 
 # %% [markdown]
 # The yardstick is the *paired* difference. Two seeds of one method lie further apart than the two

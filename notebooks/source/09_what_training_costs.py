@@ -71,9 +71,9 @@ for attention in ("full", "causal", "weights"):
 
 # %% [markdown]
 # About 8 % of the FLOPs are the scores and their product with the values: they grow with the square
-# of the sequence, but equal the matrices' only at about 25,000 tokens. So always say which
-# convention you use. The papers on Megatron and PaLM count all scores, although a causal kernel
-# computes only half of them.
+# of the sequence, but equal the matrices' only at about 25,000 tokens (all of them counted). So
+# always say which convention you use. The papers on Megatron and PaLM count all scores, although a
+# causal kernel computes only half of them.
 #
 # Backward should take twice as many FLOPs as forward, since each product of the forward pass needs
 # two in backward, one for the gradient of its input and one for the gradient of its weights. Torch
@@ -296,15 +296,30 @@ claim("bytes that full recomputation keeps", kept["the block"], 4 * s * b * d * 
 # $$\text{MFU} = \frac{\text{model FLOPs}}{\text{seconds} \times \text{devices} \times
 # \text{peak}}, \qquad \text{HFU} \le \tfrac{4}{3}\,\text{MFU}.$$
 #
-# (The $4/3$ counts the products with weights, each repeated at most once.)
-#
+# (The $4/3$ counts the products with weights, each repeated at most once.) For a GPU the peak
+# stands on a data sheet. For a core we can measure one: the rate of a large matrix product.
+
+# %% tags=["time"]
+square, found = torch.randn(1024, 1024), []
+for _ in range(quick(8, 2)):
+    clock = time.process_time()
+    square @ square
+    found.append(2 * 1024**3 / (time.process_time() - clock))
+peak = max(found)
+print(f"peak of one core: {peak / 1e9:.0f} GFLOP/s")
+for policy in POLICIES:
+    mfu, hfu = (f / best[policy] / peak for f in (computed["nothing"], computed[policy]))
+    print(f"again: {policy:23} MFU {mfu:.0%}, HFU {hfu:.0%}")
+
+# %% [markdown]
 # With full recomputation HFU falls much less than MFU, because it counts the second forward: a high
 # HFU says little about how fast the model trains. Compare MFU instead, and only for layouts that
 # fit.
 #
 # A GPT with hidden size 6,144, 48 layers and 64 heads, on 8 A100s (312 TFLOP/s each), takes 1.42 s
-# for a step of four sequences of 2,048 tokens: an MFU of 32 %, with all attention scores and the
-# logits of a vocabulary of 51,200.
+# for a step of four sequences of 2,048 tokens. With all attention scores and the logits of a
+# vocabulary of 51,200 it needs $1.14 \times 10^{15}$ FLOPs, and the GPUs could do
+# $3.54 \times 10^{15}$ in that time: an MFU of 32 %.
 #
 # ## Bytes on the wire
 #
