@@ -83,6 +83,8 @@ def test_where_the_ranks_meet(tmp_path):
     assert discover("pals", PALS | nodes).address == "x1000.hsn"
     assert discover(environ=OPENMPI | {"OMPI_COMM_WORLD_LOCAL_SIZE": "8"}).address == "localhost"
     assert discover(environ=SLURM | {"SLURM_STEP_TASKS_PER_NODE": "8"}).address == "localhost"
+    first = {"SLURM_NODEID": "", "SLURM_STEP_TASKS_PER_NODE": "4,2(x2)"}  # unless a node is named
+    assert discover(environ=SLURM | first).local_world_size == 4
 
 
 # --- what cannot be ------------------------------------------------------------------------------
