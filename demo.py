@@ -73,10 +73,8 @@ def main():
     of_ranks = [sum(step) / RANKS for step in zip(*(each[0] for each in results), strict=True)]
     print()
     tokens = flags.steps * alone.batch_size * alone.seq_l
-    for name, run, took in (
-        ("one device", losses, seconds),
-        (f"{RANKS} ranks", of_ranks, max(each[2] for each in results)),
-    ):
+    longest = max(each[2] for each in results)
+    for name, run, took in ("one device", losses, seconds), (f"{RANKS} ranks", of_ranks, longest):
         print(f"{name:11} loss {run[-1]:.2f} {tokens / took:9,.0f} tokens/s")
     least = floor(tokenizer, world=alone.world).nats_per_token
     say(f"\nThe entropy of the stories is {least:.2f} nats per token: no model can do better.")
@@ -92,10 +90,8 @@ def main():
     say("\nThe model can also be cut into two stages, each on a rank of its own. This is the order "
         "of its work (F3 is the forward of micro-batch 3, B3 its backward):\n")  # fmt: skip
     print(plan)
-    both = {
-        "predicted": simulate(plan, measured(trace)).trace,
-        "measured": last_steps(trace).from_zero(),
-    }
+    step = last_steps(trace).from_zero()
+    both = {"predicted": simulate(plan, measured(trace)).trace, "measured": step}
     say("\nThe same plan, simulated from what each action took here, beside what the two did:")
     print(timeline(both).save(flags.out / "step.html"))
 

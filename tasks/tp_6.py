@@ -15,7 +15,7 @@ HINTS = (
     "whole.weight.detach().chunk(ranks, dim). Outputs: F.linear(Copy.apply(x), self.weight). "
     "Inputs: Sum.apply(F.linear(x, self.weight)).",
 )
-NAME = "dim {dim}"
+NAME = "dim {dim} ({what})"
 LESSON, MINUTES, RANKS = "tensor_parallel", 20, 3
 FUNCTIONS = ("PartLinear",)
 IN, OUT, ROWS = 6, 9, 4  # cut into three: no two sizes are the same
@@ -53,9 +53,11 @@ def cases():
 
     ranks, weight, x, grad = RANKS, draw(OUT, IN), draw(ROWS, IN), draw(ROWS, OUT)
     return [
-        {"dim": 0, "weight": weight, "x": [x] * ranks, "grad": list(grad.chunk(ranks, 1))},
-        {"dim": 1, "weight": weight, "x": list(x.chunk(ranks, 1)), "grad": [grad] * ranks},
-    ]
+        {"dim": 0, "what": "some outputs", "weight": weight, "x": [x] * ranks,
+         "grad": list(grad.chunk(ranks, 1))},
+        {"dim": 1, "what": "some inputs", "weight": weight, "x": list(x.chunk(ranks, 1)),
+         "grad": [grad] * ranks},
+    ]  # fmt: skip
 
 
 OUTPUTS, INPUTS = "F.linear(Copy.apply(x), self.weight)", "Sum.apply(F.linear(x, self.weight))"

@@ -82,7 +82,8 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
         backward += forward
     elif layout.recompute == "op":  # gathers in front of products run again, reduce-scatters don't
         products = [cut_product(m, layout.tokens, layout.tp) for m in model.second_products()]
-        again = sum(machine.matmul_seconds(*one, times=eight(layout, machine)) for one in products)
+        times = machine.eight if layout.fp8 else 1.0
+        again = sum(machine.matmul_seconds(*one, times=times) for one in products)
         moved = machine.memory_seconds(_other_bytes(model, layout, 0))
         away = talk[0] / 2 if layout.sequence_parallel else talk[0]
         backward += Seconds(again, moved, away, machine.launch * KERNELS[0])
@@ -130,10 +131,6 @@ def cut_product(matrix: Matrix, rows: float, cut: int) -> tuple[float, float, fl
     return rows, outer, matrix.inner / (cut if matrix.cut == "inner" else 1)
 
 
-def eight(layout: Layout, machine: Machine) -> float:
-    return machine.eight if layout.fp8 else 1.0
-
-
 def products_seconds(
     model: ModelConfig, layout: Layout, machine: Machine
 ) -> tuple[float, float, float]:
@@ -144,7 +141,8 @@ def products_seconds(
     again from Q and K in the backward pass. FP8 takes the products with weights `machine.eight`
     times as fast; attention and the logits stay in 16 bits (arXiv 2412.19437, section 3.3.1).
     """
-    times, products = eight(layout, machine), weight_products(model, layout)
+    times = machine.eight if layout.fp8 else 1.0
+    products = weight_products(model, layout)
     weights = sum(machine.matmul_seconds(*one, times) for one in products)
     own = layout.sequence // layout.cp  # queries of a sequence that are here; all keys pass by
     heads = layout.micro_batch * model.heads / layout.tp

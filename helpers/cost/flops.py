@@ -25,7 +25,8 @@ class Flops:
     logits: float  # the last matrix
     layers: int
     convention: str
-    second: float = 0.0  # of `weights`, those that recompute="op" computes again
+    config: ModelConfig
+    tokens: int
 
     @property
     def layer(self) -> float:
@@ -51,8 +52,10 @@ class Flops:
         prints 1 + s/3h, three times this extra, so its HFU in table 5 is higher: 43.7 % for the 22B
         model, where this count gives 42.4 %. "op": `ModelConfig.second_products` are.
         """
-        again = {"none": 0.0, "selective": self.scores, "op": self.second, "full": self.layer}
-        return self.model + self.layers * again[one_of(RECOMPUTE, recompute, "recompute")]
+        again = {"none": 0.0, "selective": self.scores, "full": self.layer}
+        if one_of(RECOMPUTE, recompute, "recompute") == "op":
+            again["op"] = 2.0 * self.tokens * sum(m.size for m in self.config.second_products())
+        return self.model + self.layers * again[recompute]
 
 
 def flops(
@@ -79,5 +82,6 @@ def flops(
         logits=2.0 * tokens * model.hidden * model.vocabulary,
         layers=model.layers,
         convention=f"batch {batch}, sequence {sequence}, 2mnk a product, {words}",
-        second=2.0 * tokens * sum(m.size for m in model.second_products()),
+        config=model,
+        tokens=tokens,
     )

@@ -116,12 +116,10 @@ def kept_by_layer(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
 def kept_by_second_product(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
     """Return what recompute="op" keeps: the layer's input, fused attention's result, and those
     products that `ModelConfig.second_products` leaves out."""
-    if not model.second_products():
-        raise ValueError('recompute="op" counts the products of a dense LLaMA layer: take another')
-    names = {"input of the layer": model.hidden, "output of the MLP": model.hidden}
-    cut = {"Q": model.query_width, "V": model.kv_width, "gate": model.intermediate}
-    cut["attention's result"] = model.query_width
-    one = BYTES * batch * sequence
+    model.second_products()  # refuses a layer of another kind
+    one, q, h = BYTES * batch * sequence, model.query_width, model.hidden
+    names = {"input of the layer": h, "output of the MLP": h}
+    cut = {"Q": q, "V": model.kv_width, "gate": model.intermediate, "attention's result": q}
     whole = [Kept(name, one * width, False) for name, width in names.items()]
     return whole + [Kept(name, one * width, True) for name, width in cut.items()]
 

@@ -170,9 +170,9 @@ class ModelConfig:
     def second_products(self) -> list[Matrix]:
         """Return what torchtitan's selective checkpointing by "op" computes again: of a LLaMA's
         seven products it saves every second one, beginning with the first, so not those of the
-        keys, the output and the matrix beside the gate. None of a layer of another kind."""
+        keys, the output and the matrix beside the gate. ValueError for a layer of another kind."""
         if not self.gated or self.moe or self.latent:
-            return []
+            raise ValueError('recompute="op" counts a dense LLaMA layer: choose another for this')
         return [
             Matrix("keys", self.hidden, self.kv_width, "outer"),
             Matrix("output projection", self.query_width, self.hidden, "inner"),

@@ -463,7 +463,7 @@ assert least.nats_per_token < last
 # %% [markdown]
 # It's still above the floor. It has seen few stories so far, and two blocks may be too few. And
 # part of the gap no training removes: sequences cut the stories anywhere, and a reader of the
-# second half can't know the child's name.
+# second half can't know the child's name until it comes up again.
 #
 # ## A first story
 #
@@ -588,8 +588,8 @@ claim("backward over forward, one layer 1,024 wide", of_one_layer, 2, within=0.2
 # (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - A step is forward, backward, update. The gradient is that of the loss, and the loss is the mean
-#   surprise per token: it starts at the logarithm of the vocabulary, and no model can get below the
-#   entropy of the text.
+#   surprise per token: it starts at the logarithm of the vocabulary, and on new text no model can,
+#   on average, get below the entropy.
 # - The gradient of a batch is the mean of the gradients of its parts, provided they hold the same
 #   number of tokens. Computed in different places, that's data parallelism; one after the other,
 #   gradient accumulation.

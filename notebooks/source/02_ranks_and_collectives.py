@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Messages and deadlocks
 #
-# *Reading 40 minutes, tasks 25*
+# *Reading 35 minutes, tasks 25*
 #
 # *With twenty minutes: everything up to RC-2, and the section "Uneven data".*
 #

@@ -436,7 +436,7 @@ print(f"DiLoCo is faster if an average takes more than {ratio:.2f} of a step's c
 #
 # That was one seed, and we looked only every 8 steps, so $k$ may be up to 7 smaller and the ratio
 # some 0.06 larger. Other seeds, and the same seed on another machine, gave ratios from 0.36 to
-# 0.50: take it as about half a step.
+# 0.50: take it as a third to a half of a step.
 #
 # Inside a cluster, most of $a$ hides behind the backward (lesson 11), what is left is a few percent
 # of $c$, and averaging gradients wins. Between data centers $a$ is many times $c$: the four minutes

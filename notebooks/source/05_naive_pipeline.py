@@ -300,11 +300,12 @@ reveal("naive_pipeline-3", share=plan.bubble())
 #
 # $$\text{bubble} = \frac{pT - T}{pT} = \frac{p - 1}{p}.$$
 #
-# Nothing here asks for equal stages: the naive pipeline wastes $(p-1)/p$ however you cut the model.
-# And it gets worse with every device you add: with eight stages it's 7/8.
+# As long as messages are free, nothing here asks for equal stages: the naive pipeline wastes
+# $(p-1)/p$ however you cut the model. And it gets worse with every device you add: with eight
+# stages it's 7/8.
 #
-# Before we look at real ranks, here are four terms we'll use throughout. What a rank does is one of
-# these:
+# Before we look at real ranks, here are the four terms that every timeline of this course uses.
+# What a rank does is one of these:
 #
 # - **busy**: it computes.
 # - **communicating**: it's in a collective, and every rank that takes part has arrived.
@@ -363,10 +364,10 @@ claim("seconds of the step", step.duration, 3 * (FORWARD + BACKWARD), unit=" s")
 # %% [markdown]
 # It's the same staircase, a little longer, because a sleeping rank wakes up a little late, the
 # small stage beside it really computes, and messages take time. (The picture calls finished ranks
-# idle.) So what have we gained? One device would compute the same layers in the same $T$, without
-# any message. All messages of the naive pipeline are on the critical path: $p-1$ activations
-# forward and as many gradients back. For a model of width 4,096 as above and four stages that's
-# $6 \times 1.34 = 8$ ms a batch.
+# idle.) So what have we gained? One device, if it were large enough, would compute the same layers
+# in the same $T$, without any message. All messages of the naive pipeline are on the critical path:
+# $p-1$ activations forward and as many gradients back. For a model of width 4,096 as above and four
+# stages that's $6 \times 1.34 = 8$ ms a batch.
 #
 # We've bought memory, but no time. The next lesson is about filling the bubble.
 #

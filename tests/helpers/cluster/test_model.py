@@ -46,6 +46,8 @@ def test_an_ideal_machine_reaches_its_peak(model, recompute):
     for tp in (1, 2, 8):
         done = estimate(model, Layout(8, tp=tp, micro_batch=2, recompute=recompute), IDEAL)
         assert done.utilisation.hfu == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="counts a dense LLaMA layer"):
+        print(estimate(MODEL, Layout(8, recompute="op"), IDEAL).seconds)
 
 
 @pytest.mark.parametrize("pp", [1, 16, 61])

@@ -218,7 +218,6 @@ TABLE = [  # words of the sentence, what is spoiled
     ("2 of 8 gradients differ, most of all 'layers.1.", ONE | {"average": noise_in_a_layer}),
     # digits and steps
     ("the gradients have the digits of bfloat16 alone", short(torch.bfloat16)),
-    ("the gradients have the digits of float16 alone", short(torch.float16)),
     ("have the digits of float32 alone", {"dtype": torch.float64} | short(torch.float32)),
     ("the optimizer stepped before the averaging", EARLY),
     ("the optimizer stepped before the averaging", EARLY | UNEVEN | ADAM),

@@ -95,8 +95,7 @@ def test_what_is_no_folder_of_a_run(tmp_path):
 @pytest.mark.parametrize(
     "data, sentence",
     [
-        (b"", "is empty: the run that should have written it did not get there"),
-        (b"hello", "is no trace: it is not JSON (Expecting value: line 1 column 1"),
+        (b"  \n", "is empty: the run that should have written it did not get there"),
         (b'{"a": x}', "is no trace: it is not JSON (Expecting value: line 1 column 7"),
         (b"\x89PNG\r\n\xff", "is no trace: it is not text"),
         (gzip.compress(b"{}", mtime=0)[:-9] + b"\x07" * 9, "is no trace: it is not text"),
