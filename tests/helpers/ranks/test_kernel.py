@@ -22,8 +22,7 @@ from helpers.ranks import launch
 def sleep():
     import os, subprocess, time
     child = subprocess.Popen(["sleep", "600"])
-    print("pid", os.getpid(), child.pid, flush=True)
-    time.sleep(600)
+    print("pid", os.getpid(), child.pid, flush=True), time.sleep(600)
 
 launch(sleep, ranks=2)
 """
@@ -106,7 +105,7 @@ def test_an_interrupt_ends_the_ranks_and_the_next_cell_runs(kernel):
     said = kernel.run(SLEEP, kernel.manager.interrupt_kernel)
     assert "KeyboardInterrupt" in said
     for rank in (0, 1):
-        assert f"  rank {rank} is at work at line 6 of cell [" in said
+        assert f"  rank {rank} is at work at line 5 of cell [" in said
     assert "time.sleep(600)" in said and "supervisor" not in said
     wait_until_gone(pids_in(said))
     assert kernel.run(SUM) == "sum [2.0, 2.0]\n"
