@@ -1,4 +1,4 @@
-"""`show_code`, `show`, `vary`: a solution under a fold; a widget if a kernel runs, else a picture.
+"""`show_code`, `show`, `vary`, `claim`: under a fold a solution, live a widget, built a picture.
 
 The executed lessons show functions, lines and diffs.
 """
@@ -10,12 +10,13 @@ import pytest
 
 from helpers.draw import lanes
 from helpers.draw.themed import PICTURE, TIMELINE
-from helpers.lesson import show, vary
+from helpers.lesson import claim, show, vary
 from helpers.lesson.code import code
 from helpers.lesson.pictures import picture
 from helpers.lesson.vary import shown, sliders
 from helpers.timeline import timeline
 from helpers.trace import Event, Trace
+from tests.said import said
 
 TEXT = '''"""A script."""
 
@@ -73,19 +74,15 @@ def test_a_solution_stands_under_a_fold_and_a_stub_is_a_comment(script):
     assert words(seen).endswith("def pass_on(self, x):\n    ...  # task T-1: yours")
 
 
-@pytest.mark.parametrize(
-    "given, said",
-    [
+def test_what_is_not_there_is_named(script):
+    for given, words in (
         (("Rng",), "ring.py has no 'Rng': it has read_flags, Ring, Ring.pass_on, Ring.size"),
         (("Ring", "third"), "no line of ring.py begins with 'third'"),
         (("Ring.size", "second", "first"), "no line of ring.py begins with 'first'"),
-    ],
-)
-def test_what_is_not_there_is_named(script, given, said):
-    with pytest.raises(ValueError, match=said):
-        code("ring.py", *given)
-    with pytest.raises(FileNotFoundError, match="There is no file 'no.py', neither in this folder"):
-        code("no.py")
+    ):
+        assert words in said(code, "ring.py", *given)
+    there = said(code, "no.py", error=FileNotFoundError)
+    assert there.startswith("There is no file 'no.py', neither in this folder")
 
 
 def test_what_shows_itself_is_shown_and_its_picture_where_nothing_runs(monkeypatch):
@@ -96,8 +93,9 @@ def test_what_shows_itself_is_shown_and_its_picture_where_nothing_runs(monkeypat
     assert [*data] == ["image/png", PICTURE, "text/plain", TIMELINE] and facts["image/png"]["alt"]
     trace = Trace([Event(0, "F", 0.0, 1.0), Event(1, "B", 1.0, 2.0)])
     assert picture(trace).svg() == lanes(trace).svg()
-    with pytest.raises(TypeError, match=r"show\(\) cannot show a float: give it a trace, a pictu"):
-        show(3.5)
+    assert "show() cannot show a float: give it a trace, a pictu" in said(
+        show, 3.5, error=TypeError
+    )
 
 
 def tell(temperature, seed):
@@ -127,5 +125,41 @@ def test_sliders_ask_once_for_each_choice_and_a_button_each_time_it_is_pressed(c
     capsys.readouterr()
     vary(tell, temperature=(0.6, 0, 1.5), seed=range(3))  # without a kernel, where they start
     vary(tell, press="kill", temperature=(1, 2))
-    assert capsys.readouterr().out == ("story 0 at 0.6\n<end>\nPress 'kill' to see what happens.\n")
+    assert capsys.readouterr().out == "story 0 at 0.6\n<end>\nPress 'kill' to see what happens.\n"
     assert "&lt;end&gt;" in shown(tell(0, 0)).html
+
+
+# --- claims: what ends a build, what a student reads; the lessons show the rest ------------------
+
+WRONG = [
+    lambda: claim("a step", 1.16, 1.0),
+    lambda: claim("a count", 8, 7, within=0),
+    lambda: claim("a loss", float("nan"), 1.0),
+    lambda: claim.below("a difference", 1.0, 1.0),
+    lambda: claim.below("a race", 0.95, 1.0, spread=0.1),
+    lambda: claim.same("the fastest", "tree", "ring"),
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_was_not_measured_ends_the_build_and_not_a_students_lesson(wrong, monkeypatch, capsys):
+    monkeypatch.setenv("LAB_STATIC", "1")
+    assert "this lesson claims what was not measured: " in said(wrong, error=AssertionError)
+    monkeypatch.setenv("LAB_QUICK", "1")  # a few steps prove nothing
+    wrong()
+    monkeypatch.delenv("LAB_QUICK")
+    monkeypatch.delenv("LAB_STATIC")
+    wrong()
+    assert "Here it isn't so, as it was when this lesson was built" in capsys.readouterr().out
+
+
+def test_a_measurement_is_repeated_until_it_holds_and_a_wide_claim_says_why(monkeypatch, capsys):
+    monkeypatch.setenv("LAB_STATIC", "1")
+    assert claim("a step", iter([2.0, 1.5, 1.1, 1.0]).__next__, 1.0) == 1.1
+    assert "measured 2, then 1.5, then 1.1 (+10.0%, at most 15%)" in capsys.readouterr().out
+    wrong = said(claim, "a step", iter([2.0, 1.5, 1.7]).__next__, 1.0, error=AssertionError)
+    assert "measured 2, then 1.5, then 1.7" in wrong
+    monkeypatch.setenv("LAB_QUICK", "1")  # nothing counts
+    assert claim("a step", iter([2.0]).__next__, 1.0) == 2.0
+    assert "says why" in said(claim, "a step", 1.0, 1.0, within=0.5)
+    assert "claim.below" in said(claim, "a difference", 1e-9, 0)
