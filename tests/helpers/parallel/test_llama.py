@@ -7,15 +7,9 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 
+from helpers import parallel
 from helpers.grid import Grid, make_groups
-from helpers.parallel import (
-    LLAMA,
-    add_up_shared,
-    cut,
-    join,
-    parallel_cross_entropy,
-    sequence_parallel,
-)
+from helpers.parallel import LLAMA, add_up_shared, cut, join, parallel_cross_entropy
 from helpers.pipeline import Pipeline, add_tied, make_tie
 from helpers.ranks import launch
 from helpers.schedules import one_f_one_b
@@ -81,7 +75,7 @@ def train(models):
         net = copy.deepcopy(models[case])
         cut(net, LLAMA, sequence=bool(sequence), heads=(4, net.config.num_kv_heads))
         if sequence:
-            sequence_parallel(net.model.layers, ends_here=False)
+            parallel.sequence_parallel(net.model.layers, ends_here=False)
         parallel_cross_entropy(net(ids), following(ids)).backward()
         if sequence and not forget:
             add_up_shared(net, None, lambda name: "norm" in name)
@@ -112,7 +106,7 @@ def train_on_a_grid(stages, sequence, shared):
     stage, last, ids = stages[here.pp], here.pp == GRID.pp - 1, make_batch()
     cut(stage, LLAMA, groups.tp, sequence, heads=(stage.config.num_heads,))
     if sequence:
-        sequence_parallel(stage.layers, groups.tp, ends_here=not last)
+        parallel.sequence_parallel(stage.layers, groups.tp, ends_here=not last)
 
     def loss(logits, ids):
         return parallel_cross_entropy(logits, following(ids), groups.tp)

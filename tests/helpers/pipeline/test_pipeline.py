@@ -9,6 +9,7 @@ from helpers.pipeline import Pace, Pipeline, count_targets
 from helpers.ranks import RankFailed, launch
 from helpers.schedules import Schedule, gpipe, naive, one_f_one_b, parse
 from helpers.trace import Recorder
+from tests.said import said
 
 from .models import assert_one_device, gradients_of, loss, make_batch, make_model, stages_of
 
@@ -42,6 +43,7 @@ def test_the_memory_that_is_recorded_is_what_the_graphs_save():
 # --- wrong input: one sentence each --------------------------------------------------------------
 
 IDS, TARGETS = make_batch()
+CHANGING = [IDS, IDS[:, :4]], [TARGETS, TARGETS[:, :4]]
 PACE = Pace(forward=[0.1, 0.2], input_grad=0.3, weight_grad=0.4)
 
 
@@ -80,20 +82,10 @@ WRONG = [
     (lambda: passing_on(lambda ids: (ids, ids)), "stage 0 returns a tuple: what goes to the next"),
     (lambda: passing_on(lambda ids: ids), "stage 0 returns int64 of shape (4, 6): what goes to"),
     (lambda: passing_on(lambda ids: ids[:1].double()), "must keep the rows of its input, 4"),
-    (
-        lambda: alone(TWO).step([IDS, IDS[:, :4]], [TARGETS, TARGETS[:, :4]]),
-        "(8, 4, 12) for micro-batch 1",
-    ),
+    (lambda: alone(TWO).step(*CHANGING), "(8, 4, 12) for micro-batch 1"),
     (lambda: Pace(forward=-1), "Pace(forward=...) holds -1"),
     (lambda: alone(gpipe(1, 1), pace=PACE), "has 2 numbers, and the schedule needs 1"),
 ]
-
-
-def said(call):
-    with pytest.raises(ValueError) as caught:
-        call()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(("call", "words"), WRONG, ids=[words[:40] for _, words in WRONG])
@@ -111,18 +103,10 @@ def test_a_pace_gives_its_costs_and_the_seconds_of_each_action():
 # --- several ranks -------------------------------------------------------------------------------
 
 
-class Raises(nn.Module):
-    """Fails at its third micro-batch."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight, self.calls = nn.Parameter(torch.ones(()).double()), 0
-
-    def forward(self, x):
-        self.calls += 1
-        if self.calls == 3:
-            raise ArithmeticError("the third one is too much")
-        return x * self.weight
+def fails_at_the_third(stage, inputs):
+    stage.calls = getattr(stage, "calls", 0) + 1
+    if stage.calls == 3:
+        raise ArithmeticError("the third one is too much")
 
 
 def disagreeing_and_failing():
@@ -141,8 +125,10 @@ def disagreeing_and_failing():
         "the stages of rank 0 hold float64 and those of rank 1 hold float32: convert the whole "
         "model before you cut it"
     )
-    stages = [make_model()[0], Raises(), make_model()[-1]]
-    Pipeline(one_f_one_b(3, 6), {rank: stages[rank]}, loss=loss).step(*make_batch())
+    first, middle, *_, last = make_model()
+    middle.register_forward_pre_hook(fails_at_the_third)
+    stage = [first, middle, last][rank]
+    Pipeline(one_f_one_b(3, 6), {rank: stage}, loss=loss).step(*make_batch())
 
 
 def test_ranks_that_disagree_all_say_so_and_a_stage_that_raises_ends_all_and_is_named():
