@@ -8,29 +8,12 @@ import pytest
 from hypothesis import given
 from torch.distributed.pipelining import schedules as torchs
 
-from helpers.schedules import (
-    SCHEDULES,
-    Action,
-    Schedule,
-    check,
-    find_problem,
-    from_csv,
-    gpipe,
-    in_flight,
-    load_csv,
-    messages,
-    missing,
-    naive,
-    named,
-    one_f_one_b,
-    parse,
-    save_csv,
-    to_csv,
-    to_text,
-    user_of,
-    waves,
-)
+from helpers.schedules import SCHEDULES, Action, Schedule, check, find_problem, named, waves
 from helpers.schedules.__main__ import main
+from helpers.schedules.builders import gpipe, naive, one_f_one_b
+from helpers.schedules.formats import from_csv, load_csv, save_csv, to_csv
+from helpers.schedules.rule import in_flight, messages, missing, user_of
+from helpers.schedules.schedule import parse, to_text
 from helpers.search import rivals, search
 from helpers.timeline import explore
 from helpers.timeline.sliders import START, controls

@@ -50,21 +50,15 @@ def test_it_beats_what_has_a_name_within_the_memory(costs, limit):
         assert max(in_flight(found.schedule, "weights")) <= limit
 
 
-def test_equal_halves_give_zb_h1_in_the_memory_of_1f1b_and_more_memory_helps():
-    small = search(4, 8, Costs(**ROOM))
+def test_it_reaches_what_is_known_always_the_same_way():
+    small = search(4, 8, Costs(**ROOM))  # equal halves give ZB-H1 in the memory of 1F1B
     assert small.simulated.step_time == simulate(zb_h1(4, 8)).step_time == 27
     assert search(4, 8, Costs(activation_bytes=1, memory_limit=8), goal="span").simulated.span == 24
-
-
-def test_chunks_in_a_v_and_in_a_loop():
-    half = Costs(0.5, 0.5, 0.5)
+    half = Costs(0.5, 0.5, 0.5)  # chunks in a V and in a loop
     v = search(4, 8, half, places=[0, 1, 2, 3, 3, 2, 1, 0], walks=60)
     assert v.simulated.step_time <= simulate(zb_v(4, 8), half).step_time
     loop = search(4, 8, half, places=[0, 1, 2, 3] * 2, walks=60)
     assert loop.simulated.step_time < simulate(interleaved(4, 8), half).step_time
-
-
-def test_the_same_arguments_give_the_same_schedule_and_small_sizes_work():
     costs = Costs(3, 2, 1, latency=0.3, **ROOM)
     assert search(4, 6, costs, walks=70).schedule == search(4, 6, costs, walks=70).schedule
     assert search(1, 3, walks=5).simulated.step_time == 9

@@ -158,9 +158,6 @@ def test_each_device_has_its_part_of_a_sequence():
     assert four.memory.activations == pytest.approx(one.memory.activations / 4)
     assert four.memory.weights == one.memory.weights
     assert four.memory.optimizer == pytest.approx(one.memory.optimizer / 4)
-    assert one.seconds / 4.2 < four.seconds < one.seconds / 2.5
-    gathers = memory(LONG, replace(shared, context="gather")).working - four.memory.working
-    assert gathers in (0, 4 * 65536 * LONG.kv_width / 8)
     # At 8,192 tokens a ring hides less of its messages, and still more than the others do.
     short = (replace(shared, sequence=8192, context=way) for way in ("ring", "gather", "ulysses"))
     seconds = [estimate(LONG, each, A100).seconds for each in short]

@@ -93,13 +93,6 @@ def test_wrong_input_is_one_sentence(call, words):
     assert words in said(call)
 
 
-def test_a_pace_gives_its_costs_and_the_seconds_of_each_action():
-    costs = PACE.costs(latency=0.01)
-    assert (costs.forward, costs.weight_grad, costs.latency) == ([0.1, 0.2], 0.4, 0.01)
-    actions = TWO.ranks[0]
-    assert [PACE.seconds(actions[n]) for n in (0, 1, -1)] == pytest.approx([0.1, 0.2, 0.7])
-
-
 # --- several ranks -------------------------------------------------------------------------------
 
 

@@ -221,7 +221,7 @@ def test_a_tie_between_ranks_in_different_numbers_of_groups():
 
 
 def test_a_paced_step_runs_every_action_in_its_order_and_waits_as_the_simulated_one_does():
-    plan, pace = ZB_V(2, 3), Pace(0.02, 0.02, 0.02)
+    plan, pace = ZB_V(2, 3), Pace([0.01, 0.03, 0.02, 0.02], 0.02, 0.01)
     step = run_paced(plan, pace)
     assert recorded(step.trace) == planned(plan)
     assert list(step.most_kept) == list(in_flight(plan, until="weights"))

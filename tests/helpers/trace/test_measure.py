@@ -5,25 +5,10 @@ from dataclasses import astuple
 
 import pytest
 
-from helpers.trace import (
-    Counter,
-    Event,
-    Recorder,
-    Trace,
-    bubble,
-    busy,
-    cut_by,
-    idle,
-    idle_by_cause,
-    in_lanes,
-    last_steps,
-    matched_collectives,
-    matched_messages,
-    peak,
-    shares,
-    step_seconds,
-    with_waits,
-)
+from helpers.trace import Counter, Event, Recorder, Trace, measure, with_waits
+from helpers.trace.match import matched_collectives, matched_messages
+from helpers.trace.measure import bubble, busy, cut_by, idle, idle_by_cause, in_lanes, peak, shares
+from tests.said import said
 from tests.traces import data_parallel, pipeline
 
 
@@ -45,8 +30,8 @@ def test_a_trace_is_put_in_order_and_cut():
 
 @pytest.mark.parametrize("end", [1.0, float("nan"), float("inf"), 2e15])
 def test_times_that_make_no_sense(end):
-    with pytest.raises(ValueError, match=r"event 'F' on rank 3 starts at 2.0 s and ends at"):
-        Trace([Event(3, "F", 2.0, end)])
+    there = said(Trace, [Event(3, "F", 2.0, end)])
+    assert there.startswith("event 'F' on rank 3 starts at 2.0 s and ends at")
 
 
 def test_spans_messages_and_counters_become_events(monkeypatch):
@@ -124,6 +109,7 @@ def test_a_collective_is_split_where_the_last_rank_arrived():
     wait, transfer = split.events_of(0)
     assert (wait.name, wait.lane) == ("all-reduce", "communication")
     assert wait.info == {"bytes": 8, "until": 2} and transfer.info == {"bytes": 8}
+    assert with_waits(split) is split
     # Nobody waits for one that came after he had left.
     three = Trace([all_reduce(0, 0, 4), all_reduce(1, 3, 9), all_reduce(2, 8, 9)])
     assert pieces(with_waits(three), 0) == [("wait", 0, 3), ("all-reduce", 3, 4)]
@@ -146,16 +132,6 @@ def test_messages_wait_for_either_side():
         # Whoever stands in a send or receive waits until the message is there.
         waits = [sum(e - s for _, s, e in one) for one in right]
         assert [each["wait"] for each in idle_by_cause(split).values()] == waits
-
-
-def test_splitting_changes_no_sum_and_can_be_repeated():
-    for trace in (data_parallel(), pipeline()):
-        split = with_waits(trace)
-        more = ("finished", "message")  # beside what was recorded
-        split_up = [e for e in split.events if e.info.get("cause") not in more]
-        sums = [sum(e.duration for e in events) for events in (trace.events, split_up)]
-        assert sums[0] == pytest.approx(sums[1], rel=1e-12)
-        assert with_waits(split) is split
 
 
 def test_a_rank_of_a_pipeline_says_what_it_needs_and_when_it_has_finished():
@@ -222,8 +198,8 @@ def test_steps_go_from_update_to_update_of_rank_0():
     events += [Event(0, "F", end, end + 0.25) for end in ends]
     events += [Event(1, "update", 0.0, 8.0)]
     trace = Trace(events)
-    assert step_seconds(trace) == [1.0, 2.0, 4.0]
-    assert last_steps(trace).duration == 4.0
-    two = last_steps(trace, 2)
+    assert measure.step_seconds(trace) == [1.0, 2.0, 4.0]
+    assert measure.last_steps(trace).duration == 4.0
+    two = measure.last_steps(trace, 2)
     assert two.duration == 6.0
     assert [e.kind for e in two.events_of(0)] == ["F", "update", "F", "update"]
