@@ -171,7 +171,7 @@ def test_a_loss_by_the_scaling_law():
             cost.EXERCISE.checked(budget)
 
 
-# --- rooflines: at a bound, counted bytes take as long as counted FLOPs -------------------------
+# --- rooflines: at a bound, counted bytes take as long as counted FLOPs ---------------------------
 
 RATES = {"rate": 989e12, "link": 50e9}
 MIXTRAL = cost.read_config(ROOT / "EP/configs/mixtral_8x7b.json")
@@ -251,7 +251,7 @@ def test_the_page_has_the_bounds_of_the_code():
     assert f" {width:,.0f} / " in page
 
 
-# --- wrong input --------------------------------------------------------------------------------
+# --- wrong input ---------------------------------------------------------------------------------
 
 WRONG = [
     (lambda: flops(LLAMA, attention="half"), "attention='half': choose one of full, causal"),

@@ -9,7 +9,7 @@ from helpers.trace import Counter, Event, Recorder, Trace, measure, with_waits
 from helpers.trace.match import matched_collectives, matched_messages
 from helpers.trace.measure import bubble, busy, cut_by, idle, idle_by_cause, in_lanes, peak, shares
 from tests.said import said
-from tests.traces import data_parallel, pipeline
+from tests.traces import pipeline
 
 
 def test_a_trace_is_put_in_order_and_cut():
@@ -158,15 +158,6 @@ def test_a_bubble_is_the_idle_share():
     none, moment = Trace(), Trace([Event(0, "F", 1, 1)])
     assert bubble(none) == 0 and busy(none) == idle(none) == idle_by_cause(none) == peak(none) == {}
     assert shares(none) == {} and astuple(shares(moment)[0])[1:] == (0, 0, 0, 0)
-
-
-def test_causes_add_up_to_the_idle_time():
-    trace = with_waits(data_parallel(steps=3))
-    causes = idle_by_cause(trace)
-    for rank, seconds in idle(trace).items():
-        assert sum(causes[rank].values()) == pytest.approx(seconds)
-    found = {cause: round(seconds * 1e3, 6) for cause, seconds in causes[0].items() if seconds}
-    assert found == {"communication": 18, "wait": 36, "input": 6}
 
 
 def test_computing_is_cut_where_a_blocking_collective_goes_on():
