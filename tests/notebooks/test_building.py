@@ -113,9 +113,8 @@ def test_a_change_is_told_with_its_cell_and_both_texts_and_what_is_rounded_is_no
         for outputs, shown in (([picture(old)], "image/png"), ([], "nothing")):
             (told,) = differences(notebook(before), notebook(*outputs, tags=[tag]))
             assert told.endswith(f"committed is 'stdout', it shows {shown!r}")
-    (told,) = differences(
-        *(notebook(printed("all is well\n" * 1000 + text)) for text in (old, new))
-    )
+    far = [notebook(printed("all is well\n" * 1000 + text)) for text in (old, new)]
+    (told,) = differences(*far)
     assert "is well\\n" in told and len(told) < 400
 
 

@@ -13,13 +13,11 @@ from helpers.check.task import load_task, part_of_tasks, task_ids
 from notebooks import CHECK, LEAK, code_cells, read, sources, texts
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMES = re.compile(
-    r"^\*Reading (\d+) minutes?, tasks (\d+)(?: \(homework (\d+)\))?\*$", re.MULTILINE
-)
-TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
-CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.MULTILINE)
+TIMES = re.compile(r"^\*Reading (\d+) minutes?, tasks (\d+)(?: \(homework (\d+)\))?\*$", re.M)
+TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.M)
+CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.M)
 ROW = re.compile(r"\| \*\*(.+?)\*\* \| (\S.*\S) \| \[(\d\d)\]\(\.\./(notebooks/(\S+)\.ipynb)\) \|")
-MAGIC = re.compile(r"^(\s*)([%!].*|\w+ = [%!].*)$", re.MULTILINE)
+MAGIC = re.compile(r"^(\s*)([%!].*|\w+ = [%!].*)$", re.M)
 each_lesson = pytest.mark.parametrize("source", sources(), ids=lambda source: source.stem)
 
 
@@ -27,7 +25,7 @@ def test_each_notebook_has_a_source_and_a_row_in_00():
     built = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
     assert built == [source.stem for source in sources()]
     text = sources()[0].read_text(encoding="utf-8")
-    listed = re.findall(r"^# \| (\d\d) \| \[.+?\]\((\w+)\.ipynb\)", text, re.MULTILINE)
+    listed = re.findall(r"^# \| (\d\d) \| \[.+?\]\((\w+)\.ipynb\)", text, re.M)
     assert listed == [(name[:2], name) for name in built]
 
 
@@ -51,9 +49,9 @@ def test_a_lesson_has_a_title_its_minutes_a_question_and_an_end(source):
     text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     assert re.match(r"# \S", first)
     assert TIMES.search(first), "a line '*Reading 30 minutes, tasks 45*'"
-    assert re.search(r"^\*With twenty minutes\b.+\*$", first, re.MULTILINE)
-    assert re.search(r"^#+ Question\b|\*\*Question\b", text, re.MULTILINE)
-    assert re.search(r"^## What to remember", text, re.MULTILINE)
+    assert re.search(r"^\*With twenty minutes\b.+\*$", first, re.M)
+    assert re.search(r"^#+ Question\b|\*\*Question\b", text, re.M)
+    assert re.search(r"^## What to remember", text, re.M)
     for cell in notebook.cells:
         assert TAGS.issuperset(cell.metadata.get("tags", [])), cell.source
 
@@ -64,7 +62,7 @@ def test_its_tasks_stand_below_what_they_take_and_give(source):
     notebook = read(source)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            homework = homework or bool(re.search(r"^## Homework", cell.source, re.MULTILINE))
+            homework = homework or bool(re.search(r"^## Homework", cell.source, re.M))
             above = cell.source if TURN.search(cell.source) else above
             took = sum(map(int, CASES.findall(cell.source)))
         elif found := CHECK.match(cell.source):

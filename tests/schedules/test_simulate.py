@@ -44,10 +44,9 @@ def test_the_simulator_says_what_follows_from_the_definition(case):
     assert done.peak_memory == same(definition.peaks(schedule, full))
     ends = []
     for rank, row in enumerate(done.times.ends):
-        after = (
-            full.all_reduce[s] + full.update[s] / full.speed[rank] for s in schedule.stages_of(rank)
-        )
-        ends.append((row or [0])[-1] + sum(after))
+        own, speed = schedule.stages_of(rank), full.speed[rank]
+        after = sum(full.all_reduce[s] + full.update[s] / speed for s in own)
+        ends.append((row or [0])[-1] + after)
     assert done.step_time == done.trace.duration == same(max(ends))
     if costs.memory_limit and schedule.micro_batches > 1:
         with pytest.raises(OutOfMemory, match="needs .* of activations, and the limit is "):

@@ -124,11 +124,9 @@ def test_memory_by_component():
     full = memory(MODEL, replace(layout, recompute="full", zero=1))
     assert (full.weights, full.optimizer) == (found.weights, found.optimizer / 4)
     assert full.activations == 4 * 6 * 2 * 2 * 2048 * 4096
-    share, update = (
-        rank_shares(MIXTRAL, Layout(8, 4096))[0],
-        estimate(MIXTRAL, Layout(8, 4096), A100),
-    )
-    assert update.causes["update"] == pytest.approx(A100.memory_seconds(56 * share.weights))  # Adam
+    layout = Layout(8, 4096)
+    share, causes = rank_shares(MIXTRAL, layout)[0], estimate(MIXTRAL, layout, A100).causes
+    assert causes["update"] == pytest.approx(A100.memory_seconds(56 * share.weights))  # Adam
     one, two, three = (memory(MODEL, Layout(64, dp=8, zero=zero)) for zero in (1, 2, 3))
     assert two.working - one.working == 2 * count.layer and two.gradients == one.gradients / 8
     ends = count.embedding + count.positions + count.final_norm

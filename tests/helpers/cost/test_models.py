@@ -61,10 +61,9 @@ def build_on_meta(fields):
     sizes = {name: value for name, value in fields.items() if name != "model_type"}
     config = transformers.AutoConfig.for_model(fields["model_type"], **sizes)
     ways = {"attn_implementation": "eager", "experts_implementation": "batched_mm"}
+    text = config.get_text_config(decoder=True)
     with torch.device("meta"):
-        return transformers.AutoModelForCausalLM.from_config(
-            config.get_text_config(decoder=True), **ways
-        )
+        return transformers.AutoModelForCausalLM.from_config(text, **ways)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -69,10 +69,7 @@ PICTURES = {
     "same": lambda: curves(dict.fromkeys("abc", LOSSES)),
     "crowded": lambda: curves(UP, "a title " * 20, quiet=["run 7"]),
     "log": lambda: curves({f"at {i}": {2**i: 3.0} for i in range(8)}, log="xy"),
-    **{
-        name: lambda name=name: curves({"a": dict.fromkeys(LOG[name], 1.0)}, x=name, log="x")
-        for name in LOG
-    },
+    **{x: lambda x=x: curves({"a": dict.fromkeys(LOG[x], 1.0)}, x=x, log="x") for x in LOG},
     "broken": lambda: curves({"a": [*LOSSES, math.nan], "b": []}),
     "long name": lambda: curves({"a name that is much too long " * 3: [1e-9]}),
     "bars": lambda: bars({"one": SIZES, "two": {"mine": 4.0}}, text=str),

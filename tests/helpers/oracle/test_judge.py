@@ -166,9 +166,8 @@ def test_each_kind_of_difference(expected, actual, kind, sentence):
 
 def test_what_is_no_difference_and_factors_and_tolerances():
     right = {"odd": ODD, "a": A, "none": None, "empty": torch.empty(0), "zero": ZERO, "sum": NOISE}
-    assert (
-        differences(right, right | {"odd": ODD.clone(), "zero": ZERO + 1e-6, "sum": -NOISE}) == []
-    )
+    near = right | {"odd": ODD.clone(), "zero": ZERO + 1e-6, "sum": -NOISE}
+    assert differences(right, near) == []
     assert differences({"a": A}, {"a": A + 0.1}, tolerance=0.1) == []
     assert differences({"a": A}, {"a": A * (1 + 1e-6)}, tolerance=0.0) != []
     (found,) = differences({"a": A}, {"a": A + torch.tensor([0.5, -1.0])})
@@ -209,9 +208,8 @@ def test_wrong_losses_are_one_sentence():
     ):
         given = make_model(), lambda model, batch, loss=loss: loss(model.head.weight), [0], sgd
         assert words in said(one_step, *given)
-    assert "one_step got no micro-batches: give at least one" in said(
-        one_step, make_model(), None, [], sgd
-    )
+    nothing = said(one_step, make_model(), None, [], sgd)
+    assert nothing.startswith("one_step got no micro-batches: give at least one")
 
 
 def test_a_snapshot_is_a_copy_and_can_be_sent():

@@ -91,10 +91,7 @@ def test_what_no_page_can_draw_gets_a_sentence():
         (lambda: timeline(too_many(10_000, 10_000)), "10,000 ranks are too many", viewer),
         (lambda: timeline({}), "needs at least one trace"),
         (lambda: timeline([1]), "needs a trace and got list: give it a Trace"),
-        (
-            lambda: timeline(pipeline()).save("x.gif"),
-            "end in .html, .svg or .png; a trace saves it",
-        ),
+        (lambda: timeline(pipeline()).save("x.gif"), "end in .html, .svg or .png; a trace save"),
         (lambda: explore(speed=2), "no setting 'speed': choose from schedule, ranks"),
         (lambda: explore(schedule="x"), "no schedule 'x': choose one of 'naive'"),
         (lambda: explore(ranks=0), "0 stages"),

@@ -45,9 +45,8 @@ def test_chrome_sees_processes_threads_times_and_an_arrow_for_each_message(tmp_p
     assert names == {1: "rank 0", 2: "rank 1", 3: "rank 2"}
     threads = {r["tid"]: (r["pid"], r["args"]["name"]) for r in said if r["name"] == "thread_name"}
     both = [(pid, lane) for pid in names for lane in ("compute", "communication")]
-    assert [threads[tid] for tid in sorted(threads)] == [
-        *both[:2], (1, "communication 2"), *both[2:]
-    ]  # fmt: skip
+    every = [*both[:2], (1, "communication 2"), *both[2:]]
+    assert [threads[tid] for tid in sorted(threads)] == every
     order = {r["tid"]: r["args"]["sort_index"] for r in said if r["name"] == "thread_sort_index"}
     assert sorted(threads) == sorted(order, key=order.get)
     boxes = phase(content, "X")

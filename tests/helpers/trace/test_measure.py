@@ -113,10 +113,8 @@ def test_a_collective_is_split_where_the_last_rank_arrived():
     # Nobody waits for one that came after he had left.
     three = Trace([all_reduce(0, 0, 4), all_reduce(1, 3, 9), all_reduce(2, 8, 9)])
     assert pieces(with_waits(three), 0) == [("wait", 0, 3), ("all-reduce", 3, 4)]
-    for events in (
-        [all_reduce(0, 0, 2), all_reduce(1, 5, 6)],
-        [Event(r, "F", 0, 1 + r) for r in (0, 1)],
-    ):
+    apart = [Event(rank, "F", 0, 1 + rank) for rank in range(2)]
+    for events in ([all_reduce(0, 0, 2), all_reduce(1, 5, 6)], apart):
         assert with_waits(Trace(events)) == Trace(events)
 
 
