@@ -13,25 +13,33 @@ from helpers.check.task import load_task, part_of_tasks, task_ids
 from notebooks import CHECK, LEAK, code_cells, read, sources, texts
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMES = re.compile(
-    r"^\*Reading (\d+) minutes?, tasks (\d+)(?: \(homework (\d+)\))?\*$", re.MULTILINE
-)
-TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
-CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.MULTILINE)
-MAGIC = re.compile(r"^(\s*)([%!].*|\w+ = [%!].*)$", re.MULTILINE)
+TIMES = re.compile(r"^\*Reading (\d+) minutes?, tasks (\d+)(?: \(homework (\d+)\))?\*$", re.M)
+TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.M)
+CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.M)
+ROW = re.compile(r"\| \*\*(.+?)\*\* \| (\S.*\S) \| \[(\d\d)\]\(\.\./(notebooks/(\S+)\.ipynb)\) \|")
+MAGIC = re.compile(r"^(\s*)([%!].*|\w+ = [%!].*)$", re.M)
 each_lesson = pytest.mark.parametrize("source", sources(), ids=lambda source: source.stem)
 
 
-def test_each_notebook_has_a_source():
-    assert sources()
+def test_each_notebook_has_a_source_and_a_row_in_00():
     built = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
     assert built == [source.stem for source in sources()]
-
-
-def test_the_way_through_the_lessons_in_00_names_each_of_them_in_order():
     text = sources()[0].read_text(encoding="utf-8")
-    listed = re.findall(r"^# \| (\d\d) \| \[.+?\]\((\w+)\.ipynb\)", text, re.MULTILINE)
-    assert listed == [(source.stem[:2], source.stem) for source in sources()]
+    listed = re.findall(r"^# \| (\d\d) \| \[.+?\]\((\w+)\.ipynb\)", text, re.M)
+    assert listed == [(name[:2], name) for name in built]
+
+
+def test_each_term_of_the_glossary_is_there_once_in_order_and_in_the_lesson_that_its_row_names():
+    lines = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").splitlines()[6:]
+    rows = [ROW.fullmatch(line).groups() for line in lines]
+    terms = [term.lower() for term, *_ in rows]
+    assert terms == sorted(set(terms))
+    for term, (_, _, number, _, name) in zip(terms, rows, strict=True):
+        source = (ROOT / f"notebooks/source/{name}.py").read_text(encoding="utf-8")
+        words = " ".join(source.replace("\n#", "\n").split()).lower()
+        assert name.startswith(number)
+        for word in re.sub(r" \(.*", "", term).split(", "):
+            assert word in words, (term, name)
 
 
 @each_lesson
@@ -41,9 +49,9 @@ def test_a_lesson_has_a_title_its_minutes_a_question_and_an_end(source):
     text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     assert re.match(r"# \S", first)
     assert TIMES.search(first), "a line '*Reading 30 minutes, tasks 45*'"
-    assert re.search(r"^\*With twenty minutes\b.+\*$", first, re.MULTILINE)
-    assert re.search(r"^#+ Question\b|\*\*Question\b", text, re.MULTILINE)
-    assert re.search(r"^## What to remember", text, re.MULTILINE)
+    assert re.search(r"^\*With twenty minutes\b.+\*$", first, re.M)
+    assert re.search(r"^#+ Question\b|\*\*Question\b", text, re.M)
+    assert re.search(r"^## What to remember", text, re.M)
     for cell in notebook.cells:
         assert TAGS.issuperset(cell.metadata.get("tags", [])), cell.source
 
@@ -54,7 +62,7 @@ def test_its_tasks_stand_below_what_they_take_and_give(source):
     notebook = read(source)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            homework = homework or bool(re.search(r"^## Homework", cell.source, re.MULTILINE))
+            homework = homework or bool(re.search(r"^## Homework", cell.source, re.M))
             above = cell.source if TURN.search(cell.source) else above
             took = sum(map(int, CASES.findall(cell.source)))
         elif found := CHECK.match(cell.source):

@@ -26,6 +26,7 @@ from helpers.trace import Trace, bubble, busy, idle, matched_messages, peak
 from tests.drawn import examples
 from tests.fuzz import definition
 from tests.orders import planned, recorded
+from tests.said import said
 
 from .drawing import number, priced
 
@@ -43,10 +44,9 @@ def test_the_simulator_says_what_follows_from_the_definition(case):
     assert done.peak_memory == same(definition.peaks(schedule, full))
     ends = []
     for rank, row in enumerate(done.times.ends):
-        after = (
-            full.all_reduce[s] + full.update[s] / full.speed[rank] for s in schedule.stages_of(rank)
-        )
-        ends.append((row or [0])[-1] + sum(after))
+        own, speed = schedule.stages_of(rank), full.speed[rank]
+        after = sum(full.all_reduce[s] + full.update[s] / speed for s in own)
+        ends.append((row or [0])[-1] + after)
     assert done.step_time == done.trace.duration == same(max(ends))
     if costs.memory_limit and schedule.micro_batches > 1:
         with pytest.raises(OutOfMemory, match="needs .* of activations, and the limit is "):
@@ -117,16 +117,18 @@ def test_costs_come_back_from_a_trace(p, m, times, late, build):
     assert found.update == same([times[0]] * p)
 
 
-@pytest.mark.parametrize("kinds", ["F", "FI", "FW", "IW"])
-def test_a_trace_without_a_whole_step_gives_no_costs(kinds):
-    trace = simulate(zb_h1(1, 1)).trace
-    with pytest.raises(ValueError, match="no complete forward and backward of stage 0|no forward"):
-        measured(Trace([event for event in trace.events if event.kind in tuple(kinds)]))
-
-
 def once(p, m, f, i, w):
     """The seconds of a step whose bubble is paid once."""
     return (m + p - 1) * (f + i + w)
+
+
+def twice(p, m, f, i, w):
+    """Of two chunks."""
+    return once(p, 2 * m, f, i, w)
+
+
+def without_w(p, m, f, i, w):
+    return m * (f + i + w) + (p - 1) * (f + i - w)
 
 
 # The seconds of a step by the papers, the forwards in flight on rank r, and how many of COSTS hold.
@@ -136,16 +138,8 @@ FORMS = {
     gpipe: (once, lambda p, m, r: m, 3),
     one_f_one_b: (once, lambda p, m, r: min(m, p - r), 3),
     eager: (once, lambda p, m, r: min(m, 2 * (p - r) - 1), 3),
-    interleaved: (
-        lambda p, m, f, i, w: once(p, 2 * m, f, i, w),
-        lambda p, m, r: min(2 * m, 2 * (p - 1 - r) + p + 1),
-        1,
-    ),
-    zb_h1: (
-        lambda p, m, f, i, w: m * (f + i + w) + (p - 1) * (f + i - w),
-        lambda p, m, r: p - r,
-        2,
-    ),
+    interleaved: (twice, lambda p, m, r: min(2 * m, 2 * (p - 1 - r) + p + 1), 1),
+    zb_h1: (without_w, lambda p, m, r: p - r, 2),
     zb_h2: (lambda p, m, f, i, w: (3 * m + p - 1) * f, lambda p, m, r: 2 * (p - r) - 1, 1),
     zb_v: (lambda p, m, f, i, w: (6 * m + p - 1) * f, None, 1),
 }
@@ -203,9 +197,6 @@ def test_why_a_rank_waits():
     assert causes(gpipe(2, 1), 0, latency=0.5) == [("dependency", 1, 4.5), ("message", 4.5, 5)]
     uneven = causes(gpipe(2, 2), 1, forward=[3, 1])
     assert uneven[:3] == [("dependency", 0, 2), ("imbalance", 2, 3), ("imbalance", 4, 6)]
-
-
-def test_a_rank_waits_for_room():
     for limit, cause in ((20, "memory"), (30, "dependency")):
         found = causes(one_f_one_b(2, 3), 0, activation_bytes=10, memory_limit=limit)
         assert found[0] == (cause, 2, 4)
@@ -216,23 +207,29 @@ def test_a_rank_waits_for_room():
     assert found[2:4] == [("dependency", 4, 5), ("memory", 5, 7)]
 
 
-WRONG = {
-    "a schedule that can't run": (lambda: simulate(parse("0: F0 B0\n1: F0")), "never does 1B0"),
-    "a list of three": (lambda: ask([1, 2, 3]), "has 3 numbers, and the schedule needs 2: one"),
-    "less than nothing": (lambda: ask(weight_grad=-1), "it must be 0 or more, and finite"),
-    "no speed": (lambda: ask(speed=0), "it must be above 0"),
-    "a word": (lambda: ask("fast"), "give a number, or a list of numbers"),
-    "two wholes": (lambda: ask(kept_for_weights=2), "a share is from 0 to 1"),
-    "no stage": (lambda: measured(Trace([])), "no forward that names its stage"),
-}
-
-
 def ask(*given, **named):
     return simulate(gpipe(2, 2), Costs(*given, **named))
 
 
-@pytest.mark.parametrize("make, words", WRONG.values(), ids=WRONG)
+def of_kinds(kinds):
+    """The costs of a trace that has no whole step."""
+    return measured(Trace([e for e in simulate(zb_h1(1, 1)).trace.events if e.kind in [*kinds]]))
+
+
+NO_STEP = "no complete forward and backward of stage 0"
+WRONG = [
+    (lambda: simulate(parse("0: F0 B0\n1: F0")), "never does 1B0"),
+    (lambda: ask([1, 2, 3]), "has 3 numbers, and the schedule needs 2: one"),
+    (lambda: ask(weight_grad=-1), "it must be 0 or more, and finite"),
+    (lambda: ask(speed=0), "it must be above 0"),
+    (lambda: ask("fast"), "give a number, or a list of numbers"),
+    (lambda: ask(kept_for_weights=2), "a share is from 0 to 1"),
+    (lambda: of_kinds(""), "no forward that names its stage"),
+    (lambda: of_kinds("IW"), "no forward that names its stage"),
+    *((lambda kinds=kinds: of_kinds(kinds), NO_STEP) for kinds in ("F", "FI", "FW")),
+]
+
+
+@pytest.mark.parametrize("make, words", WRONG, ids=[words for _, words in WRONG])
 def test_a_wrong_question_gets_a_sentence(make, words):
-    with pytest.raises(ValueError, match=words) as told:
-        make()
-    assert "\n" not in str(told.value)
+    assert words in said(make)
