@@ -9,7 +9,6 @@ group on one rank is the n-th on all of its ranks. Each rank runs its own in the
 started them; a collective starts when the last rank has come.
 """
 
-from collections import deque
 from collections.abc import Coroutine
 
 from cluster.values import GRADIENT, SHARDED, Facts, PuzzleError, Value, added, combined, cut
@@ -18,14 +17,14 @@ NEEDS = {"all_reduce": (GRADIENT,), "reduce_scatter": (GRADIENT,), "all_gather":
 
 
 class Pending(Coroutine):
-    """What a rank has started. ready: its rank need not wait for others. taken: it is awaited.
+    """What a rank has started. taken: it is awaited. value: what lies in memory until its end.
 
-    words: what the rank does. other: the rank that it waits for. finish() returns what awaiting it
-    returns.
+    words: what the rank does. other: the rank that it waits for. Each kind of it has `ready`, true
+    once its rank need not wait for others, and finish(), which returns what awaiting it returns.
     """
 
-    def __init__(self, books, words: str, other: int | None = None, ready: bool = False):
-        self.books, self.words, self.other, self.ready = books, words, other, ready
+    def __init__(self, books, words: str, other: int | None = None, value=None):
+        self.books, self.words, self.other, self.value = books, words, other, value
         self.taken, self.steps = False, None
         books.pending.append(self)
         books.cluster.moved += 1
@@ -40,7 +39,8 @@ class Pending(Coroutine):
             yield  # whoever drives the ranks runs the others, then this one again
         self.books.pending.remove(self)
         self.books.cluster.moved += 1
-        return self.finish()
+        done, self.value = self.finish(), None
+        return done
 
     def waits(self) -> tuple[list[int], str]:
         """Return for which ranks, and what this one does, in words."""
@@ -57,50 +57,40 @@ class Pending(Coroutine):
 
 
 class Channel:
-    """From one rank to another.
+    """From one rank to another: the n-th receive takes the n-th message.
 
-    sent: messages that nobody has taken: (facts, when its transfer began, when it is there).
-    asked: receives that have no message yet. stuck: sends that wait for room. parked: of each
-    message that lay in the receiver's memory (from when, until when, its size).
+    sent: of each message its facts, when its transfer began, when it is there. asked: how many
+    receives there were. parked: of each message that lay in the receiver's memory (from when, until
+    when, its size).
     """
 
     def __init__(self):
-        self.sent, self.asked, self.stuck, self.parked = deque(), deque(), deque(), []
-
-    def deliver(self) -> None:
-        """Hand messages to receives as long as there are both."""
-        while self.sent and self.asked:
-            receiving = self.asked.popleft()
-            receiving.message, receiving.ready = self.sent.popleft(), True
-            if self.stuck:
-                self.stuck.popleft().ready = True
+        self.sent, self.asked, self.parked = [], 0, []
 
 
 class Sending(Pending):
     """A value on its way. It stays in the sender's memory until it is gone."""
 
     def __init__(self, books, target: int, value):
-        channel, profile = books.cluster.channel(books, books.rank, target, "send"), books.profile
-        facts = books.use(value, "send")
+        self.channel = books.cluster.channel(books, books.rank, target, "send")
+        facts, profile = books.use(value, "send"), books.profile
         seconds = profile.message(facts, books.rank, target)
         begun = max(books.now, books.send_free)
         books.event("send", facts.layer, seconds, facts.samples, (target, begun), begun)
-        self.gone = there = begun + seconds
-        if profile.overlap:
+        self.gone = begun + seconds
+        if profile.real:
             books.send_free = self.gone
         else:
             books.now = self.gone
-            there = there if profile.ends_in_turn else begun
-        channel.sent.append((facts, begun, there))
-        channel.deliver()
-        room = profile.room is None or len(channel.sent) <= profile.room
-        super().__init__(books, f"sends to rank {target}", target, room)
-        self.value = value
-        if not room:
-            channel.stuck.append(self)
+        self.number = len(self.channel.sent)
+        self.channel.sent.append((facts, begun, self.gone if profile.ends else begun))
+        super().__init__(books, f"sends to rank {target}", target, value)
+
+    @property
+    def ready(self) -> bool:
+        return self.books.profile.real or self.number <= self.channel.asked
 
     def finish(self) -> None:
-        self.value = None
         self.books.now = max(self.books.now, self.gone)
 
 
@@ -109,17 +99,20 @@ class Receiving(Pending):
 
     def __init__(self, books, source: int):
         self.channel = books.cluster.channel(books, source, books.rank, "receive")
+        self.number = self.channel.asked
+        self.channel.asked += 1
         super().__init__(books, f"receives from rank {source}", source)
-        self.message = None
-        self.channel.asked.append(self)
-        self.channel.deliver()
+
+    @property
+    def ready(self) -> bool:
+        return self.number < len(self.channel.sent)
 
     def finish(self) -> Value:
-        books, (facts, begun, there) = self.books, self.message
+        books, (facts, begun, there) = self.books, self.channel.sent[self.number]
         profile, asked, start = books.profile, books.now, None
         books.now = max(asked, there)
         value, seconds = books.new(facts), profile.message(facts, self.other, books.rank)
-        if profile.overlap:
+        if profile.real:
             if there < asked:
                 self.channel.parked.append((there, asked, profile.size(facts)))
             start = min(books.now, max(asked, begun))
@@ -132,7 +125,7 @@ class Collective:
     """One collective of all ranks of a group. joined: who has come, by rank. result: its facts."""
 
     def __init__(self, op: str, facts: Facts, first: int, group: tuple):
-        self.op, self.first, self.group, self.joined = op, first, group, {}
+        self.op, self.first, self.group, self.joined, self.result = op, first, group, {}, None
         self.words = f"{op} of the {facts.kind} of layer {facts.layer}"
 
     def try_to_run(self) -> None:
@@ -141,48 +134,46 @@ class Collective:
         if len(joined) < len(self.group) or any(j.books.collectives[0] is not self for j in joined):
             return
         rule = combined if self.op == "all_gather" else added
-        self.result = joined[0].facts  # a sum, or all shards
+        result = joined[0].facts  # a sum, or all shards
         for j in joined[1:]:
             try:
-                self.result = rule(self.result, j.facts)
+                result = rule(result, j.facts)
             except PuzzleError as error:
                 told = f"{self.words}, with what rank {j.books.rank} brings: {error}"
                 raise PuzzleError(told) from None
         profile = joined[0].books.profile
-        lanes = [j.books.lane_free if profile.overlap else 0.0 for j in joined]
-        self.start = max([*lanes, *(j.begun for j in joined)])
-        given = [j.facts for j in joined]
-        self.seconds = profile.collective(self.op, given, self.result, self.group)
-        self.joined = {}  # a circle of objects would stay in memory
+        self.start = max(max(j.begun, j.books.lane_free) for j in joined)
+        self.seconds = profile.collective(self.op, [j.facts for j in joined], result, self.group)
+        self.joined, self.result = {}, result  # a circle of objects would stay in memory
         for j in joined:
             j.books.collectives.pop(0)
-            j.books.lane_free, j.ready = self.start + self.seconds, True
+            if profile.real:
+                j.books.lane_free = self.start + self.seconds
         for j in joined:
             if j.books.collectives:
                 j.books.collectives[0].try_to_run()
 
 
 class Joined(Pending):
-    """A rank in a collective. value: what it brings, which stays in its memory until the end.
-    room: the memory that the result takes until it is there."""
+    """A rank in a collective. room: the memory that the result takes until it is there."""
 
     def __init__(self, books, op: str, value, group: tuple):
         facts = books.use(value, op, *NEEDS[op])
         if op == "reduce_scatter" and not facts.complete:
             books.refuse(op, f"it cuts the sum into shards, and {facts} is cut")
-        number = books.called[group] = books.called.get(group, 0) + 1
-        made = Collective(op, facts, books.rank, group)
-        call = books.cluster.open.setdefault((group, number), made)
+        books.called[group] += 1
+        number, made = books.called[group], Collective(op, facts, books.rank, group)
+        self.call = call = books.cluster.open.setdefault((group, number), made)
         if call.words != made.words:
             both = f"rank {books.rank} calls {made.words}, and rank {call.first} {call.words}"
             told = "all ranks must call the same ones in the same order"
             raise PuzzleError(f"{both}, both as collective number {number} of their group: {told}")
-        super().__init__(books, f"is in {call.words}")
-        self.call, self.value, self.facts, self.begun = call, value, facts, books.now
+        super().__init__(books, f"is in {call.words}", value=value)
+        self.facts, self.begun = facts, books.now
         size, n = books.profile.size(facts), len(group)
         gathered = size * min(n, facts.parts / facts.shards.bit_count())
         rooms = {"all_reduce": size, "reduce_scatter": size / n, "all_gather": gathered}
-        self.room = 0.0 if books.profile.in_storage else rooms[op]
+        self.room = rooms[op] if books.profile.real else 0.0
         books.hold(self.room, facts)
         books.collectives.append(call)
         call.joined[books.rank] = self
@@ -190,16 +181,21 @@ class Joined(Pending):
             del books.cluster.open[group, number]
             call.try_to_run()
 
-    def finish(self):
+    @property
+    def ready(self) -> bool:
+        return self.call.result is not None
+
+    def finish(self) -> Value:
         books, call, asked, facts = self.books, self.call, self.books.now, self.call.result
-        beside = books.profile.overlap
         if call.op == "reduce_scatter":
             facts = cut(facts, call.group.index(books.rank), len(call.group))
+        start, end = None, call.start
+        if books.profile.real:
+            start, end = call.start, call.start + call.seconds
         books.held -= self.room
-        books.now = max(asked, call.start + (call.seconds if beside else 0.0))
-        made, start = books.new(facts), call.start if beside else None
+        books.now = max(asked, end)
+        made = books.new(facts)
         books.event(call.op, facts.layer, call.seconds, facts.samples, (call.group, asked), start)
-        self.value = None
         return made
 
     def waits(self):

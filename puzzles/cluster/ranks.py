@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from cluster.communication import Channel, Joined, Receiving, Sending
 from cluster.profiles import make_profile
@@ -56,15 +56,15 @@ class Books:
         self.peak = 0.0, 0.0
         self.places = tuple(Storage(rank, name) for name in NAMES)
         self.log, self.pending, self.collectives = [], [], []
-        self.finals, self.called, self.loaded = {}, {}, set()
+        self.finals, self.called, self.loaded = {}, Counter(), set()
 
     def stored(self):
         return [v for place in self.places for v in place.values() if isinstance(v, Value)]
 
     def memory(self) -> float:
-        if self.profile.in_storage:
-            return sum(value._size for value in self.stored())
-        return self.held
+        if self.profile.real:
+            return self.held
+        return sum(value._size for value in self.stored())
 
     def new(self, facts: Facts) -> Value:
         """Return a value that this rank holds from now on."""
@@ -76,7 +76,7 @@ class Books:
     def hold(self, size: float, facts: Facts) -> None:
         """Take memory that a value will fill. Raises OutOfMemory."""
         self.held += size
-        if self.held > self.peak[0] and not self.profile.in_storage:
+        if self.held > self.peak[0] and self.profile.real:
             self.peak = self.held, self.now
             if self.held > self.profile.limit:
                 self.log.append(("out_of_memory", facts.layer, self.now, 0.0, self.held, 0, None))
@@ -125,7 +125,7 @@ class Books:
             computes = facts.kind == WEIGHT and op.startswith(("forward", "backward"))
             if computes and not facts.complete:
                 self.refuse(op, f"it needs the whole weight, and got {facts}: gather it first")
-        for value, _ in given if self.profile.in_storage and not final else ():
+        for value, _ in () if self.profile.real or final else given:
             if not any(each is value for each in self.stored()):
                 told = "is in none of the five dictionaries of model.storage(), where memory counts"
                 self.refuse(op, f"{value.facts} {told}: put it there until the call has returned")
