@@ -259,17 +259,14 @@ def greedy(model, ids, end, longest):
     return rows
 
 
-def judge(
-    model, rows, tokenizer, collate, batch_size, rank=0, world_size=1, longest=None
-):  # fmt: skip
+def judge(model, rows, tokenizer, collate, batch_size, longest, rank=0, world_size=1):
     """Return the loss (nats per token) and BLEU; each rank does a share, and all get both.
 
-    longest: tokens of a sentence with its translation; None: as many as the model has positions.
+    longest: tokens of a sentence with its translation.
     """
-    mine = rows.validation[rank::world_size]
+    mine, device = rows.validation[rank::world_size], next(model.parameters()).device
     loss = evaluate_loss(model, mine, batch_size, collate, "validation", rank)
     mine = rows.test[rank::world_size]
-    device, longest = next(model.parameters()).device, longest or model.config.n_positions
     said = generate(model, mine, "de", "en", tokenizer, longest, device, "test", rank)
     pairs = sum(everyone(list(zip(mine, said, strict=True))), [])
     examples, sentences = zip(*pairs, strict=True)
