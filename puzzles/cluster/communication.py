@@ -19,7 +19,7 @@ NEEDS = {"all_reduce": (GRADIENT,), "reduce_scatter": (GRADIENT,), "all_gather":
 class Pending(Coroutine):
     """What a rank has started. taken: it is awaited. value: what lies in memory until its end.
 
-    words: what the rank does. other: the rank that it waits for. Each kind of it has `ready`, true
+    words: what the rank does. other: the rank that it waits for. Each kind of it has ready(), true
     once its rank need not wait for others, and finish(), which returns what awaiting it returns.
     """
 
@@ -34,7 +34,7 @@ class Pending(Coroutine):
             told = f"awaits the same thing twice: it {self.words}"
             raise PuzzleError(f"rank {self.books.rank} {told}")
         self.taken = True
-        while not self.ready:
+        while not self.ready():
             self.books.cluster.look()
             yield  # whoever drives the ranks runs the others, then this one again
         self.books.pending.remove(self)
@@ -86,7 +86,6 @@ class Sending(Pending):
         self.channel.sent.append((facts, begun, self.gone if profile.ends else begun))
         super().__init__(books, f"sends to rank {target}", target, value)
 
-    @property
     def ready(self) -> bool:
         return self.books.profile.real or self.number <= self.channel.asked
 
@@ -103,7 +102,6 @@ class Receiving(Pending):
         self.channel.asked += 1
         super().__init__(books, f"receives from rank {source}", source)
 
-    @property
     def ready(self) -> bool:
         return self.number < len(self.channel.sent)
 
@@ -121,86 +119,83 @@ class Receiving(Pending):
         return value
 
 
-class Collective:
-    """One collective of all ranks of a group. joined: who has come, by rank. result: its facts."""
-
-    def __init__(self, op: str, facts: Facts, first: int, group: tuple):
-        self.op, self.first, self.group, self.joined, self.result = op, first, group, {}, None
-        self.words = f"{op} of the {facts.kind} of layer {facts.layer}"
-
-    def try_to_run(self) -> None:
-        """Let it happen if all have come and it is the first of each, and then what is behind."""
-        joined = [self.joined[rank] for rank in self.group if rank in self.joined]
-        if len(joined) < len(self.group) or any(j.books.collectives[0] is not self for j in joined):
-            return
-        rule = combined if self.op == "all_gather" else added
-        result = joined[0].facts  # a sum, or all shards
-        for j in joined[1:]:
-            try:
-                result = rule(result, j.facts)
-            except PuzzleError as error:
-                told = f"{self.words}, with what rank {j.books.rank} brings: {error}"
-                raise PuzzleError(told) from None
-        profile = joined[0].books.profile
-        self.start = max(max(j.begun, j.books.lane_free) for j in joined)
-        self.seconds = profile.collective(self.op, [j.facts for j in joined], result, self.group)
-        self.joined, self.result = {}, result  # a circle of objects would stay in memory
-        for j in joined:
-            j.books.collectives.pop(0)
-            if profile.real:
-                j.books.lane_free = self.start + self.seconds
-        for j in joined:
-            if j.books.collectives:
-                j.books.collectives[0].try_to_run()
-
-
 class Joined(Pending):
-    """A rank in a collective. room: the memory that the result takes until it is there."""
+    """A rank in a collective. all: who has come, until it runs; this rank too.
+
+    facts: of what the rank brings; result: of what comes out, and None until it runs. room: the
+    memory that the result takes until it is there.
+    """
 
     def __init__(self, books, op: str, value, group: tuple):
         facts = books.use(value, op, *NEEDS[op])
         if op == "reduce_scatter" and not facts.complete:
             books.refuse(op, f"it cuts the sum into shards, and {facts} is cut")
         books.called[group] += 1
-        number, made = books.called[group], Collective(op, facts, books.rank, group)
-        self.call = call = books.cluster.open.setdefault((group, number), made)
-        if call.words != made.words:
-            both = f"rank {books.rank} calls {made.words}, and rank {call.first} {call.words}"
+        number, call = books.called[group], f"{op} of the {facts.kind} of layer {facts.layer}"
+        self.all = books.cluster.open.setdefault((group, number), [])
+        if self.all and self.all[0].call != call:
+            first = f"rank {self.all[0].books.rank} {self.all[0].call}"
+            both = f"rank {books.rank} calls {call}, and {first}"
             told = "all ranks must call the same ones in the same order"
             raise PuzzleError(f"{both}, both as collective number {number} of their group: {told}")
-        super().__init__(books, f"is in {call.words}", value=value)
-        self.facts, self.begun = facts, books.now
+        super().__init__(books, f"is in {call}", value=value)
+        self.op, self.call, self.group, self.facts = op, call, group, facts
+        self.begun, self.result = books.now, None
         size, n = books.profile.size(facts), len(group)
         gathered = size * min(n, facts.parts / facts.shards.bit_count())
         rooms = {"all_reduce": size, "reduce_scatter": size / n, "all_gather": gathered}
         self.room = rooms[op] if books.profile.real else 0.0
         books.hold(self.room, facts)
-        books.collectives.append(call)
-        call.joined[books.rank] = self
-        if len(call.joined) == n:
+        books.collectives.append(self)
+        self.all.append(self)
+        if len(self.all) == n:
             del books.cluster.open[group, number]
-            call.try_to_run()
+            try_to_run(self.all)
 
-    @property
     def ready(self) -> bool:
-        return self.call.result is not None
+        return self.result is not None
 
     def finish(self) -> Value:
-        books, call, asked, facts = self.books, self.call, self.books.now, self.call.result
-        if call.op == "reduce_scatter":
-            facts = cut(facts, call.group.index(books.rank), len(call.group))
-        start, end = None, call.start
-        if books.profile.real:
-            start, end = call.start, call.start + call.seconds
+        books, asked, facts = self.books, self.books.now, self.result
+        if self.op == "reduce_scatter":
+            facts = cut(facts, self.group.index(books.rank), len(self.group))
+        real = books.profile.real
         books.held -= self.room
-        books.now = max(asked, end)
-        made = books.new(facts)
-        books.event(call.op, facts.layer, call.seconds, facts.samples, (call.group, asked), start)
+        books.now = max(asked, self.start + (self.seconds if real else 0.0))
+        made, start = books.new(facts), self.start if real else None
+        books.event(self.op, facts.layer, self.seconds, facts.samples, (self.group, asked), start)
         return made
 
     def waits(self):
-        first = (self.books.collectives or [self.call])[0]
-        behind = "" if first is self.call else f", which comes after its {first.words}"
-        missing = [rank for rank in first.group if rank not in first.joined]
-        busy = [r for r, j in first.joined.items() if j.books.collectives[:1] != [first]]
+        first = (self.books.collectives or [self])[0]
+        behind = "" if first is self else f", which comes after its {first.call}"
+        missing = set(first.group) - {j.books.rank for j in first.all}
+        busy = [j.books.rank for j in first.all if j.books.collectives[:1] != [j]]
         return missing or busy, self.words + behind
+
+
+def try_to_run(joined: list[Joined]) -> None:
+    """Let a collective happen if all have come and it is the first of each; then what is behind."""
+    if len(joined) < len(joined[0].group) or any(j.books.collectives[0] is not j for j in joined):
+        return
+    first, *others = sorted(joined, key=lambda j: j.books.rank)
+    rule = combined if first.op == "all_gather" else added
+    result = first.facts  # a sum, or all shards
+    for j in others:
+        try:
+            result = rule(result, j.facts)
+        except PuzzleError as error:
+            told = f"{j.call}, with what rank {j.books.rank} brings: {error}"
+            raise PuzzleError(told) from None
+    profile, given = first.books.profile, [j.facts for j in (first, *others)]
+    start = max(max(j.begun, j.books.lane_free) for j in joined)
+    seconds = profile.collective(first.op, given, result, first.group)
+    joined.clear()  # a circle of objects would stay in memory
+    for j in (first, *others):
+        j.start, j.seconds, j.result = start, seconds, result
+        j.books.collectives.pop(0)
+        if profile.real:
+            j.books.lane_free = start + seconds
+    for j in (first, *others):
+        if j.books.collectives:
+            try_to_run(j.books.collectives[0].all)

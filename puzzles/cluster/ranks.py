@@ -173,7 +173,7 @@ class Dist:
         self.everyone, self.ranks, self.open = tuple(range(world_size)), {}, {}
         self.channels: dict[tuple, Channel] = defaultdict(Channel)
         self.moved = self.seen = self.looked = 0
-        self.since, self.dead, self.driven = 0.0, None, False
+        self.since, self.driven = 0.0, False
         self.tasks = {_task()}  # the one that waits for the ranks, and theirs
 
     def add(self, rank: int, layers: int, batch: int) -> Books:
@@ -208,12 +208,10 @@ class Dist:
             self.seen, self.looked, self.since = self.moved, 0, time.monotonic()
         self.looked += 1
         self.tasks.add(_task())
-        if self.dead is None and self.looked > ROUNDS * len(self.ranks):
+        if self.looked > ROUNDS * len(self.ranks):
             others = not self.driven and asyncio.all_tasks() - self.tasks
             if not others or time.monotonic() - self.since > PATIENCE_S:
-                self.dead = deadlock(self)
-        if self.dead is not None:
-            raise self.dead
+                raise deadlock(self)
 
     # The calls below the model's: they cost what the model's cost, and return the time, too.
 
@@ -256,7 +254,7 @@ def whole_number(where: str, **values) -> None:
 def deadlock(cluster: Dist) -> Deadlock:
     waits, ended = [], []
     for rank, books in sorted(cluster.ranks.items()):
-        stuck = next((p for p in books.pending if p.taken and not p.ready), None)
+        stuck = next((p for p in books.pending if p.taken and not p.ready()), None)
         if stuck is None:
             ended.append(rank)
         else:
