@@ -18,11 +18,9 @@ from cluster.values import (
     ACTIVATION,
     BLOCK_SIZE,
     CLASSES,
-    GRADIENT,
     HIDDEN_SIZE,
     SHARDED,
     STATE,
-    WEIGHT,
     Facts,
     PuzzleError,
 )
@@ -205,7 +203,7 @@ class Measured(Bytes):
         card = preset("A100")
         self.card = replace(card, between=replace(card.between, bandwidth=400e9 / 8 / card.node))
         self.limit, self.parameters = card.memory, parameters(self.model).layer
-        for kind in (WEIGHT, STATE, GRADIENT):
+        for kind in SHARDED:
             self._sizes[kind] = self.each[kind] * self.parameters
         kept = layer_activations(self.model, 1, self.block, recompute="selective")
         self._sizes[ACTIVATION] = kept
