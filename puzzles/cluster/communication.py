@@ -11,49 +11,51 @@ started them; a collective starts when the last rank has come.
 
 from collections.abc import Coroutine
 
-from cluster.values import GRADIENT, SHARDED, Facts, PuzzleError, Value, added, combined, cut
+from cluster.values import GRADIENT, SHARDED, Facts, PuzzleError, added, combined, cut
 
 NEEDS = {"all_reduce": (GRADIENT,), "reduce_scatter": (GRADIENT,), "all_gather": SHARDED}
 
 
 class Pending(Coroutine):
-    """What a rank has started. taken: it is awaited. value: what lies in memory until its end.
+    """What a rank has started. taken: it is awaited.
 
-    words: what the rank does. other: the rank that it waits for. Each kind of it has ready(), true
-    once its rank need not wait for others, and finish(), which returns what awaiting it returns.
+    work: `send`, `receive` or `join`. To its first yield it runs at once, and the rest when it is
+    awaited. What it yields there is waits(): for which ranks it waits, and what it does, in words.
     """
 
-    def __init__(self, books, words: str, other: int | None = None, value=None):
-        self.books, self.words, self.other, self.value = books, words, other, value
-        self.taken, self.steps = False, None
+    def __init__(self, work, books, *given):
+        running = work(books, *given)
+        self.books, self.waits, self.taken = books, next(running), False
+        self.rest = self._to_the_end(running)
         books.pending.append(self)
         books.cluster.moved += 1
 
-    def __await__(self):
-        if self.taken:
-            told = f"awaits the same thing twice: it {self.words}"
-            raise PuzzleError(f"rank {self.books.rank} {told}")
-        self.taken = True
-        while not self.ready():
-            self.books.cluster.look()
-            yield  # whoever drives the ranks runs the others, then this one again
+    def _to_the_end(self, running):
+        done = yield from running
         self.books.pending.remove(self)
         self.books.cluster.moved += 1
-        done, self.value = self.finish(), None
         return done
 
-    def waits(self) -> tuple[list[int], str]:
-        """Return for which ranks, and what this one does, in words."""
-        return [self.other], self.words
+    def __await__(self):
+        if self.taken:
+            told = f"awaits the same thing twice: it {self.waits()[1]}"
+            raise PuzzleError(f"rank {self.books.rank} {told}")
+        self.taken = True
+        return self.rest
 
     # asyncio.create_task and gather take coroutines.
     def send(self, value):
-        self.steps = self.steps or self.__await__()
-        return self.steps.send(value)
+        self.taken = True
+        return self.rest.send(value)
 
     def throw(self, *error):
-        self.steps = self.steps or self.__await__()
-        return self.steps.throw(*error)
+        return self.rest.throw(*error)
+
+
+def until(books, ready):
+    while not ready():
+        books.cluster.look()
+        yield  # whoever drives the ranks runs the others, then this one again
 
 
 class Channel:
@@ -68,110 +70,96 @@ class Channel:
         self.sent, self.asked, self.parked = [], 0, []
 
 
-class Sending(Pending):
-    """A value on its way. It stays in the sender's memory until it is gone."""
-
-    def __init__(self, books, target: int, value):
-        self.channel = books.cluster.channel(books, books.rank, target, "send")
-        facts, profile = books.use(value, "send"), books.profile
-        seconds = profile.message(facts, books.rank, target)
-        begun = max(books.now, books.send_free)
-        books.event("send", facts.layer, seconds, facts.samples, (target, begun), begun)
-        self.gone = begun + seconds
-        if profile.real:
-            books.send_free = self.gone
-        else:
-            books.now = self.gone
-        self.number = len(self.channel.sent)
-        self.channel.sent.append((facts, begun, self.gone if profile.ends else begun))
-        super().__init__(books, f"sends to rank {target}", target, value)
-
-    def ready(self) -> bool:
-        return self.books.profile.real or self.number <= self.channel.asked
-
-    def finish(self) -> None:
-        self.books.now = max(self.books.now, self.gone)
+def send(books, target: int, value):
+    """Send a value, which stays in the sender's memory until it is gone."""
+    channel = books.cluster.channel(books, books.rank, target, "send")
+    facts, profile, number = books.use(value, "send"), books.profile, len(channel.sent)
+    seconds = profile.message(facts, books.rank, target)
+    begun = max(books.now, books.send_free)
+    books.event("send", facts.layer, seconds, facts.samples, (target, begun), begun)
+    gone = begun + seconds
+    if profile.real:
+        books.send_free = gone
+    else:
+        books.now = gone
+    channel.sent.append((facts, begun, gone if profile.ends else begun))
+    yield lambda: ([target], f"sends to rank {target}")
+    yield from until(books, lambda: profile.real or number <= channel.asked)
+    books.now = max(books.now, gone)
 
 
-class Receiving(Pending):
-    """A message that is to come."""
-
-    def __init__(self, books, source: int):
-        self.channel = books.cluster.channel(books, source, books.rank, "receive")
-        self.number = self.channel.asked
-        self.channel.asked += 1
-        super().__init__(books, f"receives from rank {source}", source)
-
-    def ready(self) -> bool:
-        return self.number < len(self.channel.sent)
-
-    def finish(self) -> Value:
-        books, (facts, begun, there) = self.books, self.channel.sent[self.number]
-        profile, asked, start = books.profile, books.now, None
-        books.now = max(asked, there)
-        value, seconds = books.new(facts), profile.message(facts, self.other, books.rank)
-        if profile.real:
-            if there < asked:
-                self.channel.parked.append((there, asked, profile.size(facts)))
-            start = min(books.now, max(asked, begun))
-            seconds = books.now - start
-        books.event("recv", facts.layer, seconds, facts.samples, (self.other, asked), start)
-        return value
+def receive(books, source: int):
+    """Return the next message from a rank."""
+    channel, profile = books.cluster.channel(books, source, books.rank, "receive"), books.profile
+    number = channel.asked
+    channel.asked += 1
+    yield lambda: ([source], f"receives from rank {source}")
+    yield from until(books, lambda: number < len(channel.sent))
+    (facts, begun, there), asked, start = channel.sent[number], books.now, None
+    books.now = max(asked, there)
+    value, seconds = books.new(facts), profile.message(facts, source, books.rank)
+    if profile.real:
+        if there < asked:
+            channel.parked.append((there, asked, profile.size(facts)))
+        start = min(books.now, max(asked, begun))
+        seconds = books.now - start
+    books.event("recv", facts.layer, seconds, facts.samples, (source, asked), start)
+    return value
 
 
-class Joined(Pending):
+class Joined:
     """A rank in a collective. all: who has come, until it runs; this rank too.
 
-    facts: of what the rank brings; result: of what comes out, and None until it runs. room: the
-    memory that the result takes until it is there.
+    facts: of what the rank brings; result: of what comes out, and None until it runs.
     """
 
-    def __init__(self, books, op: str, value, group: tuple):
-        facts = books.use(value, op, *NEEDS[op])
-        if op == "reduce_scatter" and not facts.complete:
-            books.refuse(op, f"it cuts the sum into shards, and {facts} is cut")
-        books.called[group] += 1
-        number, call = books.called[group], f"{op} of the {facts.kind} of layer {facts.layer}"
-        self.all = books.cluster.open.setdefault((group, number), [])
-        if self.all and self.all[0].call != call:
-            first = f"rank {self.all[0].books.rank} {self.all[0].call}"
-            both = f"rank {books.rank} calls {call}, and {first}"
-            told = "all ranks must call the same ones in the same order"
-            raise PuzzleError(f"{both}, both as collective number {number} of their group: {told}")
-        super().__init__(books, f"is in {call}", value=value)
-        self.op, self.call, self.group, self.facts = op, call, group, facts
+    def __init__(self, books, op: str, facts: Facts, group: tuple, all: list):
+        self.books, self.op, self.facts, self.group, self.all = books, op, facts, group, all
+        self.call = f"{op} of the {facts.kind} of layer {facts.layer}"
         self.begun, self.result = books.now, None
-        size, n = books.profile.size(facts), len(group)
-        gathered = size * min(n, facts.parts / facts.shards.bit_count())
-        rooms = {"all_reduce": size, "reduce_scatter": size / n, "all_gather": gathered}
-        self.room = rooms[op] if books.profile.real else 0.0
-        books.hold(self.room, facts)
-        books.collectives.append(self)
-        self.all.append(self)
-        if len(self.all) == n:
-            del books.cluster.open[group, number]
-            try_to_run(self.all)
-
-    def ready(self) -> bool:
-        return self.result is not None
-
-    def finish(self) -> Value:
-        books, asked, facts = self.books, self.books.now, self.result
-        if self.op == "reduce_scatter":
-            facts = cut(facts, self.group.index(books.rank), len(self.group))
-        real = books.profile.real
-        books.held -= self.room
-        books.now = max(asked, self.start + (self.seconds if real else 0.0))
-        made, start = books.new(facts), self.start if real else None
-        books.event(self.op, facts.layer, self.seconds, facts.samples, (self.group, asked), start)
-        return made
 
     def waits(self):
         first = (self.books.collectives or [self])[0]
         behind = "" if first is self else f", which comes after its {first.call}"
         missing = set(first.group) - {j.books.rank for j in first.all}
         busy = [j.books.rank for j in first.all if j.books.collectives[:1] != [j]]
-        return missing or busy, self.words + behind
+        return missing or busy, f"is in {self.call}{behind}"
+
+
+def join(books, op: str, value, group: tuple):
+    """Return this rank's part of a collective. What it brings stays in its memory until the end."""
+    facts, real = books.use(value, op, *NEEDS[op]), books.profile.real
+    if op == "reduce_scatter" and not facts.complete:
+        books.refuse(op, f"it cuts the sum into shards, and {facts} is cut")
+    books.called[group] += 1
+    number = books.called[group]
+    come = books.cluster.open.setdefault((group, number), [])
+    mine = Joined(books, op, facts, group, come)
+    if come and come[0].call != mine.call:
+        first = f"rank {come[0].books.rank} {come[0].call}"
+        both = f"rank {books.rank} calls {mine.call}, and {first}"
+        told = "all ranks must call the same ones in the same order"
+        raise PuzzleError(f"{both}, both as collective number {number} of their group: {told}")
+    size, n = books.profile.size(facts), len(group)
+    gathered = size * min(n, facts.parts / facts.shards.bit_count())
+    rooms = {"all_reduce": size, "reduce_scatter": size / n, "all_gather": gathered}
+    room = rooms[op] if real else 0.0  # for the result, until it is there
+    books.hold(room, facts)
+    books.collectives.append(mine)
+    come.append(mine)
+    if len(come) == n:
+        del books.cluster.open[group, number]
+        try_to_run(come)
+    yield mine.waits
+    yield from until(books, lambda: mine.result)
+    result, asked = mine.result, books.now
+    if op == "reduce_scatter":
+        result = cut(result, group.index(books.rank), n)
+    books.held -= room
+    books.now = max(asked, mine.start + (mine.seconds if real else 0.0))
+    made, start = books.new(result), mine.start if real else None
+    books.event(op, result.layer, mine.seconds, result.samples, (group, asked), start)
+    return made
 
 
 def try_to_run(joined: list[Joined]) -> None:

@@ -5,7 +5,7 @@ import gc
 import time
 from collections import Counter, defaultdict
 
-from cluster.communication import Channel, Joined, Receiving, Sending
+from cluster.communication import Channel, Pending, join, receive, send
 from cluster.profiles import make_profile
 from cluster.values import WEIGHT, Facts, PuzzleError, Value, value_of
 from helpers.waits import Wait, find_deadlock, sentence
@@ -227,15 +227,15 @@ class Dist:
     async def send(self, rank_source: int, rank_dest: int, value) -> None:
         """Send a value, alone or as (value, time)."""
         value, time = value if isinstance(value, tuple) else (value, None)
-        await Sending(self._at(rank_source, time), rank_dest, value)
+        await Pending(send, self._at(rank_source, time), rank_dest, value)
 
     async def receive(self, rank_source: int, rank_dest: int):
         books = self._at(rank_dest)
-        return await Receiving(books, rank_source), books.now
+        return await Pending(receive, books, rank_source), books.now
 
     async def _collective(self, op: str, rank: int, value, time: float):
         books = self._at(rank, time)
-        return await Joined(books, op, value, self.everyone), books.now
+        return await Pending(join, books, op, value, self.everyone), books.now
 
     def _at(self, rank: int, time: float | None = None) -> Books:
         self.check_rank("Dist", rank)
@@ -254,7 +254,7 @@ def whole_number(where: str, **values) -> None:
 def deadlock(cluster: Dist) -> Deadlock:
     waits, ended = [], []
     for rank, books in sorted(cluster.ranks.items()):
-        stuck = next((p for p in books.pending if p.taken and not p.ready()), None)
+        stuck = next((p for p in books.pending if p.taken), None)
         if stuck is None:
             ended.append(rank)
         else:
