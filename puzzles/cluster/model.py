@@ -68,7 +68,7 @@ class Model(Group):
 
     def __init__(self, rank=0, dist=None, num_layers=2, global_batch_size=1):
         self.dist = Dist(1) if dist is None else dist
-        self._books = books = self.dist.add(rank, num_layers, global_batch_size)
+        self._books = books = Books(self.dist, rank, num_layers, global_batch_size)
         self.rank, self.world_size = rank, self.dist.world_size
         self.num_layers, self.global_batch_size = num_layers, global_batch_size
         self.profile = self.dist.profile.name

@@ -50,6 +50,16 @@ class Books:
     """
 
     def __init__(self, cluster, rank: int, layers: int, batch: int):
+        whole_number("Model", num_layers=layers, global_batch_size=batch)
+        cluster.check_rank("Model", rank)
+        if rank in cluster.ranks:
+            told = "has a model already: a new run needs a new Dist"
+            raise PuzzleError(f"rank {rank} of this Dist {told}")
+        for other in cluster.ranks.values():
+            if (other.layers, other.batch) != (layers, batch):
+                others = f"rank {other.rank} {other.layers} and {other.batch}: give all the same"
+                raise PuzzleError(f"rank {rank} has {layers} layers and {batch} samples, {others}")
+        cluster.ranks[rank] = self
         self.cluster, self.rank, self.profile = cluster, rank, cluster.profile
         self.layers, self.batch = layers, batch
         self.now = self.held = self.lane_free = self.send_free = 0.0
@@ -175,20 +185,6 @@ class Dist:
         self.moved = self.seen = self.looked = 0
         self.since, self.driven = 0.0, False
         self.tasks = {_task()}  # the one that waits for the ranks, and theirs
-
-    def add(self, rank: int, layers: int, batch: int) -> Books:
-        """Return the books of a rank for a new model."""
-        whole_number("Model", num_layers=layers, global_batch_size=batch)
-        self.check_rank("Model", rank)
-        if rank in self.ranks:
-            told = "has a model already: a new run needs a new Dist"
-            raise PuzzleError(f"rank {rank} of this Dist {told}")
-        for other in self.ranks.values():
-            if (other.layers, other.batch) != (layers, batch):
-                others = f"rank {other.rank} {other.layers} and {other.batch}: give all the same"
-                raise PuzzleError(f"rank {rank} has {layers} layers and {batch} samples, {others}")
-        made = self.ranks[rank] = Books(self, rank, layers, batch)
-        return made
 
     def check_rank(self, op: str, rank) -> None:
         if type(rank) is not int or not 0 <= rank < self.world_size:
