@@ -136,14 +136,11 @@ class Evidence:
     def holds(self, *candidates: float | torch.Tensor) -> bool:
         """Return whether the ranks hold one of these mixtures, or this many times the gradients."""
         return any(
-            self.each(self.mixed(candidate))
+            same(on_ranks(self.mixed(candidate)), on_ranks(self.gradients))
             if isinstance(candidate, torch.Tensor)
             else self.times is not None and abs(self.times / candidate - 1) < 1e-4
             for candidate in candidates
         )
-
-    def each(self, candidate: Sequence[Tensors]) -> bool:
-        return same(on_ranks(candidate), on_ranks(self.gradients))
 
     def factor(self, candidate: Sequence[Tensors]) -> float | None:
         """Return c where every rank's gradients are c times its candidate; c is not 0."""
