@@ -36,7 +36,8 @@ TITLE = re.compile(r"# (?P<title>.+)\n+\*Reading (?P<reading>\d+) .*?tasks (?P<t
 ANSWER = re.compile(rf'^answer\("({ID.pattern})", mine\)', re.MULTILINE)
 FOLD = re.compile(r'<details class="lab-fold">.*?</details>', re.DOTALL)
 PLAYED = re.compile(r'^\w+ = (play|explore)\("?(\w*)', re.MULTILINE)
-IMAGE = '<img loading="lazy" src="{}" width="{:.0f}" height="{:.0f}" alt="{}">'
+SMALL = '<img class="dark-light" loading="lazy" src="lessons/{}" alt="">'
+IMAGE = '<img class="dark-light" loading="lazy" src="{}" width="{:.0f}" height="{:.0f}" alt="{}">'
 
 
 def links_of(text: str, name: str) -> str:
@@ -192,7 +193,7 @@ def cards(files: dict[str, bytes]) -> str:
     made = []
     for each in LESSONS:
         pictures = [name for name in files if re.match(rf"img/{each.number}-.*svg", name)]
-        image = "".join(f'<img loading="lazy" src="lessons/{p}" alt="">' for p in pictures[:1])
+        image = "".join(SMALL.format(name) for name in pictures[:1])
         made.append(
             f'<li><a href="lessons/{each.stem}.html">{image}<small>{each.number}</small>'
             f"<h3>{escape(each.title)}</h3></a><p>{escape(each.question)}</p></li>"

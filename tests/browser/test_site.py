@@ -50,6 +50,7 @@ def test_each_plan_of_the_first_page_was_run_or_is_refused():
 
 def test_a_lesson_s_questions_are_judged_and_kept_and_its_timeline_comes_alive(site, opened):
     page = opened(site[0] + LESSON)
+    assert page.get_by_role("link", name="Forward first").is_visible()  # its sections, at its side
     box = page.locator(".predict").first
     name = box.get_attribute("data-id")
     answers = [d for d in page.locator(".reveal").all() if name in d.get_attribute("data-answers")]
@@ -95,6 +96,8 @@ def test_a_plan_is_moved_a_level_played_a_slider_moved_and_a_word_searched(site,
     found = [a.get_attribute("href") for a in page.locator(".search li > a").all()]
     # Lessons first, and no page for teachers.
     assert all("lessons/" in each for each in found[:5]) and not any("teach" in e for e in found)
+    page.locator(".search .context").nth(5).wait_for()
+    assert not re.search("the code|import ", page.locator(".search").inner_text())
 
 
 @pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1440, "light")])
