@@ -184,6 +184,7 @@ def _name_points(ax: Picture, ends: list) -> None:
     ax.get_xlim(), ax.get_ylim()  # which end the scaling
     taken: list[tuple[float, float, float]] = []
     for (x, y), text in sorted((tuple(ax.transData.transform(end)), text) for end, text, _ in ends):
+        text = shortened(text, 12, max(ax.bbox.x1 - x, x - ax.bbox.x0) - 11)
         wide = width_of(text, 12)
         left = x + 10 if x + 10 + wide < ax.bbox.x1 else x - 10 - wide
         while any(abs(y - b) < 15 and left < a + w and a < left + wide for a, b, w in taken):

@@ -1,7 +1,7 @@
 """Pictures of each kind: where everything lies, and that no text sticks out or covers another.
 
 `drawn.json` has the words and the parts of each, as somebody has looked at it. After a change on
-purpose `python tests/helpers/draw/test_drawn.py` writes it anew, and build/drawn/*.svg: look at
+purpose `python -m tests.helpers.draw.test_drawn` writes it anew, and build/drawn/*.svg: look at
 them on a light page and on a dark one.
 """
 
