@@ -167,7 +167,7 @@ def _name_ends(ax: Picture, ends: list) -> None:
         end, text, style = ends[n]
         at = (place - area.y0) / area.height
         look = {"transform": ax.transAxes, "clip_on": False}
-        bare = {key: value for key, value in style.items() if key != "marker"}
+        bare = {k: v for k, v in style.items() if k != "marker"} | {"lw": min(style["lw"], 10 * PT)}
         ax.plot([left, right], [at, at], **look, **bare, scalex=False, scaley=False)
         if "marker" in style:
             ax.plot([(left + right) / 2], [at], **look, **style, scalex=False, scaley=False)
