@@ -85,15 +85,16 @@ def with_live_outputs(path: Path) -> tuple[dict, dict[str, bytes]]:
     """Return a lesson's notebook for Sphinx, and the files that its page loads, by name."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     number, files = path.name[:2], {}
-    first = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")  # it imports
+    prepares = True  # until the first section begins, cells import and set up
     for cell in notebook["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
+            prepares = prepares and "\n## " not in f"\n{text}"
             text = with_mentions(links_of(text, f"notebooks/{path.name}"), number)
             cell["source"] = TITLE.sub(lambda found: header(found, number), text)
             continue
         tags = cell["metadata"].setdefault("tags", [])
-        if cell is first or cell["metadata"].get("jupyter", {}).get("source_hidden"):
+        if prepares or cell["metadata"].get("jupyter", {}).get("source_hidden"):
             tags.append("hide-input")
         if form := number_form(text, path.stem[3:]):
             cell["outputs"] = [html(form)]
