@@ -153,8 +153,8 @@ def train(steps, uneven=False):
     optimizer = torch.optim.SGD(net.parameters(), lr=0.2)
     for batch in islice(stories_of_ranks(options, tokenizer, 3), steps):
         mine = batch[rank::ranks]  # every third sequence, if there are three ranks
-        if uneven and rank == 2:
-            mine = mine[:1]  # one of its two
+        if uneven:
+            mine = batch.split((3, 2, 1))[rank]
         loss = causalLLMLoss(net(mine), mine, tokenizer.vocab_size)
         optimizer.zero_grad()
         loss.backward()  # meanwhile, the ranks average their gradients
@@ -190,7 +190,7 @@ reveal("welcome-3")
 # So the answer to our question is yes. Three processes that share no memory took the same thirty
 # steps as one, and what remains between the curves is rounding. That's the standard for everything
 # in this course: however we divide the work, the result must be that of one device. It's easy to
-# break. Let rank 2 read only one of its two sequences:
+# break. Deal out the same six sequences unevenly, 3, 2 and 1:
 
 # %%
 unequal = launch(train, ranks=3, args=(steps, True), quiet=True)

@@ -226,8 +226,9 @@ reveal("ranks_and_collectives-3")
 # by repeating a few samples (which then count twice) or, with `drop_last=True`, by dropping a few.
 # Another cure lets a rank that has run out of data take part with a gradient of zeros. Then be
 # careful with the mean: dividing by 3 when only 2 ranks had data makes the mean a third too small,
-# so divide by the number of ranks (or better, of tokens) that contributed. PyTorch packages this
-# second cure as [`Join`](https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html).
+# so divide by the number of ranks (or better, of tokens) that contributed. PyTorch's
+# [`Join`](https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html) packages this, but
+# with DDP it makes that mistake unless you give `divide_by_initial_world_size=False`.
 #
 # ## The same calls, in another order
 #
@@ -388,8 +389,8 @@ for rank, (everything, part, parts) in enumerate(launch(without_a_root, ranks=3,
 # - **Order matters even more.** Two collectives that differ in kind, size or group, enqueued in
 #   another order by one rank, can deadlock the GPUs: each runs a kernel that waits for its peer and
 #   holds up the one that the peer waits for. Two that look alike don't hang: their sums are wrong.
-# - **There are no tags.** NCCL matches the messages between two ranks in the order in which they
-#   were enqueued, and those that have to run at the same time belong in one `batch_isend_irecv`.
+# - **Tags don't count.** NCCL matches the messages between two ranks in the order in which they were
+#   enqueued, and those that have to run at the same time belong in one `batch_isend_irecv`.
 #
 # ## Outside the lab
 #
@@ -428,10 +429,10 @@ said = launch(roll_call, ranks=3, quiet=True, checked=False)[0]
 print(f"rank 0 says: {said}")
 
 # %% [markdown]
-# (a) `py-spy`, on a few ranks: the odd one out is usually the culprit. (b) The flight recorder:
-# `torchfrtrace` names the first collective in which its files differ. (c) `DETAIL`, for this run
-# only, since it's slow (and blind to `send` and `recv`). (d) None: nothing hangs, and to all five
-# the two look alike. Compare the sums with those of one device.
+# (a) `py-spy`, on a few ranks: the odd one out is usually the culprit. (b) The flight recorder (old
+# versions need `TORCH_NCCL_TRACE_BUFFER_SIZE`): `torchfrtrace` names the first collective in which
+# its files differ. (c) `DETAIL`, for this run only, since it's slow (and blind to `send` and
+# `recv`). (d) None: nothing hangs or is told. Compare the sums with those of one device.
 #
 # What does patience cost? On 16,384 GPUs, NCCL's default time-out of 10 minutes lets 2,731 hours of
 # a GPU go by before the first error message: 5,500 dollars at two dollars an hour.

@@ -363,8 +363,8 @@ reveal("data_parallel_weights-4", fair=fair)
 # The headline was an artifact: at 0.002 averaged weights, whose steps are short, were still far
 # from their best rate. From there to that rate they gain 0.59 nats, averaged gradients 0.35.
 #
-# So the best rate of averaged weights lies, on average, to the right of that of averaged gradients
-# (0.008 against 0.006; on this grid that's consistent with $\sqrt 3$). DiLoCo's lies to the left of
+# The best rate of averaged weights lies to the right of that of averaged gradients (0.008 against
+# 0.006, one step of the grid: $\sqrt 3$ is possible, not proven). DiLoCo's lies to the left of
 # plain averaging's with as many local steps (0.004 against 0.006), as one expects if outer momentum
 # makes steps *longer*: in the long run, a change that keeps its direction is multiplied by
 # $\eta/(1-\mu) = 0.7/0.4 = 1.75$. A rate 1.5 times as large for plain averaging is enough to turn
@@ -384,13 +384,13 @@ print(f"two seeds of plain averaging every 64 steps differ by up to {max(old) - 
 
 # %% [markdown]
 # They can: the yardstick is the *paired* difference. A seed decides the start and the stories for
-# both methods alike, and with each of the three DiLoCo is ahead.
+# both alike, and each of the three has DiLoCo ahead (at rates chosen on the text that judges them).
 #
 # ## When does it pay?
 #
 # Judge such methods by loss against bytes. Each method is at its own best rate, compared seed by
-# seed with averaged gradients. The bars span the three differences, and the megabytes are what each
-# rank sends in a ring of three.
+# seed with averaged gradients. The bars span the three differences (DiLoCo's a bit to the left),
+# the megabytes are what each rank sends in a ring of three, and DiLoCo's curve ends at 16 steps.
 
 # %%
 size = 4 / 3 * 4 * flat(start[0]).numel() / 1e6
@@ -438,7 +438,7 @@ print(f"DiLoCo is faster if an average takes more than {ratio:.2f} of a step's c
 #
 # That was one seed, and we looked only every 8 steps, so $k$ may be up to 7 smaller and the ratio
 # some 0.06 larger. Other seeds, and the same seed on another machine, gave ratios from 0.36 to
-# 0.50: take it as a third to a half of a step.
+# 0.50: take it as about half a step.
 #
 # Inside a cluster, most of $a$ hides behind the backward (lesson 11), what is left is a few percent
 # of $c$, and averaging gradients wins. Between data centers $a$ is many times $c$: the four minutes

@@ -389,8 +389,9 @@ for cut in ((2, 2, 2), best):
 
 # %% [markdown]
 # How much does the head matter in a real model? A product takes 2 FLOPs for each weight and token,
-# so we can count weights instead of timing them. A layer has four matrices in attention (K and V
-# are narrower, because several heads of queries share one of keys and values) and three in SwiGLU:
+# so where products take nearly all of the time, count weights. (In our narrow model they don't: the
+# head has four layers' weights, and took less time.) A layer has four matrices in attention (K and
+# V are narrower, as several heads of queries share one of keys and values), three in SwiGLU:
 
 # %%
 models = {  # vocabulary, width, width inside SwiGLU, heads of keys and values per head of queries

@@ -93,7 +93,7 @@ assert counter.get_total_flops() == 2 * ours.forward
 # (Torch's counter has no formula for the scores in the CPU's fused kernel.) For quick estimates,
 # forget the architecture. Each weight of a matrix is multiplied and added once per token in forward
 # and twice in backward, so $P$ parameters take about $6P$ FLOPs per token. (An embedding only looks
-# up rows, but here it's just 2 %.) Scaling laws write $N$ for the parameters and $D$ for the tokens
+# up rows, in LLaMA-7B 2 % of them.) Scaling laws write $N$ for the parameters and $D$ for the tokens
 # of a whole run, which then takes
 #
 # $$C \approx 6\,N D \quad \text{FLOPs}.$$
@@ -312,9 +312,9 @@ for policy in POLICIES:
     print(f"again: {policy:23} MFU {mfu:.0%}, HFU {hfu:.0%}")
 
 # %% [markdown]
-# With full recomputation HFU falls much less than MFU, because it counts the second forward: a high
-# HFU says little about how fast the model trains. Compare MFU instead, and only against the same
-# kind of peak: a product has reached ours, but an H100's reach two thirds of its data sheet's.
+# With full recomputation MFU falls and HFU hardly changes, because it counts the second forward: a
+# high HFU says little about how fast the model trains. Compare MFU, against the same kind of peak:
+# a product here reached ours, and on an H100 one reaches two thirds of what the data sheet says.
 #
 # **A GPT with hidden size 6,144, 48 layers and 64 heads, on 8 A100s (312 TFLOP/s each), takes 1.42
 # s for a step of four sequences of 2,048 tokens. What is its MFU, in percent?** Count all attention
