@@ -111,7 +111,6 @@ def once(p, m, f, i, w):
 
 
 def twice(p, m, f, i, w):
-    """Of two chunks."""
     return once(p, 2 * m, f, i, w)
 
 

@@ -70,7 +70,6 @@ def test_an_ideal_pipeline_has_the_papers_bubble(pp, chunks, m):
 
 
 def random_layouts(seed, count):
-    """(model, layout, machine) that are accepted."""
     chance = random.Random(seed)
     while count:
         model, machine = MODELS[chance.choice(list(MODELS))], PRESETS[chance.choice(list(PRESETS))]
@@ -237,7 +236,6 @@ def test_nothing_that_goes_is_left_out_and_the_fastest_comes_first():
 
 
 def test_the_bars_say_their_parts_and_no_two_look_alike():
-    """What stands in one figure: memory by component above time by cause."""
     done = estimate(MODEL, Layout(16, dp=2, pp=2, tp=2), A100)
     names = [*done.memory.named(), *done.causes]
     assert set(names) <= set(CAUSES), "a part without a color of its own: add it to CAUSES"
