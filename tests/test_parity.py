@@ -59,7 +59,6 @@ RUNS = {
     "ZB-V": (SCHEDULE, 2, 1, 6, "--layers 6 --schedule ZB-V"),
     "searched": (SCHEDULE, 2, 1, 6, "--layers 6 --schedule searched"),
     "TP of 1": (TP, 1, 1, 3, ""),
-    "TP of 2": (TP, 2, 1, 3, ""),
     "TP of 3": (TP, 3, 1, 3, ""),
     "ring of 4": (RING, 4, 1, 2, "--batch-size 2"),
     "ring of 4, contiguous": (RING, 4, 1, 2, "--batch-size 2 --layout contiguous"),
