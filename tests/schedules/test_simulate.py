@@ -6,20 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.schedules import (
-    dualpipe_v,
-    eager,
-    gpipe,
-    in_flight,
-    interleaved,
-    messages,
-    naive,
-    one_f_one_b,
-    parse,
-    zb_h1,
-    zb_h2,
-    zb_v,
-)
+from helpers.schedules import builders, in_flight, messages, parse
+from helpers.schedules.builders import gpipe, interleaved, naive, one_f_one_b, zb_h1, zb_v
 from helpers.simulate import CAUSES, Costs, OutOfMemory, measured, simulate
 from helpers.simulate.published import ROWS, as_published, simulated_rate
 from helpers.trace import Trace, bubble, busy, idle, matched_messages, peak
@@ -123,7 +111,6 @@ def once(p, m, f, i, w):
 
 
 def twice(p, m, f, i, w):
-    """Of two chunks."""
     return once(p, 2 * m, f, i, w)
 
 
@@ -137,10 +124,10 @@ FORMS = {
     naive: (lambda p, m, f, i, w: m * p * (f + i + w), lambda p, m, r: 1, 3),
     gpipe: (once, lambda p, m, r: m, 3),
     one_f_one_b: (once, lambda p, m, r: min(m, p - r), 3),
-    eager: (once, lambda p, m, r: min(m, 2 * (p - r) - 1), 3),
+    builders.eager: (once, lambda p, m, r: min(m, 2 * (p - r) - 1), 3),
     interleaved: (twice, lambda p, m, r: min(2 * m, 2 * (p - 1 - r) + p + 1), 1),
     zb_h1: (without_w, lambda p, m, r: p - r, 2),
-    zb_h2: (lambda p, m, f, i, w: (3 * m + p - 1) * f, lambda p, m, r: 2 * (p - r) - 1, 1),
+    builders.zb_h2: (lambda p, m, f, i, w: (3 * m + p - 1) * f, lambda p, m, r: 2 * (p - r) - 1, 1),
     zb_v: (lambda p, m, f, i, w: (6 * m + p - 1) * f, None, 1),
 }
 
@@ -148,7 +135,7 @@ FORMS = {
 @pytest.mark.parametrize("build", FORMS, ids=lambda build: build.__name__)
 def test_steps_and_memory_are_those_of_the_papers(build):
     step, flying, holding = FORMS[build]
-    enough = build not in (zb_h1, zb_h2, zb_v)
+    enough = build not in (zb_h1, builders.zb_h2, zb_v)
     for p, m in [(1, 2), (2, 4), (4, 8), (3, 9), (4, 12)]:
         for f, i, w in COSTS[: holding if enough or m >= 2 * p else 0]:
             done = simulate(build(p, m), Costs(f, i, w))
@@ -156,7 +143,7 @@ def test_steps_and_memory_are_those_of_the_papers(build):
             assert done.step_time == same(step(p, m, f, i, w))
             assert done.bubble() == same(1 - work / done.step_time)
             assert done.bubble("ideal") == same(done.step_time / work - 1)
-            assert done.bubble("span") == 0 or build not in (zb_h2, zb_v)
+            assert done.bubble("span") == 0 or build not in (builders.zb_h2, zb_v)
             if flying:
                 assert in_flight(build(p, m)) == [flying(p, m, r) for r in range(p)]
 
@@ -166,16 +153,17 @@ def test_smaller_facts_of_the_papers():
         for share, hidden in ((1, True), (1.01, False)):
             slow = Costs(latency=share * 1.5)
             best = (m + p - 1) * 3 + 2 * (p - 1) * slow.latency
-            assert (simulate(eager(p, m), slow).step_time <= best + 1e-9) == (hidden or p == 2)
+            quick = simulate(builders.eager(p, m), slow).step_time <= best + 1e-9
+            assert quick == (hidden or p == 2)
             assert simulate(gpipe(p, m), slow).step_time == same(best)
             assert simulate(one_f_one_b(p, m), slow).step_time > best + 0.1
     for p, (f, i, w) in [(2, (1, 1, 1)), (4, (2, 2, 1)), (8, (3, 3, 2))]:
-        done = simulate(dualpipe_v(p, 3 * p + 1), Costs(f, i, w))
+        done = simulate(builders.dualpipe_v(p, 3 * p + 1), Costs(f, i, w))
         assert done.step_time - max(done.busy) == (p - 1) * (f + 2 * i - w)
-    for build, extra in ((zb_v, 0), (dualpipe_v, 1)):
+    for build, extra in ((zb_v, 0), (builders.dualpipe_v, 1)):
         assert max(in_flight(build(4, 12), until="weights")) == 8 + extra
     assert in_flight(zb_h1(4, 8), until="weights") == [4] * 4
-    assert in_flight(zb_h2(4, 8), until="weights") == [7] * 4
+    assert in_flight(builders.zb_h2(4, 8), until="weights") == [7] * 4
     assert simulate(zb_h1(2, 2), Costs(1, 0.5, 2)).span == 7.5  # where W takes longer than F
 
 

@@ -52,7 +52,7 @@ def test_each_machine_asks_for_its_build_of_torch():
         ("auto", "darwin", False, [TORCH]),
         ("cuda", "linux", False, [TORCH]),
         ("cuda", "win32", True, [f"{install.INDEX}/cu130", TORCH]),
-        ("https://x.org", "darwin", True, ["https://x.org", TORCH]),
+        ("https://x.org", "linux", True, ["https://x.org", TORCH]),
     ):
         request = install.torch_request(wanted, system, nvidia)
         assert request[-len(end) :] == end

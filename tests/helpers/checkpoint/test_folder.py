@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from unittest import mock
 
 import pytest
 import torch
@@ -22,11 +23,8 @@ def make(seed=0, optimizer=torch.optim.Adam):
 
 def of_another_run(*args, **kwargs):
     """Save as a process would that has neither saved nor loaded here."""
-    known, saving.LAST = saving.LAST, {}
-    try:
+    with mock.patch.object(saving, "LAST", {}):
         return save(*args, **kwargs)
-    finally:
-        saving.LAST = known
 
 
 def names(folder):
@@ -121,13 +119,13 @@ def test_two_runs_in_one_folder(tmp_path):
     write = saving.dcp.save
 
     def overtaken(*args, **kwargs):  # another one begins and ends while the first one writes
-        patch.undo()
+        patched.stop()
         write(*args, **kwargs)
         of_another_run(tmp_path / "new", make(), 5)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(saving.dcp, "save", overtaken)
-        assert "does another run save to" in told(save, tmp_path / "new", make(), 7)
+    patched = mock.patch.object(saving.dcp, "save", overtaken)
+    patched.start()
+    assert "does another run save to" in told(save, tmp_path / "new", make(), 7)
     assert names(tmp_path / "new") == ["step-00000005"]
     load(tmp_path / "new", make())
     save(tmp_path / "new", make(), 7)  # who loads it goes on from there

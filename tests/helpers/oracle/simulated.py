@@ -107,7 +107,6 @@ class Lab:
         self.optimizers = [self.make_optimizer(list(m.parameters())) for m in self.models]
 
     def train(self):
-        """The Step of each rank."""
         self.change(self)
         before, each = [snapshot(m) for m in self.models], len(self.lengths) // self.n_ranks
         for rank, model in enumerate(self.models):

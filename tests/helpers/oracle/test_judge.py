@@ -103,18 +103,17 @@ def test_the_example_runs():
     text = oracle.__doc__.split("and judge:\n\n")[1].split("\n\n`gather(parts")[0]
     example, _, last = textwrap.dedent(text).rpartition("\n")
     assert last.startswith("judge(right, steps)")
-    model = make_model()
+    model, cross_entropy = make_model(), torch.nn.functional.cross_entropy
+    batches = [(ids[:-1], ids[1:]) for ids in make_batches((3, 9, 4))]
 
     def train_one_step(model, optimizer):
         for inputs, targets in batches:
             (cross_entropy(model(inputs), targets, reduction="sum") / 16).backward()
         optimizer.step()
 
-    cross_entropy, optimizer = torch.nn.functional.cross_entropy, sgd(list(model.parameters()))
-    batches = [(ids[:-1], ids[1:]) for ids in make_batches((3, 9, 4))]
-    names = vars(oracle) | {"torch": torch, "micro_batches": batches, "model": model}
-    names |= {"cross_entropy": cross_entropy, "optimizer": optimizer}
-    names["train_one_step"] = train_one_step
+    names = {**vars(oracle), "torch": torch, "micro_batches": batches, "model": model}
+    names |= {"cross_entropy": cross_entropy, "train_one_step": train_one_step}
+    names["optimizer"] = sgd([*model.parameters()])
     exec(example, names)  # noqa: S102
     verdict = oracle.judge(names["right"], [names["step"]])
     assert verdict.ok and len(verdict.rows) == 8 + 9  # gradients and weights

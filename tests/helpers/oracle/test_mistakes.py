@@ -117,7 +117,6 @@ def noise_in_a_layer(here):
 
 
 def short(dtype):
-    """The gradients are added up in another dtype."""
     return {"average": lambda here: mean_over_ranks(here, dtype=dtype)}
 
 

@@ -154,7 +154,6 @@ def one_device(**sizes):
 
 
 def wrong(found, right):
-    """The names of gradients that aren't the right ones."""
     assert found.keys() == right.keys()
     off = {name: (found[name] - gradient).abs().max() for name, gradient in right.items()}
     return {name for name in right if off[name] > 1e-12 * right[name].abs().max()}

@@ -58,7 +58,6 @@ def make_batch(rows=ROWS):
 
 
 def loss(logits, targets):
-    """The mean over the targets that count."""
     return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 

@@ -183,8 +183,6 @@ def test_both_halves_together_are_the_whole(name):
 
 
 class Products(TorchDispatchMode):
-    """Counts the matrix products that are computed."""
-
     count = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):

@@ -20,7 +20,7 @@ from helpers.pipeline import Pace, Pipeline, add_tied, make_tie, run_paced
 from helpers.pipeline import pipeline as pipeline_module
 from helpers.pipeline.transport import group_each_way
 from helpers.ranks import launch
-from helpers.schedules import KINDS, SCHEDULES, gpipe, in_flight, one_f_one_b, parse, waves
+from helpers.schedules import KINDS, SCHEDULES, Action, gpipe, in_flight, one_f_one_b, parse, waves
 from helpers.search import Style, greedy_walk
 from helpers.simulate import Costs, simulate
 from helpers.trace import Recorder
@@ -220,6 +220,8 @@ def test_a_tie_between_ranks_in_different_numbers_of_groups():
 
 def test_a_paced_step_runs_every_action_in_its_order_and_waits_as_the_simulated_one_does():
     plan, pace = ZB_V(2, 3), Pace([0.01, 0.03, 0.02, 0.02], 0.02, 0.01)
+    seconds = [pace.seconds(Action(kind, 1, 0)) for kind in "FIWB"]
+    assert seconds == pytest.approx([0.03, 0.02, 0.01, 0.03]) and pace.costs(0.5).latency == 0.5
     step = run_paced(plan, pace)
     assert recorded(step.trace) == planned(plan)
     assert list(step.most_kept) == list(in_flight(plan, until="weights"))

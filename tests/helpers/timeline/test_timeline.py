@@ -18,7 +18,6 @@ from tests.traces import data_parallel, pipeline
 
 
 def waits_of(trace):
-    """What the waits of a trace are said to wait for."""
     data = packed({"": trace})
     both = zip(data["events"]["kind"], data["events"]["words"], strict=True)
     return [words for kind, words in both if data["kinds"][kind]["rest"]]
