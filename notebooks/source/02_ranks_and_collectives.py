@@ -389,8 +389,8 @@ for rank, (everything, part, parts) in enumerate(launch(without_a_root, ranks=3,
 # - **Order matters even more.** Two collectives that differ in kind, size or group, enqueued in
 #   another order by one rank, can deadlock the GPUs: each runs a kernel that waits for its peer and
 #   holds up the one that the peer waits for. Two that look alike don't hang: their sums are wrong.
-# - **Tags don't count.** NCCL matches the messages between two ranks in the order in which they were
-#   enqueued, and those that have to run at the same time belong in one `batch_isend_irecv`.
+# - **Tags don't count.** NCCL matches the messages between two ranks in the order in which they
+#   were enqueued, and those that have to run at the same time belong in one `batch_isend_irecv`.
 #
 # ## Outside the lab
 #

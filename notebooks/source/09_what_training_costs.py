@@ -93,8 +93,8 @@ assert counter.get_total_flops() == 2 * ours.forward
 # (Torch's counter has no formula for the scores in the CPU's fused kernel.) For quick estimates,
 # forget the architecture. Each weight of a matrix is multiplied and added once per token in forward
 # and twice in backward, so $P$ parameters take about $6P$ FLOPs per token. (An embedding only looks
-# up rows, in LLaMA-7B 2 % of them.) Scaling laws write $N$ for the parameters and $D$ for the tokens
-# of a whole run, which then takes
+# up rows, in LLaMA-7B 2 % of them.) Scaling laws write $N$ for the parameters and $D$ for the
+# tokens of a whole run, which then takes
 #
 # $$C \approx 6\,N D \quad \text{FLOPs}.$$
 #
