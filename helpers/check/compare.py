@@ -104,12 +104,12 @@ def _of_tensors(right: torch.Tensor, seen: torch.Tensor, tolerance: float | None
         relative = 0.0
     kind = torch.complex128 if right.is_complex() else torch.float64
     a, b = right.detach().to(kind), seen.detach().to(kind)
-    most = a[a.isfinite()].abs().max() if a.isfinite().any() else 0
-    off = (a - b).abs() - relative * (most + a.abs())
-    wrong = ~((off <= 0) | (a == b) | (a.isnan() & b.isnan()))
+    most = a[a.isfinite()].abs().max().item() if a.isfinite().any() else 0.0
+    wrong = ~torch.isclose(b, a, rtol=relative, atol=relative * most, equal_nan=True)
     if not wrong.any():
         return ""
-    worst = torch.where(wrong, off.nan_to_num(math.inf), -1.0).reshape(-1).argmax().item()
+    off = ((a - b).abs() - relative * a.abs()).nan_to_num(math.inf)
+    worst = torch.where(wrong, off, -1.0).argmax().item()
     one, other = (value.reshape(-1)[worst].item() for value in (seen, right))
     texts = [short(one), short(other)]
     texts = [repr(one), repr(other)] if texts[0] == texts[1] else texts  # four digits don't show it

@@ -14,10 +14,9 @@ import torch
 
 from helpers.check.compare import same, where
 from helpers.check.marks import TaskError, body_of, definitions, mutated
-from helpers.check.notebook import explain_undone_tasks, no_longer_undone
+from helpers.check.notebook import explain_undone_tasks, holds_solution, take_anew, text_of
 from helpers.check.progress import note_check
 from helpers.check.ranks import WORK, launched
-from helpers.check.solving import holds_solution, load_again
 from helpers.check.task import Task, lab, load_task, solved
 from helpers.check.verdict import Verdict
 from helpers.words import LONGEST, shorten
@@ -51,13 +50,10 @@ def check(
     facts["reason"] = shorten(facts["reason"], LONGEST)  # the work may `raise ValueError(a_list)`
     verdict = Verdict(task, **facts, seconds=time.monotonic() - begun, hint=hint)
     if root is None:
-        path = folder / task.file
-        text = path.read_text("utf-8", "replace") if path.is_file() else ""
-        if not verdict.passed or not holds_solution(task, text):  # which is nobody's try
+        if not verdict.passed or not holds_solution(task, text_of(task)):  # which is nobody's try
             note_check(task.id, verdict.kind)
         if verdict.passed:
-            no_longer_undone(task.id)
-            load_again(path)
+            take_anew(task)
     return verdict
 
 
