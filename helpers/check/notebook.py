@@ -18,7 +18,8 @@ from helpers.check.task import Task, lab, load_task, solved, task_ids
 
 STUB = re.compile(r"\bTask ([A-Z][A-Z0-9-]*): ")
 NAME = re.compile(r"name '(\w+)' is not defined")
-KEPT = "lab_undone"  # on the shell: {a name that a stopped cell would have set: the task}
+OWED: dict[str, str] = {}  # {a name that a stopped cell would have set: the task}
+STOPPED: list[str] = []  # the task that the running cell has been stopped by
 
 
 def the_shell() -> Any:
@@ -27,9 +28,7 @@ def the_shell() -> Any:
 
 def explain_undone_tasks() -> None:
     """Look at every error of this notebook from now on. Does nothing outside of one."""
-    shell = the_shell()
-    if shell is not None and not hasattr(shell, KEPT):
-        setattr(shell, KEPT, {})
+    if shell := the_shell():
         shell.set_custom_exc((Exception,), show)
         shell.events.register("post_run_cell", after)
 
@@ -39,11 +38,12 @@ def show(shell, kind, error, trace, tb_offset=None) -> None:
     from IPython.display import display
 
     found, name = STUB.search(str(error)), NAME.search(str(error))
-    task_id = found[1] if found else getattr(shell, KEPT).get(name[1], "") if name else ""
+    task_id = found[1] if found else OWED.get(name[1], "") if name else ""
     if task_id not in task_ids():
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
         return
-    shell.lab_stopped_by, task = task_id, load_task(task_id)
+    STOPPED.append(task_id)
+    task = load_task(task_id)
     text = (
         f"This cell needs task {task_id}: {task.title}. Write {task.calls} in {task.file} and "
         f'run the cell again, or go on with the lab\'s own: solve("{task_id}")'
@@ -55,16 +55,14 @@ def show(shell, kind, error, trace, tb_offset=None) -> None:
 
 def after(result) -> None:
     """Count a cell that was stopped by a task as done, and unset what it would have set."""
-    shell = the_shell()
-    task_id, shell.lab_stopped_by = getattr(shell, "lab_stopped_by", ""), ""
-    if not task_id:
+    if not STOPPED:
         return
-    tree = ast.parse(shell.transform_cell(result.info.raw_cell))
-    result.error_in_exec = None
-    for node in ast.walk(tree):
+    shell, task_id, result.error_in_exec = the_shell(), STOPPED[-1], None
+    STOPPED.clear()
+    for node in ast.walk(ast.parse(shell.transform_cell(result.info.raw_cell))):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             shell.user_ns.pop(node.id, None)
-            getattr(shell, KEPT)[node.id] = task_id
+            OWED[node.id] = task_id
 
 
 def solve(task_id: str) -> None:
@@ -118,10 +116,9 @@ def with_solution(task: Task, mine: str) -> str:
 def take_anew(task: Task) -> None:
     """Let what the script of a task holds by now take the place of what this kernel, its notebook
     and its modules have imported from it; cells that lack a name say so as Python does."""
-    shell, path = the_shell(), (lab() / task.file).resolve()
-    owed = getattr(shell, KEPT, {})
-    for name in [name for name, task_id in owed.items() if task_id == task.id]:
-        del owed[name]
+    for name in [name for name, task_id in OWED.items() if task_id == task.id]:
+        del OWED[name]
+    path = (lab() / task.file).resolve()
     for module in list(sys.modules.values()):
         file = Path(getattr(module, "__file__", None) or "/")
         if module.__name__ == "__main__" or file.resolve() != path:
@@ -138,6 +135,6 @@ def take_anew(task: Task) -> None:
         except Exception as error:  # it's right, whatever it does when it is loaded twice
             print(f"{path.name} can't be loaded again ({error}): restart the kernel to use it.")
         places = [vars(each) for each in list(sys.modules.values()) if each is not module]
-        for place in [*places, getattr(shell, "user_ns", {})]:
+        for place in [*places, getattr(the_shell(), "user_ns", {})]:
             for name in [name for name, value in place.items() if id(value) in old]:
                 place[name] = getattr(module, old[id(place[name])].__name__, place[name])
