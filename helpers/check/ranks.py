@@ -60,22 +60,22 @@ def observed(
         torch.manual_seed(0)  # each begins as if it ran alone
         shown = sys.stdout if name == WORK else io.StringIO()
         with contextlib.redirect_stdout(shown):
-            module = load(Path(folder), task.file, source, Path(ours))
+            module = load(Path(folder), task.file, source)
             seen[name] = [task.side.observe(module, copy.deepcopy(case)) for case in cases]
         forget(before, (folder, ours))
         sys.path[:] = path
     return seen
 
 
-def load(root: Path, file: str, source: str | None, ours: Path) -> ModuleType:
+def load(root: Path, file: str, source: str | None) -> ModuleType:
     """Import a script from its source, as if it lay in the file, among the file's neighbors.
 
     Its folder comes last on the import path: a file there that is called like a part of Python
     doesn't take that part's place. What it lacks is taken from the lab.
     """
-    path, top = root / file, ours / file.split("/")[0]
+    path, top = root / file, solved() / file.split("/")[0]
     source = path.read_text("utf-8") if source is None else source
-    sys.path += [str(path.parent), str((ours / file).parent)]
+    sys.path += [str(path.parent), str((solved() / file).parent)]
     if (top / "project").is_dir():  # gpt2: a program of its own, with names of its own
         sys.path.insert(0, str(top))
     module = ModuleType(path.stem)
