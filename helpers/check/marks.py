@@ -89,7 +89,7 @@ def mutated(text: str, task: str, change: str | tuple) -> str:
 
     def changed(one: str, body: str) -> str:
         for old, new in pairs if one == task else ():
-            line = body.partition(old)[0].rpartition("\n")[2] + old
+            line = next((line for line in body.splitlines() if old.split("\n")[0] in line), "")
             indent = line[: len(line) - len(line.lstrip())]
             body = body.replace(old, new.replace("\n", f"\n{indent}"))
         return body
