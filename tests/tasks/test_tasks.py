@@ -49,12 +49,14 @@ def root(tmp_path_factory):
 
 
 def in_short(seen) -> list:
-    """Return a checksum of its words and whole numbers, and a sum of all its other numbers."""
+    """Return a checksum of its words and whole numbers, and its other numbers; of many the sum."""
     found = leaves(seen)
     real = [each for each in found if isinstance(each, float) and math.isfinite(each)]
     words = [each for each in found if not isinstance(each, float)]
-    weighted = sum(abs(each) * (1 + n % 5) for n, each in enumerate(real))
-    return [zlib.crc32(repr([words, len(real)]).encode()), float(f"{weighted:.6g}")]
+    if len(real) > 20:
+        words.append(len(real))
+        real = [sum(abs(each) * (1 + n % 5) for n, each in enumerate(real))]
+    return [zlib.crc32(repr(words).encode()), *(float(f"{each:.6g}") for each in real)]
 
 
 def changed(name: str, now: list, tolerance: float):
