@@ -187,7 +187,7 @@ TRUTH = Prediction(
 def ask(monkeypatch, tmp_path):
     """Make the next questions this one; nobody else's record is touched."""
     monkeypatch.setenv("LAB_PROGRESS", str(tmp_path / "progress.json"))
-    record._here.cache_clear()
+    record.HERE.clear()
 
     def ask(truth):
         monkeypatch.setattr(questions, "asked", lambda question, kind: truth)
