@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from helpers.ranks import pool
-from helpers.ranks.failure import Failure, LaunchReport, RankState, first_failure
+from helpers.ranks.failure import Failure, LaunchReport, first_failure
 from helpers.ranks.job import Job
 from helpers.ranks.output import Output
 from helpers.ranks.store import HERE, Place
@@ -50,17 +50,17 @@ def run_job(job: Job, ranks: int, write: Callable[[str], object] | None) -> Laun
             pool.keep_warm(ranks)
         pool.rest_later()
     results: list[Any] = []
-    for state in run.states if failure is None else ():
+    for rank in run.ranks if failure is None else ():
         try:
-            results.append(pickle.loads(state.result))  # runs the program's code, which may fail
+            results.append(pickle.loads(rank.result))  # runs the program's code, which may fail
         except (Exception, SystemExit) as error:
             what = ": ".join(filter(None, (type(error).__name__, text_of(error))))
             sentence = (
-                f"the result of rank {state.rank} came back, but can't be unpickled here ({what}): "
-                "return numbers, text, lists or tensors"
+                f"the result of rank {rank.number} came back, but can't be unpickled here "
+                f"({what}): return numbers, text, lists or tensors"
             )
             trace = "".join(traceback.format_exception(error))
-            failure = Failure(state.rank, sentence, traceback=trace)
+            failure = Failure(rank.number, sentence, traceback=trace)
             break
     results = [None] * ranks if failure else results
     return LaunchReport(results, failure, run.output.texts, time.monotonic() - begun)
@@ -71,34 +71,35 @@ class Run:
 
     def __init__(self, job: Job, ranks: list[pool.RankProcess], write):
         self.job, self.ranks, self.write = job, ranks, write
-        self.states = [RankState(number) for number in range(len(ranks))]
         self.output = Output(len(ranks), write)
-        self._sources: dict[Any, tuple[int, Callable]] = {}
+        self._sources: dict[Any, tuple[pool.RankProcess, Callable]] = {}
         for number, rank in enumerate(ranks):
-            self._sources[rank.control] = (number, self._read_control)
-            self._sources[rank.text] = (number, self._read_text)
-            self._sources[rank.process.sentinel] = (number, self._read_end)
+            rank.number = number
+            self._sources[rank.control] = (rank, self._read_control)
+            self._sources[rank.text] = (rank, self._read_text)
+            self._sources[rank.process.sentinel] = (rank, self._read_end)
         self._round, self._answers = 0, {}  # of the questions where the ranks stand
         self._moved, self._since, self._rounds, self._noted = None, 0.0, 0, False
 
     def follow(self) -> Failure | None:
         """Return how the job failed, or None once all ranks have finished."""
         count, port = len(self.ranks), self.ranks[0].port
-        for number, rank in enumerate(self.ranks):
-            place = Place(number, count, number, count, HERE, port, "helpers.ranks")
+        for rank in self.ranks:
+            place = Place(rank.number, count, rank.number, count, HERE, port, "helpers.ranks")
             environment = rank_variables(place, self.job.checked)
             rank.tell("job", replace(self.job, place=place, environment=environment))
         limit, ask, running, late = time.monotonic() + START_S, math.inf, False, False
-        while not all(s.finished for s in self.states):
+        while not all(each.finished for each in self.ranks):
             self._listen(min(limit, ask) - time.monotonic())
             now, answered = time.monotonic(), self._answered()
-            if failed := [s for s in self.states if s.failed]:
+            if failed := [each for each in self.ranks if each.failed]:
                 # Cause enough for an echo is a partner that has gone because it has finished.
-                echoes = all(s.echo for s in failed) and not any(s.finished for s in self.states)
+                echoes = all(each.error and each.error.echo for each in failed)
+                echoes = echoes and not any(each.finished for each in self.ranks)
                 ask, limit = math.inf, min(limit, now + (CAUSE_S if echoes else GRACE_S))
-                if now >= limit or all(s.failed or s.finished for s in self.states):
-                    return first_failure(self.states)
-            elif not running and all(s.running for s in self.states):
+                if now >= limit or all(each.failed or each.finished for each in self.ranks):
+                    return first_failure(self.ranks)
+            elif not running and all(each.running for each in self.ranks):
                 running, limit, ask = True, now + self.job.timeout, now + ASK_S
             elif late and (now >= limit or answered):
                 return _failure(self._snapshot(), say_seconds(self.job.timeout))
@@ -126,15 +127,15 @@ class Run:
 
     def end(self) -> None:
         """End every process: ask if all have finished, kill otherwise."""
-        well = all(s.finished for s in self.states)
+        well = all(each.finished for each in self.ranks)
         for rank in reversed(self.ranks):  # rank 0 last: it serves the others' store
             rank.tell("exit") if well else rank.kill()
         deadline = time.monotonic() + EXIT_S
-        while any(s.status is None for s in self.states) and time.monotonic() < deadline:
+        while any(each.status is None for each in self.ranks) and time.monotonic() < deadline:
             self._listen(deadline - time.monotonic())
-        for number, rank in enumerate(self.ranks):
+        for rank in self.ranks:
             rank.close()  # kills what the rank has started and left behind
-            self.output.add(number, b"", final=True)
+            self.output.add(rank.number, b"", final=True)
 
     # --- news ------------------------------------------------------------------------------------
 
@@ -142,35 +143,33 @@ class Run:
         """Handle what has arrived, or arrives within so many seconds; of a rank, its end last."""
         ready = wait(list(self._sources), max(0.0, seconds))
         for source in sorted(ready, key=lambda source: isinstance(source, int)):
-            number, read = self._sources[source]
-            if not read(number):
+            rank, read = self._sources[source]
+            if not read(rank):
                 self._sources.pop(source, None)
 
-    def _read_text(self, number: int) -> bool:
-        data = self.ranks[number].read_text()
-        self.output.add(number, data)
+    def _read_text(self, rank: pool.RankProcess) -> bool:
+        data = rank.read_text()
+        self.output.add(rank.number, data)
         return bool(data)
 
-    def _read_control(self, number: int) -> bool:
-        state = self.states[number]
+    def _read_control(self, rank: pool.RankProcess) -> bool:
         try:
-            kind, value = self.ranks[number].control.recv()
+            kind, value = rank.control.recv()
         except (EOFError, OSError):
             return False
         if kind != "where":  # "running", "result" or "error"
-            setattr(state, kind, value)
+            setattr(rank, kind, value)
         elif value[0] == self._round:
-            self._answers[number] = value[1]
+            self._answers[rank.number] = value[1]
         return True
 
-    def _read_end(self, number: int) -> bool:
-        rank = self.ranks[number]
-        while rank.control.poll() and self._read_control(number):
+    def _read_end(self, rank: pool.RankProcess) -> bool:
+        while rank.control.poll() and self._read_control(rank):
             pass  # its last words come before its end
-        while wait([rank.text], 0) and self._read_text(number):
+        while wait([rank.text], 0) and self._read_text(rank):
             pass
         rank.process.join()
-        self.states[number].status = rank.process.exitcode
+        rank.status = rank.process.exitcode
         return False
 
     # --- where the ranks stand -------------------------------------------------------------------
@@ -183,18 +182,18 @@ class Run:
 
     def _answered(self) -> bool:
         """Return whether every rank that hasn't ended has answered the last question."""
-        return self._answers.keys() >= {s.rank for s in self.states if s.status is None}
+        return self._answers.keys() >= {each.number for each in self.ranks if each.status is None}
 
     def _snapshot(self):
         from helpers.hang.verdict import Snapshot
 
-        ended = {s.rank for s in self.states if s.finished}
-        silent = {s.rank for s in self.states} - set(self._answers) - ended
+        ended = {each.number for each in self.ranks if each.finished}
+        silent = {each.number for each in self.ranks} - set(self._answers) - ended
         return Snapshot(list(self._answers.values()), ended, silent)
 
     def _judge(self) -> Failure | None:
         """Return the deadlock in which all ranks have been for a while, or None."""
-        moved = [(s.finished, self._answers[s.rank].moved) for s in self.states]
+        moved = [(each.finished, self._answers[each.number].moved) for each in self.ranks]
         now = time.monotonic()
         if moved != self._moved:
             self._moved, self._since, self._rounds, self._noted = moved, now, 0, False
