@@ -11,6 +11,7 @@ from functools import partial
 from helpers.ranks.connect import BackendError, connect, disconnect, usable_cores
 from helpers.ranks.environment import PlaceError, discover, find_place
 from helpers.ranks.failure import Failure, LaunchReport, RankFailed
+from helpers.ranks.magic import ranks_cell
 from helpers.ranks.pool import keep_warm
 from helpers.ranks.start import CannotSend, launch, run_script
 from helpers.ranks.store import ConnectError, Place
@@ -24,7 +25,5 @@ __all__ = [
 
 def load_ipython_extension(shell) -> None:
     """Add the `%%ranks` magic, and prepare the first launch: `%load_ext helpers.ranks` calls it."""
-    from helpers.ranks.magic import ranks_cell
-
     shell.register_magic_function(partial(ranks_cell, shell=shell), "cell", "ranks")
     keep_warm(3)

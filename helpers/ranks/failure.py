@@ -30,7 +30,6 @@ class Failure:
         each such rank the operation ("recv", "all_reduce", …) and the peer of a message.
     cure: what to do; it's among the details too.
     error: the name of the error with which the rank failed; text: what the error said.
-    misfit: what differs, if operations of several ranks don't fit: a key of `hang.cases.MISFITS`.
     """
 
     rank: int | None
@@ -42,7 +41,6 @@ class Failure:
     cure: str = ""
     error: str = ""
     text: str = ""
-    misfit: str = ""
 
     def __str__(self) -> str:
         return self.sentence + ("\n" + self.details if self.details else "")
@@ -95,7 +93,7 @@ def first_failure(ranks: Sequence[RankProcess]) -> Failure:
     gone = [each.number for each in ranks if each.finished]
     what = ": ".join(filter(None, (error.kind, text)))
     sentence = f"rank {rank} failed first{place.phrase}: {what}"
-    if error.misfit:  # between ranks: its text names them all
+    if error.kind == "Mismatch":  # between ranks: its text names them all
         sentence = text
     elif error.kind == "SystemExit":  # its text is a number, a text, or nothing
         how = f", with exit status {text}" if text.lstrip("-").isdigit() else f": {text}"
@@ -108,8 +106,7 @@ def first_failure(ranks: Sequence[RankProcess]) -> Failure:
             "receive and average as often as the others"
         )
     details = "\n".join(filter(None, (place.line, rest)))
-    facts = {"error": error.kind, "text": text, "misfit": error.misfit}
-    return Failure(rank, sentence, details, error.traceback, **facts)
+    return Failure(rank, sentence, details, error.traceback, error=error.kind, text=text)
 
 
 def died(status: int | None) -> str:

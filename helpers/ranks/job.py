@@ -35,14 +35,13 @@ class Job:
 
 @dataclass
 class Error:
-    """How a program ended that raised. misfit: the kind of a `Mismatch`."""
+    """How a program ended that raised."""
 
     time: float
     kind: str
     text: str
     frames: list[Frame]
     traceback: str
-    misfit: str = ""
 
     @property
     def echo(self) -> bool:

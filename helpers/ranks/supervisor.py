@@ -10,6 +10,7 @@ from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import Any
 
+from helpers.hang.verdict import Snapshot
 from helpers.ranks import pool
 from helpers.ranks.failure import Failure, LaunchReport, first_failure
 from helpers.ranks.job import Job
@@ -40,7 +41,7 @@ def run_job(job: Job, ranks: int, write: Callable[[str], object] | None) -> Laun
     try:
         failure = run.follow()
     except KeyboardInterrupt as error:
-        stood = run.interrupted()
+        stood = f"interrupted: every rank was stopped. Where each stood:\n{run.asked().rows()}"
         error.args = (stood,)
         error._render_traceback_ = lambda: [f"KeyboardInterrupt: {stood}"]  # none of our frames
         raise
@@ -88,7 +89,7 @@ class Run:
             place = Place(rank.number, count, rank.number, count, HERE, port, "helpers.ranks")
             environment = rank_variables(place, self.job.checked)
             rank.tell("job", replace(self.job, place=place, environment=environment))
-        limit, ask, running, late = time.monotonic() + START_S, math.inf, False, False
+        limit, ask, running = time.monotonic() + START_S, math.inf, False
         while not all(each.finished for each in self.ranks):
             self._listen(min(limit, ask) - time.monotonic())
             now, answered = time.monotonic(), self._answered()
@@ -101,13 +102,13 @@ class Run:
                     return first_failure(self.ranks)
             elif not running and all(each.running for each in self.ranks):
                 running, limit, ask = True, now + self.job.timeout, now + ASK_S
-            elif late and (now >= limit or answered):
-                return _failure(self._snapshot(), say_seconds(self.job.timeout))
             elif now >= limit:
-                late, limit, ask = True, now + ANSWER_S, math.inf
-                self._ask()
+                found = self.asked()
+                well = all(each.finished for each in self.ranks)  # just in time
+                if not well and not any(each.failed for each in self.ranks):
+                    return _failure(found, say_seconds(self.job.timeout))
             elif now >= ask:
-                if answered and self._round and (failure := self._judge()):
+                if answered and (failure := self._judge()):
                     return failure
                 if answered or not self._round or now > ask + ANSWER_S:
                     self._ask()
@@ -115,15 +116,6 @@ class Run:
                 else:  # a busy machine: an answer to the last question may still come
                     self._listen(0.05)
         return None
-
-    def interrupted(self) -> str:
-        """Return where each rank stands, as it is told of an interrupt."""
-        self._ask()
-        end = time.monotonic() + ANSWER_S
-        while not self._answered() and time.monotonic() < end:
-            self._listen(end - time.monotonic())
-        stood = self._snapshot().rows()
-        return f"interrupted: every rank was stopped. Where each stood:\n{stood}"
 
     def end(self) -> None:
         """End every process: ask if all have finished, kill otherwise."""
@@ -184,9 +176,15 @@ class Run:
         """Return whether every rank that hasn't ended has answered the last question."""
         return self._answers.keys() >= {each.number for each in self.ranks if each.status is None}
 
-    def _snapshot(self):
-        from helpers.hang.verdict import Snapshot
+    def asked(self) -> Snapshot:
+        """Ask every rank where it stands, and return the answers that come in time."""
+        self._ask()
+        end = time.monotonic() + ANSWER_S
+        while not self._answered() and time.monotonic() < end:
+            self._listen(end - time.monotonic())
+        return self._snapshot()
 
+    def _snapshot(self) -> Snapshot:
         ended = {each.number for each in self.ranks if each.finished}
         silent = {each.number for each in self.ranks} - set(self._answers) - ended
         return Snapshot(list(self._answers.values()), ended, silent)
@@ -211,15 +209,13 @@ class Run:
         return None
 
 
-def _failure(found, seconds: str = "") -> Failure:
+def _failure(found: Snapshot, seconds: str = "") -> Failure:
     """Return the failure of ranks that wait. seconds: how long they were allowed to."""
     sentence, cure = found.told
     if seconds:
         sentence = f"the ranks did not finish within {seconds}, and were stopped: {sentence}"
     waiting = tuple((op.rank, op.name, op.peer) for op in found.waiting.values())
-    facts = {"waits": found.graph, "waiting": waiting, "cure": cure}
-    facts["misfit"] = found.misfit.misfit if found.misfit else ""
-    return Failure(None, sentence, found.details, **facts)
+    return Failure(None, sentence, found.details, waits=found.graph, waiting=waiting, cure=cure)
 
 
 def rank_variables(place: Place, checked: bool) -> dict[str, str]:
