@@ -252,7 +252,8 @@ def sum_of_ranks(start, launcher):
 def test_two_launches_at_once_also_without_fork(fork, monkeypatch):
     monkeypatch.setenv("LAB_FORK", fork)
     with ThreadPoolExecutor(2) as pool:
-        both = pool.map(lambda n: launch(sum_of_ranks, 2, (n, os.getpid()), quiet=True), (0, 10))
+        how = {"timeout": 3.0, "quiet": True}  # to start interpreters takes longer
+        both = pool.map(lambda n: launch(sum_of_ranks, 2, (n, os.getpid()), **how), (0, 10))
     spawned = fork == "0" or sys.platform != "linux"
     assert [*both] == [[(1.0, spawned)] * 2, [(21.0, spawned)] * 2]
 
@@ -269,7 +270,7 @@ def test_a_server_that_has_died_is_replaced_and_one_that_rests_ends(monkeypatch)
     os.kill(died, signal.SIGKILL)
     os.waitid(os.P_PID, died, os.WEXITED | os.WNOWAIT)
     monkeypatch.setattr(pool, "REST_S", 0.5)
-    assert len(launch(who, ranks=2, timeout=2.0, quiet=True)) == 2  # the start doesn't count
+    assert len(launch(who, ranks=2, quiet=True)) == 2
     rested, end = server(), time.monotonic() + 60
     assert rested not in (None, died)
     while server() is not None and time.monotonic() < end:
