@@ -101,7 +101,7 @@ class Run:
                 if now >= limit or all(each.failed or each.finished for each in self.ranks):
                     return first_failure(self.ranks)
             elif not running and all(each.running for each in self.ranks):
-                running, limit, ask = True, now + self.job.timeout, now + ASK_S
+                running, limit, ask = True, now + self.job.timeout, now
             elif now >= limit:
                 found = self.asked()
                 well = all(each.finished for each in self.ranks)  # just in time

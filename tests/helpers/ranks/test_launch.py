@@ -252,8 +252,7 @@ def sum_of_ranks(start, launcher):
 def test_two_launches_at_once_also_without_fork(fork, monkeypatch):
     monkeypatch.setenv("LAB_FORK", fork)
     with ThreadPoolExecutor(2) as pool:
-        how = {"timeout": 3.0, "quiet": True}  # to start interpreters takes longer
-        both = pool.map(lambda n: launch(sum_of_ranks, 2, (n, os.getpid()), **how), (0, 10))
+        both = pool.map(lambda n: launch(sum_of_ranks, 2, (n, os.getpid()), quiet=True), (0, 10))
     spawned = fork == "0" or sys.platform != "linux"
     assert [*both] == [[(1.0, spawned)] * 2, [(21.0, spawned)] * 2]
 
