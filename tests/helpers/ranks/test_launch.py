@@ -15,7 +15,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.ranks import CannotSend, keep_warm, launch, pool, run_script
+from helpers.ranks import CannotSend, RankFailed, keep_warm, launch, pool, run_script
 from helpers.ranks.output import Output
 
 pytestmark = pytest.mark.ranks
@@ -296,7 +296,8 @@ def test_launch_after_launch_nothing_is_left():
     files, shared = left()
     for _ in range(5):
         launch(who, ranks=2, quiet=True)
-        launch(fails, ranks=2, quiet=True, on_error="report")
+        with pytest.raises(RankFailed, match="failed first at line .*: ValueError: on purpose"):
+            launch(fails, ranks=2, quiet=True)
     assert left() <= (files + 2, shared)
 
 
