@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from helpers.check.compare import same, where
-from helpers.check.marks import TaskError, body_of, mutated
+from helpers.check.marks import TaskError, completed, mutated
 from helpers.check.notebook import explain_undone_tasks, holds_solution, take_anew, text_of
 from helpers.check.progress import note_check
 from helpers.check.ranks import WORK, launched
@@ -108,7 +108,7 @@ def judged(task: Task, root: Path, seed: int | None, launched: Callable = launch
         return facts | {"reason": reason}
     score = side.passed(cases, seen[WORK]) if hasattr(side, "passed") else None
     facts |= {"kind": "pass", "score": score, "reason": score.words if score else ""}
-    return facts | {"code": body_of(text, task.id)}
+    return facts | {"code": completed(text, task.id)}
 
 
 def reason_of(

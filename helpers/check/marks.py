@@ -61,6 +61,14 @@ def lines_of(node: ast.stmt) -> slice:
     return slice(first - 1, node.end_lineno)
 
 
+def completed(text: str, task: str) -> str:
+    """Return the definitions that the solution of a task completes, whole, at the left edge."""
+    names = around(text, task)
+    text = replaced(text, lambda _, body: body)
+    nodes, lines = definitions(ast.parse(text)), text.splitlines()
+    return "\n\n\n".join(textwrap.dedent("\n".join(lines[lines_of(nodes[n])])) for n in names)
+
+
 def replaced(text: str, new: Callable[[str, str], str]) -> str:
     """Return a script with `new(task, body)` in place of each solution and its marks."""
 
