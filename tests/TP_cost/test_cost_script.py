@@ -1,7 +1,4 @@
-"""The scripts as a student runs them.
-
-The digits of a LLaMA and of a budget are facts of tests/frozen/test_contracts.py.
-"""
+"""The scripts as a student runs them, and the digits of a LLaMA and of a budget."""
 
 import subprocess
 import sys
@@ -28,9 +25,20 @@ def test_memory_is_the_sum_of_its_items_and_both_flags_may_be_given():
     lines = run("model_training_cost_analysis.py", *flags).splitlines()
     items = [line.rsplit(maxsplit=2) for line in lines if line.startswith("    ")]
     megabytes = sum(float(size) for _, size, unit in items if unit == "MB")
+    assert lines[:2] == ["Number of parameters: 6738415616", "Number of TFLOPs: 0.8976"]
     assert lines[2] == "Peak memory cost: 1.0255 GBs"
+    assert lines[4].startswith("parameters: rotary") and "batch 1, sequence 2048" in lines[6]
+    assert lines[-4:-2] == ["Optimal N: 8.177e+09", "Optimal D: 2.507e+11"]
     assert megabytes / 1e3 == pytest.approx(1.0255, abs=0.001)
     assert lines[-1].startswith("loss 2.066, 30.7 tokens a parameter")
+
+
+def test_the_functions_return_what_is_printed():
+    cost = load_module(FOLDER / "model_training_cost_analysis.py", "cost")
+    found = cost.model_training_cost_analysis(FOLDER / "llama_7b_config.json")
+    assert "{} {:.4f} {:.4f}".format(*found) == "6738415616 0.8976 1.0255"
+    n, d = cost.get_optimal_N_D(1.23e22)
+    assert f"{n:.3e} {d:.3e} {6 * n * d:.10e}" == "8.177e+09 2.507e+11 1.2300000000e+22"
 
 
 def test_a_layout_is_as_fast_as_the_best_that_a_search_finds():
