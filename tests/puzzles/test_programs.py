@@ -1,7 +1,4 @@
-"""The scripts as programs, what utils says of a step, and the traces that they leave."""
-
-import runpy
-import sys
+"""What utils says of a step, and the traces that are written of it."""
 
 import part0
 import part2
@@ -10,69 +7,10 @@ import part4
 import pytest
 import utils
 from cluster import outcome, run, trace_of
-from conftest import ROOT
 
 from helpers.trace import Trace, idle_by_cause, matched_messages, with_waits
 
 CASE = (4, 8, 32, 4)
-
-
-EIGHT = """\
-basic: 17 steps (target 17), memory 2,621,440 elements (target 2,621,440)
-accumulation: 17 steps (target 17), memory 1,966,080 elements (target 1,966,080)
-ddp: 5.6 steps (target 5.6), memory 1,703,936 elements (target 1,835,008), a star
-weight_sharded: 20.4 steps (target 20.4), memory 2,621,440 elements (target 2,752,512), a star
-fully_sharded: 20.4 steps (target 20.4), memory 1,966,080 elements (target 2,359,296), a star
-pipeline: 67.4 steps (target 67.4), memory 2,621,440 elements (target 3,145,728), a star
-gpipe: 33.8 steps (target 33.8), memory 2,752,512 elements (target 4,194,304), a star
-pipeline_sharded: 16 steps (target 16), memory 704,512 elements (target 966,656), a star
-"""
-
-
-@pytest.fixture
-def python(tmp_path, monkeypatch):
-    """A function that runs a script in an empty folder, as a program."""
-
-    def program(line):
-        monkeypatch.setattr(sys, "argv", line.split())
-        runpy.run_path(str(ROOT / "puzzles" / sys.argv[0]), run_name="__main__")
-
-    monkeypatch.chdir(tmp_path)
-    return program
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("part2.py", "85.9 GB\n  at part2.py, line "),
-        ("part0.py --ranks 5", "a batch of 32 samples cannot be divided into 5 ranks"),
-        ("part1.py --profile fast", "there is no profile 'fast'"),
-        ("eight.py nine", "there is no puzzle 'nine'; they are: basic, accumulation, ddp"),
-    ],
-)
-def test_wrong_flags_end_with_one_sentence(line, says, python):
-    with pytest.raises(SystemExit, match=f"^error: .*{says}"):
-        python(line)
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("part0.py", "8 ranks, 36 layers, 32 samples, bytes: "),
-        ("part1.py --profile classic", "0.184362 s, MFU 19.08 %"),
-        ("part2.py --profile classic", "2.723224 s, MFU 20.67 %"),
-        ("part3.py", "16 ranks, 32 layers, 2048 samples, bytes: "),
-        ("part4.py", "score 5 of 5: 5 for the MFU, 5 for the memory"),
-        ("part4.py --profile classic", "score 5 of 5: 5 for the MFU, 5 for the memory"),
-        ("eight.py", EIGHT),
-    ],
-)
-def test_scripts_print_what_a_step_takes_and_leave_its_trace(line, says, python, capsys, tmp_path):
-    python(line)
-    assert says in capsys.readouterr().out
-    traces = list((tmp_path / "debug_traces").glob("*.json"))
-    assert line == "eight.py" or [path.stem for path in traces] == [line[:5]]
-    assert traces and all(Trace.load(path).events for path in traces)
 
 
 def test_what_utils_says_of_a_step(capsys):
