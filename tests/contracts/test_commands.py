@@ -1,7 +1,7 @@
 """What commands print, and that nonsense on a command line ends in one sentence, not a traceback.
 
-prints.txt and refused.txt list commands, each above what is looked for. They run in this process,
-in an empty folder.
+prints.txt and refused.txt list commands, each above what is looked for. Those without ranks run in
+this process, in an empty folder.
 """
 
 import re
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from helpers.plain_errors import plain_errors
+from helpers.ranks import run_script
 
 pytestmark = pytest.mark.ranks
 
@@ -66,8 +67,14 @@ def run(files, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("command", "lines"), commands("prints.txt"))
 def test_a_command_prints_what_it_always_did(command, lines, run, capsys):
-    run(command)
-    said = capsys.readouterr().out
+    ranks, _, line = command.rpartition(" ranks: ")
+    if ranks:
+        script, *flags = line.split()
+        report = run_script(ROOT / script, int(ranks), flags, quiet=True, timeout=400)
+        said = "\n".join([str(report), *report.texts])
+    else:
+        run(line)
+        said = capsys.readouterr().out
     assert [line for line in lines if line not in said] == []
     assert all(Path(path).is_file() for path in re.findall("^trace: (.*)", said, re.MULTILINE))
 

@@ -13,7 +13,6 @@ import part5
 import pytest
 from cluster import Dist, outcome, profiles, run
 from cluster.outcome import cluster_of, fullest
-from cluster.ranks import OutOfMemory
 from steps import data_parallel, load_all, own
 
 from helpers.cluster import Layout, estimate
@@ -152,21 +151,6 @@ def test_a_message_that_nobody_took_yet_lies_in_the_receivers_memory():
     late, soon = (fullest(cluster_of(run(step, 2, 1, 64, early))) for early in (False, True))
     assert late[1] == soon[1] == 1
     assert late[0] - soon[0] == pytest.approx(3 * 2 * H * BLOCK)
-
-
-def test_out_of_memory_is_an_event_with_a_name():
-    models = []
-
-    async def step(model):
-        models.append(model)
-        kept = [model.load_weights(0)]
-        while True:
-            kept.append(model.get_input_activation(range(1000)))
-
-    says = r"rank 0 runs out of memory at .* and the card has 85\.9 GB"
-    with pytest.raises(OutOfMemory, match=says):
-        run(step, 1, 1, 1000, profile="bytes")
-    assert models[0].log[-1].typ == "out_of_memory"
 
 
 def test_computing_and_communication_overlap_where_a_call_is_awaited_late():

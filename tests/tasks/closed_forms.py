@@ -94,10 +94,9 @@ PROVEN = {
     "tests/TP_cost/test_cost_script.py": "CO-3",
     "tests/CP/test_attention.py": "CP-1 CP-2",
     "tests/EP/test_experts.py": "EP-1",
-    "tests/primer/test_exchange.py": "RC-2",
     "tests/primer/test_few_bits.py": "FB-1",
     "gpt2/tests/test_pipeline.py": "GP-3 GP-4 GP-5 GP-7",
-    "tests/jobs/test_jobs.py": "LA-1",
+    "tests/contracts/test_commands.py": "RC-2 LA-1",
     "tests/tasks/test_tasks.py": "CK-1 DP-8 CO-1",  # what is loaded, what is scored, the library
     "tests/puzzles": "PZ-1 PZ-2 PZ-3 PZ-4 PZ-5 PZ-6 PZ-7 PZ-8 PZ-P0 PZ-P1 PZ-P2 PZ-P3 PZ-P4 PZ-P5",
 }
