@@ -119,8 +119,6 @@ def test_perplexity_is_averaged_over_sequences_and_counts_what_the_mask_lets_thr
 OUTSIDE = TARGET.clone()
 OUTSIDE[1, 2] = 7
 WRONG = [
-    (lambda: small(num_heads=5), "5 heads do not divide dmodel = 24 evenly"),
-    (lambda: small(num_heads=8), "head_dim must be even.* is 3"),
     (lambda: small(num_kv_heads=3), "num_kv_heads = 3 does not divide num_heads = 4"),
     (lambda: small(num_heads=0), "num_heads must be at least 1, not 0"),
     (lambda: small(n_layers=-1), "n_layers must be at least 0, not -1"),
@@ -137,7 +135,6 @@ WRONG = [
     (lambda: causalLLMLoss(LOGITS, TARGET[:, :4], 7), r"do not fit: \(2, 5, 7\) and \(2, 4\)"),
     (lambda: perplexityLoss(LOGITS[0], TARGET[0]), r"do not fit: \(5, 7\) and \(5,\)"),
     (lambda: perplexityLoss(LOGITS, OUTSIDE), "token 7 at row 1, column 2 is outside the voc"),
-    (lambda: check_finite(torch.tensor(math.nan), 12), r"became nan at step 12: lower .*\(--lr\)"),
     (lambda: check_finite(-math.inf, 3), "the loss became -inf at step 3"),
 ]
 
