@@ -3,6 +3,7 @@
 import copy
 import inspect
 from dataclasses import replace
+from itertools import accumulate
 
 import eight
 import part1
@@ -202,6 +203,13 @@ def test_pipelines_beside_the_schedule_simulator(ranks, micro_batches, monkeypat
         case, plan = (part2.part2_training_loop, ranks, 2 * ranks, samples), naive(ranks)
     found = outcome(run(*case, profile="bytes"))
     assert found.time == pytest.approx(simulate(plan, costs).step_time + update, rel=1e-6)
+
+
+def test_1f1b_keeps_as_many_micro_batches_as_the_schedule_says():
+    """Rank r keeps p - r micro-batches."""
+    for model in run(part3.part3_training_loop, 4, 4, 32, 2, profile="classic"):
+        kept = accumulate({"forward": 1, "backward": -1}.get(each.typ, 0) for each in model.log)
+        assert max(kept) == 4 - model.rank
 
 
 def test_a_measured_pipeline_takes_what_the_cluster_model_says():
