@@ -43,11 +43,6 @@ def read_flags(arguments=None):
     return options
 
 
-def accuracy(net, x, y):
-    """The share of rows whose largest output is at their label."""
-    return float((net.forward(x).argmax(axis=1) == y).mean())
-
-
 def train(comm, options, data, say=print):
     """Train, and give (losses of all steps, test accuracy, this rank's network).
 
@@ -71,7 +66,8 @@ def train(comm, options, data, say=print):
             net.backward(grad)
             net.step(rate)
             losses.append(float(sum_over(np.array(loss), grid.dp_comm)))
-        right = accuracy(net, data["x_test"], data["y_test"])
+        guesses = net.forward(data["x_test"]).argmax(axis=1)
+        right = float((guesses == data["y_test"]).mean())
         if comm.Get_rank() == 0:
             say(f"epoch {epoch}: loss {losses[-1]:.4f}, test accuracy {right:.3f}")
     return losses, right, net

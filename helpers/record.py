@@ -3,7 +3,6 @@
 LAB_PROGRESS names another file; LAB_PROGRESS=off keeps none.
 """
 
-import functools
 import json
 import os
 import sys
@@ -13,6 +12,9 @@ from itertools import count
 from pathlib import Path
 
 from helpers.files import write_whole
+
+# What this process has noted: where no record can be kept, a kernel remembers itself.
+HERE: defaultdict[str, dict] = defaultdict(dict)
 
 
 def progress_file() -> Path | None:
@@ -49,12 +51,6 @@ def read_all() -> dict[str, dict]:
     return {}
 
 
-@functools.cache
-def _here() -> defaultdict[str, dict]:
-    """What this process has noted: where no record can be kept, a kernel remembers itself."""
-    return defaultdict(dict)
-
-
 def noted(kind: str) -> dict[str, dict]:
     """Return what is remembered of one kind: {"micro_batches-1": {"chosen": "B"}}.
 
@@ -62,14 +58,14 @@ def noted(kind: str) -> dict[str, dict]:
     """
     if os.environ.get("LAB_STATIC") == "1":
         return {}
-    return read_all().get(kind, {}) | _here()[kind]
+    return read_all().get(kind, {}) | HERE[kind]
 
 
 def note(kind: str, key: str, facts: dict) -> None:
     """Remember facts of one kind, in the file and in this process."""
     if os.environ.get("LAB_STATIC") == "1":
         return
-    _here()[kind][key] = facts
+    HERE[kind][key] = facts
     if path := progress_file():
         record = read_all()
         record.setdefault(kind, {})[key] = facts

@@ -22,6 +22,7 @@ nb_ipywidgets_js = {}  # nothing from another host
 nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3
+html_math_renderer = "mathml"
 suppress_warnings = ["mystnb.mime_priority", "myst.header", "misc.highlighting_failure"]
 
 html_theme, html_title = "pydata_sphinx_theme", project
@@ -32,14 +33,16 @@ html_js_files = [("lesson.js", {"type": "module"})]
 html_search_scorer = str(Path(__file__).with_name("static") / "scorer.js")
 html_show_sphinx = html_show_sourcelink = html_copy_source = False
 html_context = {"default_mode": "auto"}
-html_sidebars = {name: [] for name in ("index", "play", "explore", "search")}
+html_sidebars = {"**": ["page-toc", "sidebar-nav-bs"]}
+html_sidebars |= {name: [] for name in ("index", "play", "explore", "search")}
 html_theme_options = {
     "logo": {"text": project, "image_light": ICON, "image_dark": ICON},
     "navigation_with_keys": False,  # a timeline's arrows turn no page
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
-    "secondary_sidebar_items": ["page-toc"],
-    "show_nav_level": 2,
+    "article_header_start": [],
+    "secondary_sidebar_items": [],
+    "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],
 }
@@ -70,6 +73,3 @@ def described(app, name, template, context, doctree):
 def setup(app):
     app.add_html_math_renderer("mathml", mathml(False), mathml(True))
     app.connect("html-page-context", described)
-
-
-html_math_renderer = "mathml"

@@ -36,7 +36,8 @@ TITLE = re.compile(r"# (?P<title>.+)\n+\*Reading (?P<reading>\d+) .*?tasks (?P<t
 ANSWER = re.compile(rf'^answer\("({ID.pattern})", mine\)', re.MULTILINE)
 FOLD = re.compile(r'<details class="lab-fold">.*?</details>', re.DOTALL)
 PLAYED = re.compile(r'^\w+ = (play|explore)\("?(\w*)', re.MULTILINE)
-IMAGE = '<img loading="lazy" src="{}" width="{:.0f}" height="{:.0f}" alt="{}">'
+SMALL = '<img class="dark-light" loading="lazy" src="lessons/{}" alt="">'
+IMAGE = '<img class="dark-light" loading="lazy" src="{}" width="{:.0f}" height="{:.0f}" alt="{}">'
 
 
 def links_of(text: str, name: str) -> str:
@@ -84,15 +85,16 @@ def with_live_outputs(path: Path) -> tuple[dict, dict[str, bytes]]:
     """Return a lesson's notebook for Sphinx, and the files that its page loads, by name."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     number, files = path.name[:2], {}
-    first = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")  # it imports
+    prepares = True  # until the first section begins, cells import and set up
     for cell in notebook["cells"]:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
+            prepares = prepares and "\n## " not in f"\n{text}"
             text = with_mentions(links_of(text, f"notebooks/{path.name}"), number)
             cell["source"] = TITLE.sub(lambda found: header(found, number), text)
             continue
         tags = cell["metadata"].setdefault("tags", [])
-        if cell is first or cell["metadata"].get("jupyter", {}).get("source_hidden"):
+        if prepares or cell["metadata"].get("jupyter", {}).get("source_hidden"):
             tags.append("hide-input")
         if form := number_form(text, path.stem[3:]):
             cell["outputs"] = [html(form)]
@@ -192,7 +194,7 @@ def cards(files: dict[str, bytes]) -> str:
     made = []
     for each in LESSONS:
         pictures = [name for name in files if re.match(rf"img/{each.number}-.*svg", name)]
-        image = "".join(f'<img loading="lazy" src="lessons/{p}" alt="">' for p in pictures[:1])
+        image = "".join(SMALL.format(name) for name in pictures[:1])
         made.append(
             f'<li><a href="lessons/{each.stem}.html">{image}<small>{each.number}</small>'
             f"<h3>{escape(each.title)}</h3></a><p>{escape(each.question)}</p></li>"

@@ -133,5 +133,5 @@ def explain(case, seen, kind, groups=None, by="world_size"):
     for sentence, *slip in slips(kind, groups, by):
         if not said and not any(place for name in names for place in wrong(name, *slip)):
             said = sentence
-    place = next(place for name in names for place in wrong(name, *mean, None))
-    return said and f"{said} ({place})"
+    place = next((place for name in names for place in wrong(name, *mean, None)), "")
+    return f"{said} ({place})" if said and place else None  # else it isn't the mean that is wrong

@@ -84,6 +84,9 @@ def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
     """
     limits = enough if callable(enough) else lambda *at: enough.get(at, (inf, inf))
 
+    def limited():
+        return [each | {"enough": limits(*sizes(each))} for each in cases()]
+
     def observe(module, case):
         """{"took": what the step took} or {"error": why the cluster refused it}."""
         step = getattr(module, function)
@@ -99,7 +102,7 @@ def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
             found = outcome_of(seen)
         except cluster.PuzzleError as error:
             return str(error)
-        time, memory = limits(*sizes(case))
+        time, memory = case["enough"]
         if found.time > time * (1 + 1e-9):
             return f"it takes {found.time:.6g} {found.unit}, and {time:.6g} are enough: {slow}"
         if found.memory > memory * (1 + 1e-9):
@@ -109,7 +112,7 @@ def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
             )
 
     def passed(cases, seen):
-        memory, target = outcome_of(seen[0]).memory, limits(*sizes(cases[0]))[1]
+        memory, target = outcome_of(seen[0]).memory, cases[0]["enough"][1]
         words = f"{memory:,.0f} elements, the target; a star is for less"
         if memory < target:
             below = f"{100 * (1 - memory / target):.0f} % below the target"
@@ -118,6 +121,6 @@ def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
 
     return SimpleNamespace(
         LESSON="training_puzzles", MINUTES=minutes, TITLE=title, HINTS=hints, PAGE=page,
-        SECONDS=seconds, cases=cases, observe=observe, explain=explain,
+        SECONDS=seconds, cases=limited, observe=observe, explain=explain,
         **({"passed": passed} if star else {}),
     )  # fmt: skip

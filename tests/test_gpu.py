@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import torch.distributed as dist
 from torch.nn.functional import ScalingType, scaled_mm
 
 from helpers.check.task import load_module
@@ -98,30 +97,6 @@ def timed(work) -> float:
         wait()
         seconds.append(time.perf_counter() - begun)
     return min(seconds)
-
-
-def exchanged(megabytes: float) -> float:
-    """Add up and hand around a tensor on all ranks; return the seconds of the sum."""
-    device, rank, ranks = rank_device(), dist.get_rank(), dist.get_world_size()
-    x = torch.full((int(megabytes * 250_000),), float(rank), device=device)
-    dist.all_reduce(x)
-    assert (x == ranks * (ranks - 1) / 2).all()
-    if ranks > 1:
-        mine, theirs = torch.full((4,), float(rank), device=device), torch.empty(4, device=device)
-        after, before = (rank + 1) % ranks, (rank - 1) % ranks
-        pair = dist.P2POp(dist.isend, mine, after), dist.P2POp(dist.irecv, theirs, before)
-        for work in dist.batch_isend_irecv([*pair]):
-            work.wait()
-        assert (theirs == before).all()
-    return timed(lambda: dist.all_reduce(x))
-
-
-@pytest.mark.slow
-def test_messages_arrive():
-    megabytes = 256 if GPUS else 1
-    found = launch(exchanged, RANKS, (megabytes,), backend=BACKEND, quiet=True, checked=False)
-    sent = 2 * (RANKS - 1) / RANKS * megabytes / 1e3 / max(found)
-    print(f"all-reduce of {megabytes} MB: {1e3 * max(found):.2f} ms, {sent:.1f} GB/s a rank")
 
 
 @pytest.mark.slow

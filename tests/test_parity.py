@@ -54,15 +54,12 @@ RUNS = {
     "DP x PP, no DP": (DP_PP, 3, 1, 6, "--batch-size 6 --stages 3 --micro-batches 2"),
     "survival": (SURVIVAL, 4, 1, 6, "--batch-size 6 --stages 2 --checkpoints build/none --every 9"),
     "interleaved": (SCHEDULE, 2, 1, 6, "--layers 6 --schedule interleaved"),
-    "interleaved, 3": (SCHEDULE, 2, 1, 6, "--layers 6 --schedule interleaved --chunks 3"),
     "mine": (SCHEDULE, 2, 1, 6, "--layers 6 --schedule mine"),
     "breadth-first": (SCHEDULE, 2, 1, 6, "--layers 6 --schedule breadth-first"),
     "ZB-V": (SCHEDULE, 2, 1, 6, "--layers 6 --schedule ZB-V"),
     "searched": (SCHEDULE, 2, 1, 6, "--layers 6 --schedule searched"),
     "TP of 1": (TP, 1, 1, 3, ""),
-    "TP of 2": (TP, 2, 1, 3, ""),
     "TP of 3": (TP, 3, 1, 3, ""),
-    "ring of 2": (RING, 2, 1, 2, "--batch-size 2"),
     "ring of 4": (RING, 4, 1, 2, "--batch-size 2"),
     "ring of 4, contiguous": (RING, 4, 1, 2, "--batch-size 2 --layout contiguous"),
     "ring x DP": (RING, 4, 2, 2, "--cp 2"),
@@ -81,7 +78,6 @@ OF_ONE_DEVICE = r"--(?:layers|seq-l) \d+"  # what it takes of a run's flags
 
 
 def train(runs):
-    """On a rank: what each run gives."""
     torch.set_default_dtype(torch.float64)
     return {name: on_rank(run[0], [*FLAGS.split(), *run[4].split()]) for name, run in runs.items()}
 

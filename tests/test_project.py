@@ -14,6 +14,7 @@ import yaml
 
 import helpers
 from helpers.syllabus import LESSONS, by_name
+from tests.said import said
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -36,19 +37,18 @@ def test_conda_installs_what_pyproject_names_and_nothing_else():
 
 def test_torch_is_pinned_to_one_version_and_every_other_package_has_both_bounds():
     extras = PROJECT["optional-dependencies"]
-    for requirement in [*PROJECT["dependencies"], *extras["test"], *extras["site"], *extras["hub"]]:
+    every = [*PROJECT["dependencies"], *extras["test"], *extras["site"], *extras["hub"]]
+    for requirement in {*every} - {f"{PROJECT['name']}[site]"}:
         requirement, _, _ = requirement.partition(";")  # what follows says on which systems
-        if requirement == f"{PROJECT['name']}[site]":
-            continue
         assert re.fullmatch(r"[\w.-]+(==[\d.]+|>=[\d.]+,<[\d.]+)", requirement), requirement
         assert "==" in requirement or not requirement.startswith("torch")
 
 
-def test_a_release_has_one_version():
-    cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+def test_a_release_has_one_version_and_the_readme_is_short():
+    cff, log = ((ROOT / name).read_text("utf-8") for name in ("CITATION.cff", "CHANGELOG.md"))
     (newest, *_) = re.findall(r"^## (\S+)", log, re.M)
     assert newest == PROJECT["version"] == re.search(r"^version: (\S+)", cff, re.M)[1]
+    assert len(README.splitlines()) - len(LESSONS) <= 100  # each lesson has its row
 
 
 def test_every_target_of_the_makefile_is_explained_and_what_it_and_workflows_run_exists():
@@ -66,10 +66,6 @@ def test_every_target_of_the_makefile_is_explained_and_what_it_and_workflows_run
 
 
 # --- pages --------------------------------------------------------------------------------------
-
-
-def test_the_readme_is_short():
-    assert len(README.splitlines()) - len(LESSONS) <= 100  # each lesson has its row
 
 
 @pytest.mark.slow
@@ -106,8 +102,7 @@ def test_files_and_titles_are_those_of_the_table_and_a_lesson_comes_after_what_i
     for place, lesson in enumerate(LESSONS):
         assert lesson.number == f"{place:02}" == by_name(lesson.name).number
         assert {*lesson.needs} <= {*names[:place]}, lesson.name
-    with pytest.raises(KeyError, match="no lesson is named 'ddp'"):
-        by_name("ddp")
+    assert "no lesson is named 'ddp'" in said(by_name, "ddp", error=KeyError)
 
 
 def test_a_lesson_that_is_linked_has_the_number_that_the_text_says():
@@ -149,9 +144,6 @@ def test_each_package_imports_only_from_packages_before_it():
         uses = {name[1] for name in imported(path) if name[0] == "helpers" and len(name) > 1}
         wrong = uses & set(order) - set(allowed)
         assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}, not before {package}"
-
-
-def test_the_models_and_the_helpers_do_not_know_each_other():
     for here, there in (("simplellm", "helpers"), ("helpers", "simplellm")):
         for path in (ROOT / here).rglob("*.py"):
             assert there not in {name[0] for name in imported(path)}, path

@@ -61,10 +61,10 @@ class Communicator:
         self.comm.Reduce_scatter_block(src, dst, op=op)
         self.count(others * (src.nbytes + dst.nbytes), others * dst.nbytes)
 
-    def Alltoall(self, src, dst, send=None):
+    def Alltoall(self, src, dst):
         """Part r of src goes to rank r; part r of dst comes from rank r. Both have one size."""
         require("Alltoall", src, dst, divisor=self.Get_size())
-        (send or self.comm.Alltoall)(src, dst)
+        self.comm.Alltoall(src, dst)
         sent = src.nbytes - src.nbytes // self.Get_size()  # its own part goes nowhere
         self.count(2 * sent, sent)
 
@@ -98,15 +98,15 @@ class Communicator:
         In step s a rank sends to the rank s places to its right, and receives from the one s places
         to its left: nobody gets two messages in one step.
         """
-        self.Alltoall(src, dst, self.pairwise)
-
-    def pairwise(self, src, dst):
-        rank, ranks = self.Get_rank(), self.Get_size()
+        rank, ranks, sent = self.Get_rank(), self.Get_size(), 0
+        require("Alltoall", src, dst, divisor=ranks)
         going, coming = src.reshape(ranks, -1), dst.reshape(ranks, -1)
         coming[rank] = going[rank]
         for step in range(1, ranks):
             right, left = (rank + step) % ranks, (rank - step) % ranks
             self.comm.Sendrecv(going[right], dest=right, recvbuf=coming[left], source=left)
+            sent += going[right].nbytes
+        self.count(2 * sent, sent)
 
     def count(self, as_the_course, sent):
         self.total_bytes_transferred += as_the_course

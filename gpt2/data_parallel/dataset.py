@@ -1,6 +1,7 @@
 """Which rank trains on which samples."""
 
 import random
+from itertools import pairwise
 
 from torch.utils.data import DataLoader
 from wrong_input import WrongInput
@@ -32,22 +33,14 @@ class DataPartitioner:
         if min(sizes, default=0) < 0 or sum(sizes) > 1 + 1e-9:
             told = "give numbers from 0 on that add up to 1"
             raise WrongInput(f"the shares {list(sizes)} do not fit into one data set: {told}")
-        self.data = data
-        self.partitions = cut(len(data), sizes, seed)
+        self.data, index = data, list(range(len(data)))
+        random.Random(seed).shuffle(index)
+        # The ends of the parts are rounded, not their lengths: none is lost between two parts.
+        ends = [round(len(data) * sum(sizes[:k])) for k in range(len(sizes) + 1)]
+        self.partitions = [index[start:end] for start, end in pairwise(ends)]
 
     def use(self, partition):
         return Partition(self.data, self.partitions[partition])
-
-
-def cut(samples, sizes, seed):
-    """Return the numbers 0 to samples - 1, shuffled and cut by `sizes`: one list for each.
-
-    The ends of the parts are rounded, not their lengths, so no sample is lost between two parts.
-    """
-    index = list(range(samples))
-    random.Random(seed).shuffle(index)
-    ends = [round(samples * sum(sizes[: k + 1])) for k in range(len(sizes))]
-    return [index[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def partition_dataset(rank, world_size, dataset, batch_size=128, collate_fn=None):

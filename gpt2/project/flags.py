@@ -16,8 +16,8 @@ def truth(text):
     return text.lower() == "true"
 
 
-def read_flags(description, add_more, arguments=None):
-    """Return the values of the flags that all programs have, and of those that `add_more` adds."""
+def parser_of(description):
+    """Return a parser of the flags that both programs have."""
     parser = argparse.ArgumentParser(description=description)
     add = parser.add_argument
     add("--dataset", default=GENERATED, help=f"{GENERATED!r}, or one on the hub: {IWSLT}")
@@ -30,7 +30,4 @@ def read_flags(description, add_more, arguments=None):
     add("--n_held_out", type=whole, default=200, help="sentences to validate, and to test")
     add("--workdir", default="workdir", help="folder of the results")
     add("--seed", type=int, default=0)
-    add_more(parser)
-    options = parser.parse_args(arguments)
-    options.learning_rate = options.learning_rate or SIZES[options.model].learning_rate
-    return options
+    return parser

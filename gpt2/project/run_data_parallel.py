@@ -84,7 +84,7 @@ def run_dp(
         if pytest:
             utils.save_grad_weights(model, rank)
             break
-        place = rank, world_size, model_max_length
+        place = model_max_length, rank, world_size
         judged = utils.judge(model, rows, tokenizer, collate, batch_size, *place)
         result = results.Result(*judged, took, rate)
         for folder in (workdir, kept):  # the second one: the next world size overwrites the first
@@ -110,14 +110,13 @@ def run_ranks(function, arguments, ranks):
 
 
 def main(arguments=None):
-    def more(parser):
-        parser.add_argument("--pytest", type=flags.truth, default=False, help="True: one step only")
-        parser.add_argument("--world_size", type=number(int, 1, 64), default=2, help="processes")
-
-    words = "GPT-2 learns to translate on several processes."
-    options = vars(flags.read_flags(words, more, arguments))
+    parser = flags.parser_of("GPT-2 learns to translate on several processes.")
+    parser.add_argument("--pytest", type=flags.truth, default=False, help="True: one step only")
+    parser.add_argument("--world_size", type=number(int, 1, 64), default=2, help="processes")
+    options = vars(parser.parse_args(arguments))
     world_size = options.pop("world_size")
     options |= {"dataset_name": options.pop("dataset"), "size": options.pop("model")}
+    options["learning_rate"] = options["learning_rate"] or SIZES[options["size"]].learning_rate
     with plain_errors():
         partition_dataset(0, world_size, range(options["n_train"]), options["batch_size"])
     backend = "nccl" if torch.cuda.device_count() >= world_size else "gloo"

@@ -34,11 +34,13 @@ def run_pp(options):
         told = "a micro-batch would have no sample; take fewer chunks"
         raise WrongInput(f"--n_chunk {options.n_chunk} of a batch of {size}: {told}")
     rows = load(options.dataset, options.n_train, options.n_held_out, options.seed)
-    tokenizer = utils.get_tokenizer(rows.train, SIZES[options.model].vocab, "de", "en")
+    shape = SIZES[options.model]
+    tokenizer = utils.get_tokenizer(rows.train, shape.vocab, "de", "en")
     config = make_config(options.model, len(tokenizer), longest)
     model = make_model(config, options.seed, GPT2LMHeadModelParallel)
     model.parallelize()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=options.learning_rate)
+    learning_rate = options.learning_rate or shape.learning_rate
+    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     collate = utils.german_to_english(tokenizer, longest, next(model.parameters()).device)
     for epoch in range(options.n_epochs):
         if mode == "pipeline_parallel":
@@ -47,22 +49,19 @@ def run_pp(options):
         rate, _ = utils.train(model, optimizer, rows.train, size, collate, f"epoch {epoch}")
         took = time.perf_counter() - begun
         model._finalize_pipeline_parallel()  # a translation has a cache, which a pipe does not take
-        judged = utils.judge(model, rows, tokenizer, collate, size, longest=longest)
+        judged = utils.judge(model, rows, tokenizer, collate, size, longest)
         result = results.Result(*judged, took, rate)
         result.save(options.workdir, epoch, mode)
         print(f"epoch {epoch}: {result}", flush=True)
 
 
 def main(arguments=None):
-    def more(parser):
-        parser.set_defaults(batch_size=64)
-        parser.add_argument("--n_chunk", type=flags.whole, default=4, help="micro-batches a batch")
-        parser.add_argument("--model_parallel_mode", choices=MODES, default=MODES[0])
-
-    words = "GPT-2 learns to translate with its blocks on two devices."
-    options = flags.read_flags(words, more, arguments)
+    parser = flags.parser_of("GPT-2 learns to translate with its blocks on two devices.")
+    parser.set_defaults(batch_size=64)
+    parser.add_argument("--n_chunk", type=flags.whole, default=4, help="micro-batches a batch")
+    parser.add_argument("--model_parallel_mode", choices=MODES, default=MODES[0])
     with plain_errors():
-        run_pp(options)
+        run_pp(parser.parse_args(arguments))
     return 0
 
 

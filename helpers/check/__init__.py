@@ -17,7 +17,7 @@ trusts who wrote the work: grade a class in a container.
 
 from helpers.check.compare import same
 from helpers.check.judge import check
-from helpers.check.solving import solve
+from helpers.check.notebook import solve
 from helpers.check.task import Task
 from helpers.check.verdict import Score
 

@@ -60,7 +60,7 @@ def differences(
 
 def common_factor(expected: Any, seen: Any) -> float | None:
     """Return f where every number seen is f times what was expected, with f not 1; else None."""
-    one, other = _numbers(expected), _numbers(seen)
+    one, other = ([x for x in leaves(o) if isinstance(x, int | float)] for o in (expected, seen))
     if len(one) != len(other) or not one:
         return None
     a, b = (torch.tensor(numbers, dtype=torch.float64) for numbers in (one, other))
@@ -104,12 +104,12 @@ def _of_tensors(right: torch.Tensor, seen: torch.Tensor, tolerance: float | None
         relative = 0.0
     kind = torch.complex128 if right.is_complex() else torch.float64
     a, b = right.detach().to(kind), seen.detach().to(kind)
-    most = a[a.isfinite()].abs().max() if a.isfinite().any() else 0
-    off = (a - b).abs() - relative * (most + a.abs())
-    wrong = ~((off <= 0) | (a == b) | (a.isnan() & b.isnan()))
+    most = a[a.isfinite()].abs().max().item() if a.isfinite().any() else 0.0
+    wrong = ~torch.isclose(b, a, rtol=relative, atol=relative * most, equal_nan=True)
     if not wrong.any():
         return ""
-    worst = torch.where(wrong, off.nan_to_num(math.inf), -1.0).reshape(-1).argmax().item()
+    off = ((a - b).abs() - relative * a.abs()).nan_to_num(math.inf)
+    worst = torch.where(wrong, off, -1.0).argmax().item()
     one, other = (value.reshape(-1)[worst].item() for value in (seen, right))
     texts = [short(one), short(other)]
     texts = [repr(one), repr(other)] if texts[0] == texts[1] else texts  # four digits don't show it
@@ -129,11 +129,10 @@ def _equal(expected: Any, seen: Any, tolerance: float | None) -> bool:
     return type(expected) is type(seen) and expected == seen
 
 
-def _numbers(value: Any) -> list[float]:
+def leaves(value: Any) -> list:
+    """Return the numbers and words of an observation, in the order of their keys."""
     if isinstance(value, dict):
         value = [value[key] for key in sorted(value, key=str) if not str(key).startswith("_")]
     if isinstance(value, list | tuple):
-        return [number for one in value for number in _numbers(one)]
-    if _has_shape(value):
-        return torch.as_tensor(value).detach().flatten().tolist()
-    return [value] if isinstance(value, int | float) else []
+        return [leaf for one in value for leaf in leaves(one)]
+    return torch.as_tensor(value).detach().flatten().tolist() if _has_shape(value) else [value]

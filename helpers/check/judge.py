@@ -6,18 +6,16 @@ import re
 import secrets
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import ModuleType
 
 import torch
 
 from helpers.check.compare import same, where
-from helpers.check.marks import TaskError, body_of, definitions, mutated
-from helpers.check.notebook import explain_undone_tasks, no_longer_undone
+from helpers.check.marks import TaskError, completed, mutated
+from helpers.check.notebook import explain_undone_tasks, holds_solution, take_anew, text_of
 from helpers.check.progress import note_check
 from helpers.check.ranks import WORK, launched
-from helpers.check.solving import holds_solution, load_again
 from helpers.check.task import Task, lab, load_task, solved
 from helpers.check.verdict import Verdict
 from helpers.words import LONGEST, shorten
@@ -51,13 +49,10 @@ def check(
     facts["reason"] = shorten(facts["reason"], LONGEST)  # the work may `raise ValueError(a_list)`
     verdict = Verdict(task, **facts, seconds=time.monotonic() - begun, hint=hint)
     if root is None:
-        path = folder / task.file
-        text = path.read_text("utf-8", "replace") if path.is_file() else ""
-        if not verdict.passed or not holds_solution(task, text):  # which is nobody's try
+        if not verdict.passed or not holds_solution(task, text_of(task)):  # which is nobody's try
             note_check(task.id, verdict.kind)
         if verdict.passed:
-            no_longer_undone(task.id)
-            load_again(path)
+            take_anew(task)
     return verdict
 
 
@@ -65,8 +60,7 @@ def not_begun(task: Task, root: Path) -> dict | None:
     """Return the facts of a verdict on work that can't run, or whose stub still stands."""
     try:
         source = (root / task.file).read_bytes()
-        tree = ast.parse(source)
-        known = definitions(tree)
+        ast.parse(source)
     except OSError as error:
         why = "" if isinstance(error, FileNotFoundError) else f" that can be read: {error.strerror}"
         return {"kind": "no file", "reason": f"there is no file {task.file} in {root}{why}"}
@@ -74,14 +68,15 @@ def not_begun(task: Task, root: Path) -> dict | None:
         line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
         what = getattr(error, "msg", None) or error
         return {"kind": "crash", "reason": f"{task.file}{line}: {type(error).__name__}: {what}"}
+    text = source.decode(errors="replace")
     for name in task.functions:
-        if name.rpartition(".")[2] not in source.decode(errors="replace"):
+        if name.rpartition(".")[2] not in text:
             what = f"{task.file} has no function {name}: keep its name, and write inside it"
             return {"kind": "crash", "reason": what}
-    for node in getattr(known.get(task.functions[0]), "body", ()):
-        if isinstance(node, ast.Raise) and f"Task {task.id}: " in ast.unparse(node):
-            where = f"{task.file}, line {node.lineno}"
-            return {"kind": "to do", "reason": f"Write {task.calls} in {where}."}
+    raises = rf"^[ \t]*raise NotImplementedError\(\s*[\"']Task {task.id}: "
+    if stub := re.search(raises, text, re.MULTILINE):
+        line = text.count("\n", 0, stub.start()) + 1
+        return {"kind": "to do", "reason": f"Write {task.calls} in {task.file}, line {line}."}
     return None
 
 
@@ -92,29 +87,28 @@ def drawn(task: Task, seed: int) -> list:
 
 
 def judged(task: Task, root: Path, seed: int | None, launched: Callable = launched) -> dict:
-    side, text = task.side, solution_text(task)
+    side, text, ours = task.side, solution_text(task), str(solved())
     cases = drawn(task, secrets.randbelow(1 << 31) if seed is None else seed)
     mutants = {says: change for change, says in getattr(side, "MUTANTS", {}).items()}
-    ours = {RIGHT: (str(solved()), text)} if mutants else {}
-    seen, report = launched(task, ours | {WORK: (str(root), None)}, cases)
+    works = {RIGHT: (ours, text)} if mutants else {}
+    seen, report = launched(task, works | {WORK: (str(root), None)}, cases)
     if report.failure:
         return failed(task, report)
 
-    def of_mutants(count: int, sentences: list[str] | None = None) -> dict[str, list]:
+    def of_mutants(count: int, sentences: Iterable[str] = mutants) -> dict[str, list]:
         """What mistakes lead to in the first cases."""
-        changed = ((one, mutated(text, task.id, mutants[one])) for one in sentences or mutants)
-        works = {one: (str(solved()), source) for one, source in changed}
-        found, report = launched(task, works, cases[:count]) if works else ({}, None)
+        works = {one: (ours, mutated(text, task.id, mutants[one])) for one in sentences}
+        found, report = launched(task, works, cases[:count])
         if report and report.failure:
             raise TaskError(f"a mutant of {task.id} doesn't run: {report.failure}")
         return found
 
-    printed = "".join(report.texts)
+    facts = {"kind": "mistake", "printed": "".join(report.texts)}
     if reason := reason_of(task, cases, seen[WORK], seen.get(RIGHT), of_mutants):
-        return {"kind": "mistake", "reason": reason, "printed": printed}
+        return facts | {"reason": reason}
     score = side.passed(cases, seen[WORK]) if hasattr(side, "passed") else None
-    facts = {"kind": "pass", "reason": score.words if score else "", "score": score}
-    return facts | {"printed": printed, "code": body_of(text, task.id)}
+    facts |= {"kind": "pass", "score": score, "reason": score.words if score else ""}
+    return facts | {"code": completed(text, task.id)}
 
 
 def reason_of(
@@ -124,39 +118,41 @@ def reason_of(
     side, tolerance = task.side, getattr(task.side, "TOLERANCE", None)
     explain = getattr(side, "explain", lambda case, seen: None)
     if right is None:
-        said = ((n, explain(cases[n], one)) for n, one in enumerate(work))
-        number, sentence = next(((n, s) for n, s in said if s), (0, None))
+        found = ((case, explain(case, seen)) for case, seen in zip(cases, work, strict=True))
+        case, sentence = next(((case, said) for case, said in found if said), (None, None))
     else:
         wrong = [n for n, one in enumerate(work) if not same(right[n], one, tolerance)]
         if not wrong:
             return None
-        number = wrong[0]
-        place = where(right[number], work[number], task.ranks, tolerance)
-        if mistake := known_mistake(of_mutants, work, wrong, tolerance):
-            sentence = f"{mistake} ({place})"
-        else:
-            sentence = explain(cases[number], work[number]) or place
-    before = name_of(side, cases[number])
-    return f"{before}: {sentence}" if sentence and before else sentence
-
-
-def name_of(side: ModuleType, case: object) -> str:
-    """Return the few words that stand before a sentence on this case, or nothing."""
+        case, seen = cases[wrong[0]], work[wrong[0]]
+        place = where(right[wrong[0]], seen, task.ranks, tolerance)
+        mistake = known_mistake(of_mutants, work, wrong, tolerance)
+        sentence = f"{mistake} ({place})" if mistake else explain(case, seen) or place
+    # A few words on the case stand before the sentence, or nothing.
+    before = ""
     if isinstance(case, dict):
-        return getattr(side, "NAME", case.get("name", "")).format_map(case)
-    return getattr(side, "NAME", "").format(*case) if isinstance(case, list | tuple) else ""
+        before = getattr(side, "NAME", case.get("name", "")).format_map(case)
+    elif isinstance(case, list | tuple):
+        before = getattr(side, "NAME", "").format(*case)
+    return f"{before}: {sentence}" if sentence and before else sentence
 
 
 def known_mistake(
     of_mutants: Callable, work: list, wrong: list[int], tolerance: float | None
 ) -> str | None:
     """Return the mistake that explains the first wrong case, and the most of the others."""
-    first, last = wrong[0], wrong[-1]
-    leads_to = of_mutants(first + 1)
-    fit = [one for one, seen in leads_to.items() if same(seen[first], work[first], tolerance)]
-    if len(fit) > 1 and last > first:
-        leads_to = of_mutants(last + 1, fit)
-        fit.sort(key=lambda s: -sum(same(leads_to[s][n], work[n], tolerance) for n in wrong))
+
+    def agree(cases: list[int], *of: Iterable[str]) -> dict[str, int]:
+        """How many of these cases each mistake explains."""
+        leads_to = of_mutants(cases[-1] + 1, *of)
+        return {
+            s: sum(same(seen[n], work[n], tolerance) for n in cases) for s, seen in leads_to.items()
+        }
+
+    fit = [sentence for sentence, count in agree(wrong[:1]).items() if count]
+    if len(fit) > 1 and len(wrong) > 1:
+        counts = agree(wrong, fit)
+        return max(fit, key=counts.get)
     return fit[0] if fit else None
 
 

@@ -21,17 +21,14 @@ class TaskError(ValueError):
 def regions(text: str, task: str = "") -> list[re.Match]:
     """Return the solutions in a script, in order: of all tasks, or of one. Raises TaskError for a
     mark without its partner, or nearly a mark: it would reach every student."""
-    found = list(REGION.finditer(text))
-    begin = {region.start() for region in found}
-    end = {len(text[: region.end()].rstrip("\n")) for region in found}
-    for mark in MARK.finditer(text):
-        if mark.start() not in begin and mark.end() not in end:
-            raise TaskError(
-                f"line {text.count(chr(10), 0, mark.start()) + 1}, {mark[0].strip()!r}: a mark "
-                "without its partner, or written wrong; write '# BEGIN SOLUTION DP-1', and "
-                "'# END SOLUTION' at the same indent, each alone on its line"
-            )
-    return [region for region in found if task in ("", region["task"])]
+    unmarked = REGION.sub(lambda region: f"\n{region['body']}\n", text)
+    if mark := MARK.search(unmarked):
+        raise TaskError(
+            f"line {unmarked.count(chr(10), 0, mark.start()) + 1}, {mark[0].strip()!r}: a mark "
+            "without its partner, or written wrong; write '# BEGIN SOLUTION DP-1', and "
+            "'# END SOLUTION' at the same indent, each alone on its line"
+        )
+    return [region for region in REGION.finditer(text) if task in ("", region["task"])]
 
 
 def body_of(text: str, task: str) -> str:
@@ -62,6 +59,14 @@ def around(text: str, task: str) -> list[str]:
 def lines_of(node: ast.stmt) -> slice:
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
     return slice(first - 1, node.end_lineno)
+
+
+def completed(text: str, task: str) -> str:
+    """Return the definitions that the solution of a task completes, whole, at the left edge."""
+    names = around(text, task)
+    text = replaced(text, lambda _, body: body)
+    nodes, lines = definitions(ast.parse(text)), text.splitlines()
+    return "\n\n\n".join(textwrap.dedent("\n".join(lines[lines_of(nodes[n])])) for n in names)
 
 
 def replaced(text: str, new: Callable[[str, str], str]) -> str:

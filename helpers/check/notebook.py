@@ -1,4 +1,4 @@
-"""In a notebook: a cell that needs a task which isn't done ends in one calm line.
+"""In a notebook: a cell that needs a task which isn't done ends in one calm line; and `solve`.
 
 The stub of a task names it where it's called. Such a cell counts as done, so "Run All" goes on; a
 later cell that lacks a name which the cell would have set ends in the same line.
@@ -7,12 +7,19 @@ later cell that lacks a name which the cell would have set ends in the same line
 import ast
 import re
 import sys
+import types
 from html import escape
+from itertools import count
+from pathlib import Path
 from typing import Any
+
+from helpers.check.marks import around, definitions, lines_of, replaced
+from helpers.check.task import Task, lab, load_task, solved, task_ids
 
 STUB = re.compile(r"\bTask ([A-Z][A-Z0-9-]*): ")
 NAME = re.compile(r"name '(\w+)' is not defined")
-KEPT = "lab_undone"  # on the shell: {a name that a stopped cell would have set: the task}
+OWED: dict[str, str] = {}  # {a name that a stopped cell would have set: the task}
+STOPPED: list[str] = []  # the task that the running cell has been stopped by
 
 
 def the_shell() -> Any:
@@ -21,32 +28,22 @@ def the_shell() -> Any:
 
 def explain_undone_tasks() -> None:
     """Look at every error of this notebook from now on. Does nothing outside of one."""
-    shell = the_shell()
-    if shell is not None and not hasattr(shell, KEPT):
-        setattr(shell, KEPT, {})
+    if shell := the_shell():
         shell.set_custom_exc((Exception,), show)
         shell.events.register("post_run_cell", after)
-
-
-def no_longer_undone(task_id: str) -> None:
-    """The task has passed, or was solved: cells that lack a name say so as Python does."""
-    owed = getattr(the_shell(), KEPT, {})
-    for name in [name for name, task in owed.items() if task == task_id]:
-        del owed[name]
 
 
 def show(shell, kind, error, trace, tb_offset=None) -> None:
     """Show an error: the line where a task is behind it, else as always."""
     from IPython.display import display
 
-    from helpers.check.task import load_task, task_ids
-
     found, name = STUB.search(str(error)), NAME.search(str(error))
-    task_id = found[1] if found else getattr(shell, KEPT).get(name[1], "") if name else ""
+    task_id = found[1] if found else OWED.get(name[1], "") if name else ""
     if task_id not in task_ids():
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
         return
-    shell.lab_stopped_by, task = task_id, load_task(task_id)
+    STOPPED.append(task_id)
+    task = load_task(task_id)
     text = (
         f"This cell needs task {task_id}: {task.title}. Write {task.calls} in {task.file} and "
         f'run the cell again, or go on with the lab\'s own: solve("{task_id}")'
@@ -58,13 +55,86 @@ def show(shell, kind, error, trace, tb_offset=None) -> None:
 
 def after(result) -> None:
     """Count a cell that was stopped by a task as done, and unset what it would have set."""
-    shell = the_shell()
-    task_id, shell.lab_stopped_by = getattr(shell, "lab_stopped_by", ""), ""
-    if not task_id:
+    if not STOPPED:
         return
-    tree = ast.parse(shell.transform_cell(result.info.raw_cell))
-    result.error_in_exec = None
-    for node in ast.walk(tree):
+    shell, task_id, result.error_in_exec = the_shell(), STOPPED[-1], None
+    STOPPED.clear()
+    for node in ast.walk(ast.parse(shell.transform_cell(result.info.raw_cell))):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             shell.user_ns.pop(node.id, None)
-            getattr(shell, KEPT)[node.id] = task_id
+            OWED[node.id] = task_id
+
+
+def solve(task_id: str) -> None:
+    """Write the reference into the script, in place of your function; yours is kept beside it.
+
+    What this kernel has imported from the script is the reference from now on, too. It isn't
+    counted as done: to write the function yourself after all, take your file back.
+    """
+    task = load_task(task_id)
+    path, mine = lab() / task.file, text_of(task)
+    if holds_solution(task, mine):
+        print(f"{task.file} holds the lab's own {task.calls} already.")
+        return
+    numbers = (path.with_suffix(f".mine{number}.py") for number in count(1))
+    kept = next(other for other in numbers if not other.exists())
+    kept.write_bytes(path.read_bytes() if path.is_file() else b"")
+    path.write_text(with_solution(task, mine), "utf-8")
+    take_anew(task)
+    print(f"{task.file} has the solution of {task_id} now; what you had is in {kept.name}.")
+
+
+def text_of(task: Task) -> str:
+    path = lab() / task.file
+    return path.read_text("utf-8", "replace") if path.is_file() else ""
+
+
+def holds_solution(task: Task, text: str) -> bool:
+    """Return whether a script has the lab's own solution, so that it's nobody's work."""
+    return f"# BEGIN SOLUTION {task.id}\n" in text or with_solution(task, text) == text
+
+
+def with_solution(task: Task, mine: str) -> str:
+    """Return the text of a student's script with the reference in it; where that text can't be
+    read, or lacks the function, the script as it was, with stubs in the place of other tasks."""
+    marked = (solved() / task.file).read_text("utf-8")
+    text = replaced(marked, lambda one, body: body if one == task.id else load_task(one).stub)
+    ours = definitions(ast.parse(text))
+    try:
+        theirs = definitions(ast.parse(mine))
+    except (SyntaxError, ValueError):
+        return text
+    names = around(marked, task.id)
+    if not theirs.keys() >= {*names}:
+        return text
+    lines, solution = mine.splitlines(keepends=True), text.splitlines(keepends=True)
+    for name in sorted(names, key=lambda name: -theirs[name].lineno):
+        lines[lines_of(theirs[name])] = solution[lines_of(ours[name])]
+    return "".join(lines)
+
+
+def take_anew(task: Task) -> None:
+    """Let what the script of a task holds by now take the place of what this kernel, its notebook
+    and its modules have imported from it; cells that lack a name say so as Python does."""
+    for name in [name for name, task_id in OWED.items() if task_id == task.id]:
+        del OWED[name]
+    path = (lab() / task.file).resolve()
+    for module in list(sys.modules.values()):
+        file = Path(getattr(module, "__file__", None) or "/")
+        if module.__name__ == "__main__" or file.resolve() != path:
+            continue
+        old = {  # a proxy may compute when it's asked for more than its type
+            id(value): value
+            for value in vars(module).values()
+            if issubclass(type(value), type | types.FunctionType)
+            and value.__module__ == module.__name__
+        }
+        try:
+            text = path.read_text("utf-8")
+            exec(compile(text, file, "exec", dont_inherit=True), vars(module))
+        except Exception as error:  # it's right, whatever it does when it is loaded twice
+            print(f"{path.name} can't be loaded again ({error}): restart the kernel to use it.")
+        places = [vars(each) for each in list(sys.modules.values()) if each is not module]
+        for place in [*places, getattr(the_shell(), "user_ns", {})]:
+            for name in [name for name, value in place.items() if id(value) in old]:
+                place[name] = getattr(module, old[id(place[name])].__name__, place[name])

@@ -22,31 +22,27 @@ def overview() -> str:
     """Return the lessons in order, each with its tasks; what is done, and what comes next."""
     tasks, record, lines = all_tasks(), read_all(), []
     known = record.get("tasks", {})
-    done = [task for task in tasks if known.get(task.id, {}).get("passed")]
+    left = [task for task in tasks if not known.get(task.id, {}).get("passed")]
     for lesson in LESSONS:
         lines.append(f"{lesson.number}  {lesson.title}{_questions(record, f'{lesson.name}-')}")
         for task in (task for task in tasks if task.number == lesson.number):
-            facts = known.get(task.id, {})
-            tries = f"tries: {facts.get('tries', 0)}"
-            state = f"begun, {tries}" if facts else f"about {task.minutes} min"
-            if task in done:
-                state = f"done on {facts['passed']}, {tries}"
-            mark = "x" if task in done else " "
+            state, facts = f"about {task.minutes} min", known.get(task.id)
+            if facts:
+                begun = f"done on {facts['passed']}" if facts.get("passed") else "begun"
+                state = f"{begun}, tries: {facts.get('tries', 0)}"
+            mark = " " if task in left else "x"
             lines.append(f"    [{mark}] {task.id:8} {task.points:2} points  {task.title} ({state})")
-    points, of = (sum(task.points for task in some) for some in (done, tasks))
-    filled = round(BAR * points / of)
-    lines += ["", f"{'#' * filled}{'.' * (BAR - filled)}  {points} of {of} points, "
-              f"{len(done)} of {len(tasks)} tasks{_questions(record)}"]  # fmt: skip
-    left = [task for task in tasks if task not in done]
-    hours = sum(task.minutes for task in left) / 60
-    lines.append(
-        f"next: lesson {left[0].number}, task {left[0].id} ({left[0].title}), about "
-        f"{left[0].minutes} minutes; what is left takes about {hours:.0f} hours"
-        if left
-        else "everything is done. What will you build?"
-    )
-    lines.append(f"kept in {progress_file() or 'no file (LAB_PROGRESS=off)'}")
-    return "\n".join(lines)
+    of = sum(task.points for task in tasks)
+    points, done = of - sum(task.points for task in left), len(tasks) - len(left)
+    bar = f"{'#' * round(BAR * points / of):.<{BAR}}"
+    said = f"{bar}  {points} of {of} points, {done} of {len(tasks)} tasks{_questions(record)}"
+    after = "everything is done. What will you build?"
+    if left:
+        hours, task = sum(task.minutes for task in left) / 60, left[0]
+        after = f"next: lesson {task.number}, task {task.id} ({task.title}), about {task.minutes} "
+        after += f"minutes; what is left takes about {hours:.0f} hours"
+    kept = f"kept in {progress_file() or 'no file (LAB_PROGRESS=off)'}"
+    return "\n".join([*lines, "", said, after, kept])
 
 
 def _questions(record: dict, begin: str = "") -> str:

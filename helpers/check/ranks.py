@@ -13,7 +13,7 @@ from types import ModuleType
 
 import torch
 
-from helpers.check.task import Task, side_of, solved
+from helpers.check.task import SOLVED, Task, load_task, solved
 from helpers.ranks import LaunchReport, keep_warm, launch
 
 WORK = "work"  # the name of what isn't our own
@@ -34,7 +34,7 @@ def launched(task: Task, works: dict[str, tuple], cases: list) -> tuple[dict, La
     keep_warm(ranks, {*OFTEN, *task.libraries})
     with tempfile.TemporaryDirectory(prefix="check-", ignore_cleanup_errors=True) as place:
         report = launch(
-            observed, ranks, (task.id, task.file, works, cases, str(solved()), place),
+            observed, ranks, (task.id, works, cases, str(solved()), place),
             timeout=task.seconds if WORK in works else OURS_S,
             backend="gloo", on_error="report", quiet=True,
         )  # fmt: skip
@@ -48,10 +48,11 @@ def launched(task: Task, works: dict[str, tuple], cases: list) -> tuple[dict, La
 
 
 def observed(
-    task_id: str, file: str, works: dict[str, tuple], cases: list, ours: str, place: str
+    task_id: str, works: dict[str, tuple], cases: list, ours: str, place: str
 ) -> dict[str, list]:
     """Return {name: what the task's `observe` returns for each case}."""
-    side = side_of(task_id, Path(ours))
+    os.environ[SOLVED] = ours
+    task = load_task(task_id)
     before, path, seen = set(sys.modules), list(sys.path), {}
     os.chdir(place)
     for name, (folder, source) in works.items():
@@ -59,22 +60,22 @@ def observed(
         torch.manual_seed(0)  # each begins as if it ran alone
         shown = sys.stdout if name == WORK else io.StringIO()
         with contextlib.redirect_stdout(shown):
-            module = load(Path(folder), file, source, Path(ours))
-            seen[name] = [side.observe(module, copy.deepcopy(case)) for case in cases]
+            module = load(Path(folder), task.file, source)
+            seen[name] = [task.side.observe(module, copy.deepcopy(case)) for case in cases]
         forget(before, (folder, ours))
         sys.path[:] = path
     return seen
 
 
-def load(root: Path, file: str, source: str | None, ours: Path) -> ModuleType:
+def load(root: Path, file: str, source: str | None) -> ModuleType:
     """Import a script from its source, as if it lay in the file, among the file's neighbors.
 
     Its folder comes last on the import path: a file there that is called like a part of Python
     doesn't take that part's place. What it lacks is taken from the lab.
     """
-    path, top = root / file, ours / file.split("/")[0]
+    path, top = root / file, solved() / file.split("/")[0]
     source = path.read_text("utf-8") if source is None else source
-    sys.path += [str(path.parent), str((ours / file).parent)]
+    sys.path += [str(path.parent), str((solved() / file).parent)]
     if (top / "project").is_dir():  # gpt2: a program of its own, with names of its own
         sys.path.insert(0, str(top))
     module = ModuleType(path.stem)

@@ -22,22 +22,9 @@ COPIED += " LICENSE-TEXT .gitignore .devcontainer Dockerfile tools/install.py to
 COPIED += " docs/glossary.md docs/scripts.md docs/torch.md"
 LEFT_OUT = "notebooks/source/"
 # What stands elsewhere here.
-MOVED = {"README.student.md": "README.md", "tools/classroom.yml": ".github/workflows/tasks.yml"}
+MOVED = {"README.student.md": "README.md", "tools/student.Makefile": "Makefile"}
+MOVED |= {"tools/classroom.yml": ".github/workflows/tasks.yml"}
 MADE = re.compile(r"(^|/)(\.|__pycache__|build/|runs/)|\.(pyc|log|hdf5)$|\.mine\d+\.py$")
-MAKEFILE = """\
-# The environment is that of the lab in which this copy was written; away from there, its own.
-PYTHON ?= python3
-VENV := $(if $(wildcard ../.venv/lab.done),../.venv,.venv)
-export PYTHONPATH := $(CURDIR)
-
-lab: $(VENV)/lab.done
-\t$(VENV)/bin/python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) \\
-\t\t--ServerApp.root_dir=. notebooks/00_welcome.ipynb
-progress: $(VENV)/lab.done
-\t@$(VENV)/bin/python -m helpers.check --progress
-.venv/lab.done:
-\t@$(PYTHON) tools/install.py
-"""
 
 
 def write(out: Path) -> None:
@@ -67,7 +54,6 @@ def fill(out: Path) -> None:
         for name in files():
             if name.startswith((*labs, "tasks/")):
                 packed.write(ROOT / name, name)
-    (out / "Makefile").write_text(MAKEFILE, "utf-8")
 
 
 def unread(text: str) -> str:

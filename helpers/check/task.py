@@ -4,11 +4,11 @@ import atexit
 import functools
 import importlib.util
 import json
+import os
 import re
 import shutil
 import sys
 import tempfile
-import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -21,6 +21,7 @@ from helpers.words import listed
 
 LABS = "primer DP PP DP_PP TP CP EP forensics gpt2 puzzles jobs".split()
 PACKED = "tasks.zip"  # in a student's copy: tasks, answers, and the scripts with their solutions
+SOLVED = "LAB_SOLVED"  # tells ranks where that has been unpacked
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,14 @@ class Task:
 def lab() -> Path:
     """Return the lab that somebody works in: the first from this folder up, else where this is."""
     here = Path.cwd().resolve()
-    for folder in (here, *here.parents):
-        if (folder / "helpers" / "check").is_dir():
-            return folder
-    return ROOT
+    labs = (folder for folder in (here, *here.parents) if (folder / "helpers" / "check").is_dir())
+    return next(labs, ROOT)
 
 
 def solved() -> Path:
     """Return where tasks and solutions are: the repository, or what a student's copy packs."""
+    if SOLVED in os.environ:
+        return Path(os.environ[SOLVED])
     if (lab() / PACKED).exists():
         return _unpacked(lab() / PACKED)
     if (lab() / "tasks").is_dir():
@@ -84,63 +85,49 @@ def solved() -> Path:
 def _unpacked(packed: Path) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="lab-")).resolve()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with zipfile.ZipFile(packed) as archive:
-        archive.extractall(folder)
+    shutil.unpack_archive(packed, folder)
     return folder
 
 
+@functools.cache
+def solutions() -> dict[str, Path]:
+    """Return {task: the script with its solution}, in the order of their ids."""
+    scripts = (path for lab in LABS for path in sorted((solved() / lab).rglob("*.py")))
+    texts = ((path, path.read_text("utf-8")) for path in scripts)
+    found = {region["task"]: path for path, text in texts for region in regions(text)}
+    ids = sorted(found, key=lambda i: [(part.isdigit(), part.zfill(3)) for part in i.split("-")])
+    return {task_id: found[task_id] for task_id in ids}
+
+
 def task_ids() -> list[str]:
-    """Return the ids of all tasks, for which scripts have solutions."""
-    ids = solutions(solved())
-    return sorted(ids, key=lambda i: [(p.isdigit(), p.zfill(3)) for p in i.split("-")])
-
-
-def load_task(task_id: str) -> Task:
-    if task_id not in task_ids():
-        raise TaskError(f"there is no task {task_id!r}: the tasks are {', '.join(task_ids())}")
-    return read_task(task_id, solved())
+    return list(solutions())
 
 
 @functools.cache
-def read_task(task_id: str, folder: Path) -> Task:
-    side = side_of(task_id, folder)
-    path = solutions(folder)[task_id]
+def load_task(task_id: str) -> Task:
+    """Read tasks/dp_1.py for "DP-1"; for "PZ-1" a row of TASKS in tasks/pz.py."""
+    if task_id not in solutions():
+        raise TaskError(f"there is no task {task_id!r}: the tasks are {', '.join(solutions())}")
+    name, path = task_id.lower().replace("-", "_"), solutions()[task_id]
+    table = name.rpartition("_")[0]
+    several = (solved() / "tasks" / f"{table}.py").exists()
+    side = part_of_tasks(table).TASKS[task_id] if several else part_of_tasks(name)
     facts = {
         "title": (side.__doc__ or "").split("\n")[0].partition(": ")[2].rstrip("."),
         "functions": tuple(around(path.read_text("utf-8"), task_id)),
-        "file": path.relative_to(folder).as_posix(),
+        "file": path.relative_to(solved()).as_posix(),
     }
     known = {field.name.upper() for field in fields(Task)} - {"ID", "FILE", "SIDE"}
     facts |= {name.lower(): fact for name, fact in vars(side).items() if name in known}
     return Task(**facts, id=task_id, side=side)
 
 
-def side_of(task_id: str, folder: Path) -> ModuleType:
-    """Import the file of a task: tasks/dp_1.py for "DP-1"; of PZ, a row of TASKS in tasks/pz.py."""
-    name = task_id.lower().replace("-", "_")
-    lab = name.rpartition("_")[0]
-    several = (folder / "tasks" / f"{lab}.py").exists()
-    return _part(lab, folder).TASKS[task_id] if several else _part(name, folder)
-
-
 @functools.cache
-def solutions(folder: Path) -> dict[str, Path]:
-    """Return {task: the script with its solution}."""
-    scripts = (path for lab in LABS for path in sorted((folder / lab).rglob("*.py")))
-    texts = ((path, path.read_text("utf-8")) for path in scripts)
-    return {region["task"]: path for path, text in texts for region in regions(text)}
-
-
 def part_of_tasks(name: str) -> ModuleType:
     """Import a file of tasks/, wherever that is: "answers/micro_batches"."""
-    return _part(name, solved())
-
-
-@functools.cache
-def _part(name: str, folder: Path) -> ModuleType:
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))  # what several of them share is imported from `tasks`
-    return load_module(folder / "tasks" / f"{name}.py", f"lab_{Path(name).name}")
+    if str(solved()) not in sys.path:
+        sys.path.append(str(solved()))  # what several of them share is imported from `tasks`
+    return load_module(solved() / "tasks" / f"{name}.py", f"lab_{Path(name).name}")
 
 
 def load_module(path: Path, name: str) -> ModuleType:
@@ -154,12 +141,10 @@ def load_module(path: Path, name: str) -> ModuleType:
 @functools.cache
 def all_tasks() -> list[Task]:
     """Return every task, in the order in which lessons ask for them."""
-    cells: dict[str, None] = {}
-    for path in sorted((lab() / "notebooks").glob("[0-9][0-9]_*.ipynb")):
-        cells |= dict.fromkeys(re.findall(r'"check\(\\"([A-Z0-9-]+)\\"', path.read_text("utf-8")))
-    places = {task_id: place for place, task_id in enumerate(cells)}
-    tasks = map(load_task, task_ids())
-    return sorted(tasks, key=lambda task: (task.number, places.get(task.id, len(places))))
+    lessons = sorted((lab() / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    text = "".join(path.read_text("utf-8") for path in lessons)
+    cells = [*re.findall(r'"check\(\\"([A-Z0-9-]+)\\"', text), *task_ids()]
+    return sorted(map(load_task, task_ids()), key=lambda task: (task.number, cells.index(task.id)))
 
 
 def tasks_of(names: Iterable[str]) -> list[Task]:

@@ -91,7 +91,8 @@ def grid(
         raise ValueError("grid() needs at least one number: grid([[1, 2], [3, 4]])")
     most = max((v for v in numbers if isfinite(v)), default=0) or 1
     across = max(len(row) for table in panels.values() for row in table)
-    wide = min(58.0, ((WIDE - 2 * PAD) / len(panels) - 110) / across)
+    room = ((WIDE - 2 * PAD) / len(panels) - 110) / across
+    wide = min(max(58.0, width_of(f"{columns} 0") + 14), room)
     tables = {
         name: {f"{rows} {r}": [f"{v:g}" for v in row] for r, row in enumerate(table)}
         for name, table in panels.items()

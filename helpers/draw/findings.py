@@ -1,7 +1,5 @@
 """What traces show, in words: the titles of pictures, and their alternative text."""
 
-from dataclasses import dataclass, field
-
 from helpers.trace import Trace, idle_by_cause, with_waits
 from helpers.words import listed, many, percent, significant, time_text
 
@@ -14,19 +12,15 @@ WORDS = {  # of `idle_by_cause`
 }
 
 
-@dataclass(slots=True)
 class TraceSummary:
-    """A trace from time zero, with its waits, and what is measured of it."""
+    """A trace from time zero, with its waits, and what is measured of it.
 
-    name: str
-    trace: Trace
-    duration: float = field(init=False)  # seconds
-    causes: dict[int, dict[str, float]] = field(init=False)  # idle: {rank: {cause: seconds}}
+    duration: in seconds. causes: of idle time, {rank: {cause: seconds}}.
+    """
 
-    def __post_init__(self):
-        self.trace = with_waits(self.trace.from_zero())
-        self.duration = self.trace.duration
-        self.causes = idle_by_cause(self.trace)
+    def __init__(self, name: str, trace: Trace):
+        self.name, self.trace = name, with_waits(trace.from_zero())
+        self.duration, self.causes = self.trace.duration, idle_by_cause(self.trace)
 
     def time(self, amount: float) -> str:
         """Return a time of this trace in words; its `meta["unit"]` may be another than seconds."""
@@ -70,10 +64,9 @@ def in_words(title: str, parts: list[TraceSummary]) -> str:
             continue
         rows = []
         for rank, causes in part.causes.items():
-            waits = (
-                f" and waits {percent(causes['wait'] / part.duration)}" if causes["wait"] else ""
-            )
-            rows.append(f"rank {rank} computes {percent(part.busy(rank))}{waits}")
+            computes, waits = percent(part.busy(rank)), percent(causes["wait"] / part.duration)
+            more = f" and waits {waits}" if causes["wait"] else ""
+            rows.append(f"rank {rank} computes {computes}{more}")
         start = f"{part.name}: of" if part.name else "Of"
         sentences.append(f"{start} {part.time(part.duration)}, {listed(rows)}.")
     return " ".join(sentences)

@@ -54,8 +54,10 @@ def curves(
     value = time_text if "y" in log and y.endswith("(s)") else partial(significant, digits=4)
     names = {name: _name(name, run, value) for name, run in points.items()}
     floor_name = f"floor: {significant(floor, 4)}" if floor is not None else ""
+    lone = floor is None and all(len(r) == 1 and math.isfinite(r[0][1]) for r in points.values())
     room = min(max(width_of(name) for name in (*names.values(), floor_name)), 0.4 * WIDE)
-    ax = canvas(HIGH, title, around=(26, PAD + room + 44, 46, PAD + 48), axes=True)
+    right = PAD if lone else PAD + room + 44
+    ax = canvas(HIGH, title, around=(26, right, 46, PAD + 48), axes=True)
     ax.set(xscale="log" if "x" in log else "linear", yscale="log" if "y" in log else "linear")
     ax.set_xlabel(x)
     write(ax, PAD, ax.high - HIGH - 64, y, 11, MUTED, page=True)
@@ -80,7 +82,7 @@ def curves(
         ends.append(((None, floor), floor_name, style))
     _ticks(ax, [p[0] for run in points.values() for p in run], x, y, log)
     ax.margins(x=0.008 if any(len(run) > 1 for run in points.values()) else 0.04, y=0.06)
-    ax.late = partial(_name_ends, ends=ends)
+    ax.late = partial(_name_points if lone else _name_ends, ends=ends)
     ax.alt = _in_words(title, points, names, floor_name, x, y)
     return ax
 
@@ -165,7 +167,7 @@ def _name_ends(ax: Picture, ends: list) -> None:
         end, text, style = ends[n]
         at = (place - area.y0) / area.height
         look = {"transform": ax.transAxes, "clip_on": False}
-        bare = {key: value for key, value in style.items() if key != "marker"}
+        bare = {k: v for k, v in style.items() if k != "marker"} | {"lw": min(style["lw"], 10 * PT)}
         ax.plot([left, right], [at, at], **look, **bare, scalex=False, scaley=False)
         if "marker" in style:
             ax.plot([(left + right) / 2], [at], **look, **style, scalex=False, scaley=False)
@@ -175,6 +177,20 @@ def _name_ends(ax: Picture, ends: list) -> None:
             ax.annotate("", end, (left, at), "data", "axes fraction", thin, False)
         ink, words = MUTED if style["color"] == WAIT else INK, shortened(text, 12, room)
         write(ax, area.x1 + 40, ax.figure.bbox.height - place, words, 12, ink, page=True)
+
+
+def _name_points(ax: Picture, ends: list) -> None:
+    """Write each name beside its point, where the plot has room for it, none on another."""
+    ax.get_xlim(), ax.get_ylim()  # which end the scaling
+    taken: list[tuple[float, float, float]] = []
+    for (x, y), text in sorted((tuple(ax.transData.transform(end)), text) for end, text, _ in ends):
+        text = shortened(text, 12, max(ax.bbox.x1 - x, x - ax.bbox.x0) - 11)
+        wide = width_of(text, 12)
+        left = x + 10 if x + 10 + wide < ax.bbox.x1 else x - 10 - wide
+        while any(abs(y - b) < 15 and left < a + w and a < left + wide for a, b, w in taken):
+            y += 3
+        taken.append((left, y, wide))
+        write(ax, left, ax.figure.bbox.height - y, text, 12, page=True, behind=CARD)
 
 
 def _in_words(title: str, points: Mapping[str, Run], names, floor: str, x: str, y: str) -> str:

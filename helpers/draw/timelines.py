@@ -163,7 +163,7 @@ def _label(ax: Picture, row: Row, tries, x: float, room: float, ink: str, behind
     """Write the first (size, text) that fits, in one line or, in a box of work, in two."""
     bold = row.high >= 18 and not behind
     for size, text in tries:
-        if width_of(text, size, bold) <= room:
+        if width_of(text, size, bold) <= room - 2 * (len(text) > 1):  # or neighbors run together
             middle = row.top + row.high / 2
             write(ax, x, middle, text, size, ink, "center", bold, behind=behind)
             return

@@ -26,6 +26,6 @@ def draw_in(shell) -> None:
         return who_waits(found)._repr_mimebundle_()
 
     shown = shell.display_formatter
-    shown.mimebundle_formatter.for_type_by_name("helpers.waits.graph", "WaitGraph", drawn)
+    shown.mimebundle_formatter.for_type_by_name("helpers.waits", "WaitGraph", drawn)
     report = ("helpers.ranks.failure", "LaunchReport")
     shown.ipython_display_formatter.for_type_by_name(*report, show_report)

@@ -6,20 +6,17 @@ from helpers.hang.places import Frame, caller, is_library
 
 
 class Method(NamedTuple):
-    """A method of a process group: the function that ends in it, and where its arguments are.
+    """A method of a process group, by the function of torch.distributed that ends in it.
 
-    tensor: the number of the argument, without the group, whose size must be the same on all ranks;
-    gives, takes: of those that hold a part for each rank, and from each.
+    tensor: the number of the argument, without the group, whose size must be the same on all ranks.
+    parts: whether argument 1 holds a part for each rank, and argument 0 one from each.
     """
 
     function: str
     tensor: int | None = None
-    gives: int | None = None
-    takes: int | None = None
+    parts: bool = False
 
 
-GATHER = Method("all_gather_into_tensor", 1, 1, 0)
-SCATTER = Method("reduce_scatter_tensor", 0, 1, 0)
 METHODS = {
     "send": Method("send", 0),
     "recv": Method("recv", 0),
@@ -28,22 +25,24 @@ METHODS = {
     "allreduce_coalesced": Method("all_reduce_coalesced"),
     "broadcast": Method("broadcast", 0),
     "reduce": Method("reduce", 0),
-    "allgather": Method("all_gather", 1, 1, 0),
+    "allgather": Method("all_gather", 1, True),
     "allgather_coalesced": Method("all_gather_coalesced"),
-    "_allgather_base": GATHER,
-    "all_gather_single": GATHER,  # its name since torch 2.13
-    "gather": Method("gather", 1, 1, 0),
-    "gather_single": Method("gather_into_tensor", 1),  # since torch 2.14
+    "_allgather_base": Method("all_gather_into_tensor", 1, True),
+    "gather": Method("gather", 1, True),
     "gather_into_tensor": Method("gather_into_tensor", 1),
-    "scatter": Method("scatter", 0, 1, 0),
-    "reduce_scatter": Method("reduce_scatter", 0, 1, 0),
-    "_reduce_scatter_base": SCATTER,
-    "reduce_scatter_single": SCATTER,
-    "alltoall": Method("all_to_all", None, 1, 0),
-    "alltoall_base": Method("all_to_all_single", None, 1, 0),
-    "all_to_all_single": Method("all_to_all_single", None, 1, 0),
+    "scatter": Method("scatter", 0, True),
+    "reduce_scatter": Method("reduce_scatter", 0, True),
+    "_reduce_scatter_base": Method("reduce_scatter_tensor", 0, True),
+    "alltoall": Method("all_to_all", None, True),
+    "alltoall_base": Method("all_to_all_single", None, True),
     "barrier": Method("barrier"),
     "monitored_barrier": Method("monitored_barrier"),
+}
+METHODS |= {  # their names since torch 2.13, and of the second since 2.14
+    "all_gather_single": METHODS["_allgather_base"],
+    "gather_single": METHODS["gather_into_tensor"],
+    "reduce_scatter_single": METHODS["_reduce_scatter_base"],
+    "all_to_all_single": METHODS["alltoall_base"],
 }
 
 
@@ -83,9 +82,9 @@ def facts_of(method: str, name: str, rest: list, members: tuple[int, ...]) -> di
             raise ValueError  # torch refuses it, at this line
         if "object" not in name:
             facts |= {"shape": tuple(tensor.shape), "dtype": _dtype(tensor)}
-    if of.gives is not None and "object" not in name:
-        facts["gives"] = _parts(rest, of, of.gives, len(members), -2)
-        facts["takes"] = _parts(rest, of, of.takes, len(members), -3)
+    if of.parts and "object" not in name:
+        facts["gives"] = _parts(rest, of, 1, len(members))
+        facts["takes"] = _parts(rest, of, 0, len(members))
     return facts
 
 
@@ -113,16 +112,13 @@ def _detail(of: Method, rest: list, members: tuple[int, ...]) -> str:
     if hasattr(options, "rootRank"):
         way = "from" if of.function in ("broadcast", "scatter") else "to"
         parts += [f"{way} rank {members[options.rootRank]}"]
-    if of.gives is not None and of.tensor is None:  # sizes may differ from rank to rank, types not
-        parts += [_dtype(_first(rest[of.gives]))]
+    if of.parts and of.tensor is None:  # sizes may differ from rank to rank, types not
+        parts += [_dtype(_first(rest[1]))]
     return ", ".join(filter(None, parts))
 
 
-def _parts(rest: list, of: Method, number: int, size: int, splits: int) -> tuple[int, ...]:
-    """Return how many numbers of an argument belong to each rank; () if it holds no such parts.
-
-    splits: the argument of all_to_all_single that holds the lengths of the parts, from the end.
-    """
+def _parts(rest: list, of: Method, number: int, size: int) -> tuple[int, ...]:
+    """Return how many numbers of an argument belong to each rank; () if it holds no such parts."""
     value = rest[number]
     while isinstance(value, list | tuple) and value and isinstance(value[0], list | tuple):
         value = value[0]
@@ -131,7 +127,8 @@ def _parts(rest: list, of: Method, number: int, size: int, splits: int) -> tuple
     value = _first(value)
     if number == of.tensor:  # all of it, to or from each
         return (value.numel(),) * size
-    if of.function == "all_to_all_single" and (rows := rest[splits]):
+    # The lengths of the parts stand before the options: those to take, and those to give.
+    if of.function == "all_to_all_single" and (rows := rest[number - 3]):
         row = value.numel() // max(1, len(value))
         return tuple(row * count for count in rows) if len(rows) == size else ()
     return tuple((value.numel() + size - 1 - rank) // size for rank in range(size))

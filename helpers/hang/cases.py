@@ -165,15 +165,9 @@ def nobody_answers(found: "Snapshot") -> tuple[str, str]:
 
 
 CASES: tuple[Callable[["Snapshot"], Told], ...] = (
-    crossed_tags,
-    messages_in_a_circle,
-    group_not_made,
-    step_ahead,
-    groups_in_another_order,
-    left_early,
-    message_against_collective,
-    nobody_answers,
-)
+    crossed_tags, messages_in_a_circle, group_not_made, step_ahead, groups_in_another_order,
+    left_early, message_against_collective, nobody_answers,
+)  # fmt: skip
 
 
 def still_at_work(waiting: Sequence[int], busy: Sequence[int]) -> tuple[str, str]:

@@ -33,14 +33,11 @@ FACTS = {  # what all ranks of a collective must agree on; the first disagreemen
 
 
 class Mismatch(RuntimeError):
-    """Operations of several ranks don't fit; the message says which, and the cure.
+    """Operations of several ranks don't fit; the message says which, and the cure."""
 
-    misfit: what differs, a key of `cases.MISFITS`.
-    """
-
-    def __init__(self, misfit: str, what: str, cure: str):
+    def __init__(self, what: str, cure: str):
         super().__init__(f"{what}. {cure}")
-        self.misfit, self.what, self.cure = misfit, what, cure
+        self.what, self.cure = what, cure
 
 
 def misfit(operations: Sequence[Operation]) -> Mismatch | None:
@@ -51,7 +48,7 @@ def misfit(operations: Sequence[Operation]) -> Mismatch | None:
     (what, cure), text = MISFITS[found[0]], found[1]
     for making in [op for op in operations if op.name == NEW_GROUP][:1]:
         cure = capital(group_cure(making))
-    return Mismatch(found[0], f"{what}: {text}", cure)
+    return Mismatch(f"{what}: {text}", cure)
 
 
 def _difference(operations: Sequence[Operation]) -> tuple[str, str] | None:

@@ -14,30 +14,30 @@ _DTYPES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16
 _DTYPES |= {"Long": "int64", "Int": "int32", "Byte": "uint8", "Bool": "bool"}
 
 
-def read(rank: int) -> tuple[dict[str, int], dict[str, Operation]]:
+def read(rank: int) -> dict[str, tuple[int, Operation | None]]:
     """Return what this process, which is rank `rank`, has recorded; nothing without a recorder.
 
-    Of each group, how many collectives it has started; and the oldest that has not ended.
+    Of each group: how many collectives it has started, and the oldest that has not ended.
     """
-    started: dict[str, int] = {}
-    unended: dict[str, Operation] = {}
+    found: dict[str, tuple[int, Operation | None]] = {}
     try:
         entries = json.loads(private.flight_record()).get("entries", [])
     except (ImportError, AttributeError, RuntimeError, ValueError):
-        return started, unended
+        return found
     members = private.members_of_groups()
     for entry in entries:
-        group, number = entry["process_group"][0], entry["collective_seq_id"]
         if entry.get("is_p2p"):
             continue
-        if number < started.get(group, 0):  # the program has begun again, with new groups
-            unended.pop(group, None)
-        started[group] = number
-        if not entry["retired"] and group not in unended:
-            name = NATIVE + entry["profiling_name"].split(":")[-1]
+        group, number = entry["process_group"][0], entry["collective_seq_id"]
+        started, oldest = found.get(group, (0, None))
+        if number < started:  # the program has begun again, with new groups
+            oldest = None
+        if not entry["retired"] and not oldest:
             shape, dtype = (*entry["input_sizes"], ())[0], (*entry["input_dtypes"], "")[0]
-            facts = {"shape": tuple(shape), "dtype": _DTYPES.get(dtype, ""), "index": number - 1}
-            unended[group] = Operation(
-                name, rank, group=group, members=members.get(group, ()), **facts
-            )
-    return started, unended
+            oldest = Operation(
+                NATIVE + entry["profiling_name"].split(":")[-1], rank, group=group,
+                members=members.get(group, ()), index=number - 1, shape=tuple(shape),
+                dtype=_DTYPES.get(dtype, ""),
+            )  # fmt: skip
+        found[group] = number, oldest
+    return found

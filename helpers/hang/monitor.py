@@ -43,8 +43,8 @@ class Standing:
     unsure: why something besides the main thread could still act; "" if nothing can.
     frames: of the main thread, the outermost first; others: of other threads (name, what they wait
         for, frames).
-    started: group -> how many collectives torch's C++ has started; native: group -> the oldest of
-        them that hasn't ended.
+    native: group -> how many collectives torch's C++ has started, and the oldest of them that
+        hasn't ended.
     """
 
     rank: int
@@ -56,8 +56,7 @@ class Standing:
     unsure: str = ""
     frames: list[Frame] = field(default_factory=list)
     others: list[tuple[str, Operation | None, list[Frame]]] = field(default_factory=list)
-    started: dict[str, int] = field(default_factory=dict)
-    native: dict[str, Operation] = field(default_factory=dict)
+    native: dict[str, tuple[int, Operation | None]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, facts: tuple) -> "Standing":
@@ -69,7 +68,7 @@ class Standing:
             latest={channel: Operation(*each) for channel, each in plain.latest.items()},
             collectives={g: [Operation(*op) for op in ops] for g, ops in plain.collectives.items()},
             others=[(name, op and Operation(*op), frames) for name, op, frames in plain.others],
-            native={group: Operation(*op) for group, op in plain.native.items()},
+            native={g: (n, op and Operation(*op)) for g, (n, op) in plain.native.items()},
         )
 
 
@@ -139,8 +138,8 @@ class Monitor:
         """Return the operations that nobody has waited for yet, in their order."""
         return [operation for _, operation in self._open.values()]
 
-    def standing(self, ended: bool = False) -> Standing:
-        """Return where this rank stands, to a thread of ours. ended: its main thread has ended."""
+    def standing(self) -> Standing:
+        """Return where this rank stands, to a thread of ours."""
         found = places.threads_of_program()
         main = threading.main_thread().ident
         frames = places.stack(found.pop(main, None))
@@ -151,13 +150,14 @@ class Monitor:
         polls = None if waiting else self._polls
         if polls and places.only_polls(frames, polls[1]):
             waiting, since = polls
-        moved, (started, native) = self._moved, flight.read(self.rank)
+        moved, native = self._moved, flight.read(self.rank)
+        unended = [oldest for _, oldest in native.values() if oldest]
         # In C++, where a thread does nothing but compute or wait for others.
         inside = bool(frames) and frames[-1][0] in private.files_that_wait()
-        blocked = inside and not waiting and not ended
-        if blocked and native:  # for the oldest; of several groups it isn't known for which
+        blocked = inside and not waiting
+        if blocked and unended:  # for the oldest; of several groups it isn't known for which
             since = places.locate(frames).frame
-            waiting = replace(next(iter(native.values())), place=since)
+            waiting = replace(unended[0], place=since)
         if blocked:
             moved += places.time_used(main)
         left_open = blocked and any(op.collective and not work.is_completed() for work, op in works)
@@ -168,7 +168,7 @@ class Monitor:
             "handles signals": polls and waiting and places.handles_signals(),
             "serves remote calls": places.serves_calls(),
             "has left a collective open": left_open,
-            "waits in several groups": blocked and len(native) > 1,
+            "waits in several groups": blocked and len(unended) > 1,
         }
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         others = [
@@ -178,7 +178,7 @@ class Monitor:
         return Standing(
             self.rank, waiting, since, latest, kept, moved,
             next((reason for reason, holds in reasons.items() if holds), ""),
-            frames, others, started, native,
+            frames, others, native,
         )  # fmt: skip
 
     # --- the wrappers ----------------------------------------------------------------------------
@@ -207,11 +207,10 @@ class Monitor:
         except (TypeError, ValueError, LookupError, AttributeError, RuntimeError):
             return own(group, *args, **kwargs)  # torch itself refuses it
         world = group is dist.group.WORLD
-        operation = self._counted(group=self._name(group), world=world, place=place, **facts)
+        operation = self._begun(group=self._name(group), world=world, place=place, **facts)
         # Of monitored_barrier, which is given torch's own limit where the program names none.
         limited = any(isinstance(each, timedelta) and each < default_pg_timeout for each in rest)
-        self.note(operation)
-        with self.waiting(operation, place, limited), self._recorded(operation, ("isend",)):
+        with self.waiting(operation, place, limited, ("isend",)):
             if self.check:
                 self.check.before(operation)
             try:
@@ -230,9 +229,9 @@ class Monitor:
         if operation is None:
             return own(work, *args, **kwargs)
         limited = any(value is not None for value in (*args, *kwargs.values()))
-        with self.waiting(operation, caller(sys._getframe(1)), limited):
-            with self._recorded(operation, ("send", *RECEIVES)):
-                return own(work, *args, **kwargs)
+        since, recorded = caller(sys._getframe(1)), ("send", *RECEIVES)
+        with self.waiting(operation, since, limited, recorded):
+            return own(work, *args, **kwargs)
 
     def _asked(self, own: Callable, work) -> bool:
         done = own(work)
@@ -281,11 +280,10 @@ class Monitor:
             # A part of the name under which torch's ranks meet.
             made = many(private.groups_made() - 1, "group")
             detail += f"; this rank has made {made} before"
-        operation = self._counted(
+        operation = self._begun(
             name=NEW_GROUP, kind=NEW_GROUP, group=group, detail=detail, world=not local,
             members=world if self.check and not local else members, place=caller(sys._getframe(1)),
         )  # fmt: skip
-        self.note(operation)
         with self.waiting(operation, operation.place):
             if self.check:
                 self.check.before(operation)
@@ -325,13 +323,21 @@ class Monitor:
                 del self._open[next(iter(self._open))]
 
     @contextlib.contextmanager
-    def waiting(self, operation: Operation, since: Frame, limited=False) -> Iterator[None]:
-        """Record that this thread waits while the body runs; what torch calls there is its own."""
-        thread = threading.get_ident()
+    def waiting(self, operation: Operation, since: Frame, limited=False, recorded=()):
+        """Record that this thread waits while the body runs; what torch calls there is its own.
+
+        limited: whether the wait has a time limit of its own. recorded: the messages of which the
+            `Recorder`, if there is one, records the body.
+        """
+        thread, span = threading.get_ident(), contextlib.nullcontext()
+        if self.recorder and operation.name in recorded:
+            way = "send" if operation.sends else "recv"
+            span = self.recorder.span(way, peer=operation.peer)
         self._waiting[thread] = (operation, since, limited)
         self._inside.torch = True
         try:
-            yield
+            with span:
+                yield
         except RuntimeError as error:
             if told := cases.message_missed(operation, since, str(error), self.explains):
                 raise RuntimeError(told) from error
@@ -341,18 +347,12 @@ class Monitor:
             self._waiting.pop(thread, None)
             self._moved += 1
 
-    def _recorded(self, operation: Operation, names: tuple) -> contextlib.AbstractContextManager:
-        """Return what records the body, if it is one of these messages and somebody records."""
-        if self.recorder is None or operation.name not in names:
-            return contextlib.nullcontext()
-        return self.recorder.span("send" if operation.sends else "recv", peer=operation.peer)
-
     def _name(self, group: Any) -> str:
         name = group.group_name
         return f"{name} of {self.worlds}" if self.worlds > 1 else name
 
-    def _counted(self, **facts: Any) -> Operation:
-        """Return an operation with its number on its channel, and how often it was called there."""
+    def _begun(self, **facts: Any) -> Operation:
+        """Record an operation, with its number on its channel and how often it was called there."""
         operation = Operation(rank=self.rank, **facts)
         key, times = (operation.place, operation.name), 1
         with self._lock:
@@ -361,4 +361,5 @@ class Monitor:
             before = self._latest.get(operation.channel)
             operation = replace(operation, index=before.index + 1 if before else 0, times=times)
             self._latest[operation.channel] = operation
+        self.note(operation)
         return operation

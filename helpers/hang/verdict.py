@@ -28,11 +28,8 @@ class Snapshot:
     def __init__(self, standings: Sequence[Standing], ended=(), silent: Collection[int] = ()):
         self.ended, self.silent = set(ended), set(silent)
         self.known = {s.rank: s for s in sorted(standings, key=lambda s: s.rank)}
-        self.waiting = {
-            rank: standing.waiting
-            for rank, standing in self.known.items()
-            if standing.waiting and rank not in self.ended
-        }
+        asked = {rank: standing.waiting for rank, standing in self.known.items()}
+        self.waiting = {r: op for r, op in asked.items() if op and r not in self.ended}
         self.busy = [rank for rank in self.known if rank not in {*self.waiting, *self.ended}]
         self.sure = {rank for rank, standing in self.known.items() if not standing.unsure}
         sure = [wait for wait in self.waits if wait.who in self.sure]
@@ -42,15 +39,12 @@ class Snapshot:
     @cached_property
     def misfit(self) -> Mismatch | None:
         """In what a collective differs, if ranks wait in one that isn't the same on all."""
-        for operation in self.waiting.values():
-            called = [
-                other
-                for standing in self.known.values()
-                for other in standing.collectives.get(operation.group, [])
-                if other.index == operation.index
-            ]
-            if operation.collective and not operation.native and called and misfit(called):
-                return misfit(called)
+        for mine in self.waiting.values():
+            if mine.collective and not mine.native:
+                of_group = [s.collectives.get(mine.group, []) for s in self.known.values()]
+                called = [op for each in of_group for op in each if op.index == mine.index]
+                if called and (found := misfit(called)):
+                    return found
         return None
 
     @property
@@ -89,12 +83,12 @@ class Snapshot:
     def waits(self) -> list[Wait]:
         """Which ranks each waiting rank waits for."""
         found = []
-        for rank, operation in self.waiting.items():
-            if needs := self._needs(operation):
+        for rank, op in self.waiting.items():
+            if needs := self._needs(op):
                 place = locate([self.known[rank].since])
-                any_of = operation.receives and operation.peer is None
                 where = place.phrase.removeprefix(" at ")
-                found.append(Wait(rank, needs, operation.doing, where, place.line, any_of))
+                any_of = op.receives and op.peer is None
+                found.append(Wait(rank, needs, op.doing, where, place.line, any_of))
         return found
 
     @property
@@ -135,12 +129,11 @@ class Snapshot:
     def _has_called(self, rank: int, operation: Operation) -> bool:
         if not operation.native:
             return self._posted(rank, operation.channel) > operation.index
-        other = self.known.get(rank)
-        if not other or other.started.get(operation.group, 0) <= operation.index:
-            return False
+        native = self.known[rank].native if rank in self.known else {}
+        started, oldest = native.get(operation.group, (0, None))
         # It may have called another one in its place, which C++ doesn't refuse.
-        oldest = other.native.get(operation.group)
-        return not oldest or oldest.index != operation.index or oldest.name == operation.name
+        another = oldest and oldest.index == operation.index and oldest.name != operation.name
+        return started > operation.index and not another
 
     # --- rows ------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ def differences(
             found.append(Difference(name, "missing", "is None, or is not there at all"))
         elif right is not None:
             floor = SMALLEST * most if largest(right) else most
-            found.append(compare(right, there, tolerance, floor, name))
+            found.append(_compared(name, right, there, tolerance, floor))
     return list(filter(None, found))
 
 
@@ -55,13 +55,7 @@ def same(expected: Tensors, actual: Tensors, tolerance: float | None = None) -> 
     return not differences(expected, actual, tolerance)
 
 
-def compare(
-    expected: torch.Tensor,
-    actual: torch.Tensor,
-    tolerance: float | None = None,
-    floor: float = 0.0,
-    name: str = "",
-) -> Difference | None:
+def _compared(name: str, expected, actual, tolerance, floor: float) -> Difference | None:
     """Compare two tensors: shape, dtype, and values; None where they agree.
 
     An entry may be off by `tolerance` times the largest entry expected (or `floor`, where that is

@@ -6,7 +6,7 @@ mistakes lead to another mixture: a row of weights, or one for each rank.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
 
@@ -136,14 +136,11 @@ class Evidence:
     def holds(self, *candidates: float | torch.Tensor) -> bool:
         """Return whether the ranks hold one of these mixtures, or this many times the gradients."""
         return any(
-            self.each(self.mixed(candidate))
+            same(on_ranks(self.mixed(candidate)), on_ranks(self.gradients))
             if isinstance(candidate, torch.Tensor)
             else self.times is not None and abs(self.times / candidate - 1) < 1e-4
             for candidate in candidates
         )
-
-    def each(self, candidate: Sequence[Tensors]) -> bool:
-        return same(on_ranks(candidate), on_ranks(self.gradients))
 
     def factor(self, candidate: Sequence[Tensors]) -> float | None:
         """Return c where every rank's gradients are c times its candidate; c is not 0."""
@@ -158,7 +155,20 @@ def aligned(expected: Step, rank: Step) -> Step:
     """Return the facts of a rank under one device's names, and None where it has zeros for a None.
     Of a tied tensor's copies, under any of its names, the one furthest from what's expected counts.
     """
-    facts = {k: _aligned(expected, getattr(expected, k), getattr(rank, k)) for k in KINDS}
+    facts = {}
+    for kind in KINDS:
+        right, tensors, found, known = getattr(expected, kind), getattr(rank, kind), {}, set()
+        for name, tensor in right.items():
+            names = expected.ties.get(name, (name,))
+            known.update(names)
+            there = copies(expected, name, tensors)
+            if tensor is None:
+                there = [t for t in there if not is_zero(t)]
+            elif all(t.shape == tensor.shape for t in there):
+                there.sort(key=partial(distance, tensor), reverse=True)
+            if any(n in tensors for n in names):
+                found[name] = there[0] if there else None
+        facts[kind] = found | {n: t for n, t in tensors.items() if n not in known}
     return replace(rank, **facts)
 
 
@@ -166,18 +176,3 @@ def copies(expected: Step, name: str, tensors: Tensors) -> list[torch.Tensor]:
     """Return what a rank holds of one tensor, under each of its names."""
     names = expected.ties.get(name, (name,))
     return [tensors[n] for n in names if tensors.get(n) is not None]
-
-
-def _aligned(expected: Step, right: Tensors, tensors: Tensors) -> Tensors:
-    found, known = {}, set(right)
-    for name, tensor in right.items():
-        names = expected.ties.get(name, (name,))
-        known.update(names)
-        there = copies(expected, name, tensors)
-        if tensor is None:
-            there = [t for t in there if not is_zero(t)]
-        elif all(t.shape == tensor.shape for t in there):
-            there.sort(key=lambda t: -distance(tensor, t))
-        if any(n in tensors for n in names):
-            found[name] = there[0] if there else None
-    return found | {name: t for name, t in tensors.items() if name not in known}

@@ -132,5 +132,5 @@ BY_ID = {level.id: level for level in LEVELS}
 def level_of(name: str) -> Level:
     """Return a level by its id. ValueError if there's none."""
     if name not in BY_ID:
-        raise ValueError(f"there's no level {name[:40]!r}: choose one of {', '.join(BY_ID)}")
+        raise ValueError(f"there's no level {str(name)[:40]!r}: choose one of {', '.join(BY_ID)}")
     return BY_ID[name]

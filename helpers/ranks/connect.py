@@ -12,13 +12,15 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from helpers.hang.checked import Check
+from helpers.hang.monitor import the_monitor
+from helpers.ranks import watch
 from helpers.ranks.store import (
     ConnectError,
     Place,
     choose_networks,
     launched_store,
     open_store,
-    store_of_this_attempt,
     waiting,
 )
 from helpers.words import many, names
@@ -55,8 +57,6 @@ def connect(
     import torch
     import torch.distributed as dist
 
-    from helpers.hang.monitor import the_monitor
-
     if dist.is_initialized():
         raise ConnectError("this process is connected already: call connect() once")
     gpus = torch.cuda.device_count()
@@ -71,11 +71,11 @@ def connect(
     watched = "LAB_RANK" in os.environ  # by our own launcher
     if watched:
         store = launched_store(0, wait)
-    elif os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # torchrun has counted the ranks
-        store = store_of_this_attempt(place, timeout)
     else:
-        store = open_store(place, timeout)
-        agree(store, place, backend, timeout)
+        torchruns = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+        store = open_store(place, timeout, torchruns)
+        if not torchruns:  # it has counted them
+            agree(store, place, backend, timeout)
     for name, value in choose_networks(place).items():
         os.environ.setdefault(name, value)
     dist.init_process_group(
@@ -87,14 +87,10 @@ def connect(
         timeout=wait,
     )
     if os.environ.get("LAB_CHECKED") == "1" and backend == "gloo":
-        from helpers.hang.checked import Check
-
         monitor.check = Check(dist.PrefixStore("checked", store.clone()))
     if not watched and place.world_size > 1:
-        from helpers.ranks.watch import begin
-
         monitor.explains = True
-        begin(place, backend == "gloo", dist.PrefixStore("standings", store.clone()))
+        watch.begin(place, backend == "gloo", dist.PrefixStore("standings", store.clone()))
     if place.rank == 0 and not quiet:
         print(f"[ranks] {place.world_size} ranks over {backend}: {why}", flush=True)
     return rank_device()
@@ -115,9 +111,7 @@ def disconnect() -> None:
     import torch.distributed as dist
 
     if "LAB_RANK" not in os.environ:
-        from helpers.ranks.watch import end
-
-        end()
+        watch.end()
     if dist.is_initialized():
         dist.destroy_process_group()
 

@@ -135,36 +135,31 @@ def discover(source: str = "auto", environ: Mapping[str, str] | None = None) -> 
     if source not in SOURCES:
         raise PlaceError(f"the rank source must be one of {', '.join(SOURCES)}, not {source!r}")
     found = [counts for launcher in LAUNCHERS if (counts := _read(environ, *launcher))]
-    if source == "mpi":
-        return _ask_mpi(environ, found)
     if source == "auto":
         # RANK and WORLD_SIZE alone may be leftovers. They don't contradict a launcher that started
         # one process per machine, each of which started more.
         for other in found[1:] if found and found[0].name == "the environment" else ():
             if other.local_world_size != 1 or found[0].world_size <= other.world_size:
                 found[0].require_same(other, UNSET)
-    counts = next((each for each in found if source in ("auto", each.source)), None)
+    asked = next((each for each in found if source in ("auto", each.source)), None)
+    counts, offered = _ask_mpi(found) if source == "mpi" else (asked, None)
     if counts is None:
         _refuse_one_half(environ)
-        if source == "auto":
-            return Place(0, 1, 0, 1, environ.get("MASTER_ADDR") or DEFAULT_ADDRESS, _port(environ))
-        name = next(rank for _, of, rank, *_ in LAUNCHERS if of == source)
-        there = [f"; what is there comes from {each.name} ({each.variable})" for each in found[:1]]
-        raise PlaceError(
-            f"the rank source {source} was asked for, but {name} is not set, so this process was "
-            f"not started by it{''.join(there)}: take --rank-source auto"
-        )
-    _refuse_against_the_innermost(counts, found)
-    here = counts.local_world_size or counts.world_size
-    where = _address(environ, counts), _meeting_port(environ, counts)
-    return Place(counts.rank, counts.world_size, counts.local_rank, here, *where, counts.name)
-
-
-def _refuse_against_the_innermost(counts: Counts, found: list[Counts]) -> None:
+        if source != "auto":
+            name = next(rank for _, of, rank, *_ in LAUNCHERS if of == source)
+            there = [f"; what is there comes from {e.name} ({e.variable})" for e in found[:1]]
+            raise PlaceError(
+                f"the rank source {source} was asked for, but {name} is not set, so this process "
+                f"was not started by it{''.join(there)}: take --rank-source auto"
+            )
+        counts = Counts(BY_HAND, "env", "", 0, 1, 0, 1)
     for inner in found[:1]:
         if inner.name in ("helpers.ranks", "torchrun"):
             cure = f"{inner.name} started it last, so take --rank-source auto"
             counts.require_same(inner, cure)
+    here = counts.local_world_size or counts.world_size
+    where = _address(environ, counts, offered), _port(environ, counts, offered)
+    return Place(counts.rank, counts.world_size, counts.local_rank, here, *where, counts.name)
 
 
 def _refuse_one_half(environ: Mapping[str, str]) -> None:
@@ -178,8 +173,8 @@ def _refuse_one_half(environ: Mapping[str, str]) -> None:
         )
 
 
-def _ask_mpi(environ: Mapping[str, str], found: list[Counts]) -> Place:
-    """Return the place that MPI assigns. Ranks whose hosts share a name are on one machine."""
+def _ask_mpi(found: list[Counts]) -> tuple[Counts, tuple[str, int]]:
+    """Return what MPI says, and where rank 0 can listen. One name of a host is one machine."""
     try:
         from mpi4py.MPI import COMM_WORLD as comm
     except (ImportError, RuntimeError) as error:
@@ -196,13 +191,10 @@ def _ask_mpi(environ: Mapping[str, str], found: list[Counts]) -> Place:
                 "mpi4py sees one: it was built for another MPI than this launcher's; start with "
                 "the mpiexec that belongs to it, or take --rank-source auto"
             )
-    counts = Counts("mpi4py", "mpi", "COMM_WORLD", rank, size, rank, 0)
-    _refuse_against_the_innermost(counts, found)
     offers = comm.allgather((platform.node(), free_port("")))
     here = [other for other in range(size) if offers[other][0] == offers[rank][0]]
-    address = environ.get("MASTER_ADDR") or (DEFAULT_ADDRESS if len(here) == size else offers[0][0])
-    port = _port(environ) if environ.get("MASTER_PORT") else offers[0][1]
-    return Place(rank, size, here.index(rank), len(here), address, port, "mpi4py")
+    local = here.index(rank), len(here)
+    return Counts("mpi4py", "mpi", "COMM_WORLD", rank, size, *local), offers[0]
 
 
 # --- what a launcher left ------------------------------------------------------------------------
@@ -267,27 +259,29 @@ def _rank(text: str | int, size: int, what: str) -> int:
 # --- where rank 0 listens ------------------------------------------------------------------------
 
 
-def _port(environ: Mapping[str, str]) -> int:
+Offered = tuple[str, int] | None  # where rank 0 can listen, if it has told the others by MPI
+
+
+def _port(environ: Mapping[str, str], counts: Counts, offered: Offered) -> int:
+    """Return the port of rank 0: as set, or a hash of the job's name, the same in every process."""
+    named = (*JOB_NAMES, STEP) if counts.source == "slurm" else JOB_NAMES
+    job = " ".join(environ[name] for name in named if environ.get(name))
+    if not environ.get("MASTER_PORT") and counts.source not in ("ranks", "env"):
+        if offered or job:
+            return offered[1] if offered else PORTS[zlib.crc32(job.encode()) % len(PORTS)]
     port = _whole(environ.get("MASTER_PORT") or DEFAULT_PORT, "MASTER_PORT")
     if not 0 < port < 65536:
         raise PlaceError(f"MASTER_PORT must be a number from 1 to 65535, not {port}")
     return port
 
 
-def _meeting_port(environ: Mapping[str, str], counts: Counts) -> int:
-    """Return the port of rank 0: as set, or a hash of the job's name, the same in every process."""
-    named = (*JOB_NAMES, STEP) if counts.source == "slurm" else JOB_NAMES
-    job = " ".join(environ[name] for name in named if environ.get(name))
-    if environ.get("MASTER_PORT") or counts.source in ("ranks", "env") or not job:
-        return _port(environ)
-    return PORTS[zlib.crc32(job.encode()) % len(PORTS)]
-
-
-def _address(environ: Mapping[str, str], counts: Counts) -> str:
+def _address(environ: Mapping[str, str], counts: Counts, offered: Offered) -> str:
     """Return the host of rank 0: as set, or derived from what the launcher left."""
     here = counts.local_world_size
     if environ.get("MASTER_ADDR") or here == counts.world_size:
         return environ.get("MASTER_ADDR") or DEFAULT_ADDRESS
+    if offered:
+        return offered[0]
     if nodes := environ.get("SLURM_STEP_NODELIST") or environ.get("SLURM_JOB_NODELIST"):
         # The first host of a list: "node[03-05,9],gpu1" -> "node03".
         first = re.match(r"(?:[^,\[]|\[[^\]]*\])*", nodes.strip()).group()

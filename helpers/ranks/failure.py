@@ -1,14 +1,12 @@
 """How a launch went: its report, and which rank failed first."""
 
-import builtins
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from helpers.hang.places import locate
-from helpers.plain_errors import is_echo
-from helpers.ranks.job import Error
+from helpers.ranks.pool import RankProcess
 from helpers.waits import WaitGraph
 from helpers.words import names
 
@@ -32,7 +30,6 @@ class Failure:
         each such rank the operation ("recv", "all_reduce", …) and the peer of a message.
     cure: what to do; it's among the details too.
     error: the name of the error with which the rank failed; text: what the error said.
-    misfit: what differs, if operations of several ranks don't fit: a key of `hang.cases.MISFITS`.
     """
 
     rank: int | None
@@ -44,7 +41,6 @@ class Failure:
     cure: str = ""
     error: str = ""
     text: str = ""
-    misfit: str = ""
 
     def __str__(self) -> str:
         return self.sentence + ("\n" + self.details if self.details else "")
@@ -81,65 +77,36 @@ class LaunchReport:
     __repr__ = __str__
 
 
-@dataclass
-class RankState:
-    """What is known about one rank while a job runs. status: of its exit, once it has ended."""
-
-    rank: int
-    running: bool = False  # whether the job itself has begun
-    result: bytes | None = None
-    error: Error | None = None
-    status: int | None = None
-
-    @property
-    def finished(self) -> bool:
-        return self.result is not None
-
-    @property
-    def failed(self) -> bool:
-        return self.error is not None or (self.status is not None and not self.finished)
-
-    @property
-    def echo(self) -> bool:
-        """Whether its error only says that a partner has gone."""
-        if self.error is None:
-            return False
-        # An OSError is a cause, from the program's own files and sockets: torch doesn't raise any.
-        kind = getattr(builtins, self.error.kind, Exception)
-        own = isinstance(kind, type) and issubclass(kind, OSError)
-        return not own and is_echo(self.error.text)
-
-
-def first_failure(states: Sequence[RankState]) -> Failure:
+def first_failure(ranks: Sequence[RankProcess]) -> Failure:
     """Choose the failure to show: the earliest, but before echoes what may have caused them."""
-    failed = [s for s in states if s.failed]
-    own = sorted((s for s in failed if s.error and not s.echo), key=lambda s: s.error.time)
-    state = (own + [s for s in failed if not s.error] + failed)[0]
-    stopped = [s.rank for s in states if s is not state and not s.finished]
+    failed = [each for each in ranks if each.failed]
+    own = [each for each in failed if each.error and not each.error.echo]
+    own.sort(key=lambda each: each.error.time)
+    first = (own + [each for each in failed if not each.error] + failed)[0]
+    stopped = [each.number for each in ranks if each is not first and not each.finished]
     were = "was" if len(stopped) == 1 else "were"
     rest = f"  ({names(stopped)} {were} stopped)" if stopped else ""
-    rank, error = state.rank, state.error
+    rank, error = first.number, first.error
     if error is None:
-        return Failure(rank, f"rank {rank} ended without a word: {died(state.status)}", rest)
+        return Failure(rank, f"rank {rank} ended without a word: {died(first.status)}", rest)
     place, text = locate(error.frames), error.text.strip()
-    gone = [s.rank for s in states if s.finished]
+    gone = [each.number for each in ranks if each.finished]
     what = ": ".join(filter(None, (error.kind, text)))
     sentence = f"rank {rank} failed first{place.phrase}: {what}"
-    if error.misfit:  # between ranks: its text names them all
+    if error.kind == "Mismatch":  # between ranks: its text names them all
         sentence = text
     elif error.kind == "SystemExit":  # its text is a number, a text, or nothing
         how = f", with exit status {text}" if text.lstrip("-").isdigit() else f": {text}"
         how = EXIT_0 if text in ("", "None") else how
         sentence = f"rank {rank} ended itself{place.phrase}{how}"
-    elif state.echo and gone:
+    elif error.echo and gone:
         sentence = (
             f"rank {rank} lost its partner{place.phrase}: {names(gone)} had returned already, and "
             f"{'is' if len(gone) == 1 else 'are'} no longer there to answer: let every rank send, "
             "receive and average as often as the others"
         )
-    details = "\n".join(part for part in (place.line, rest) if part)
-    facts = {"error": error.kind, "text": text, "misfit": error.misfit}
-    return Failure(rank, sentence, details, error.traceback, **facts)
+    details = "\n".join(filter(None, (place.line, rest)))
+    return Failure(rank, sentence, details, error.traceback, error=error.kind, text=text)
 
 
 def died(status: int | None) -> str:

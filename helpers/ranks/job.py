@@ -1,5 +1,6 @@
 """What a launcher sends to a rank, and what a rank that has failed sends back."""
 
+import builtins
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from types import CodeType
 from typing import Any
 
 from helpers.hang.places import Frame
+from helpers.plain_errors import is_echo
 from helpers.ranks.store import Place
 
 
@@ -33,14 +35,21 @@ class Job:
 
 @dataclass
 class Error:
-    """How a program ended that raised. misfit: the kind of a `Mismatch`."""
+    """How a program ended that raised."""
 
     time: float
     kind: str
     text: str
     frames: list[Frame]
     traceback: str
-    misfit: str = ""
+
+    @property
+    def echo(self) -> bool:
+        """Whether it only says that a partner has gone."""
+        # An OSError is a cause, from the program's own files and sockets: torch doesn't raise any.
+        kind = getattr(builtins, self.kind, Exception)
+        own = isinstance(kind, type) and issubclass(kind, OSError)
+        return not own and is_echo(self.text)
 
 
 def pack(value: Any) -> bytes:

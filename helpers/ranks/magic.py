@@ -10,19 +10,10 @@ import re
 from typing import Any
 
 from helpers.hang.places import CELLS
+from helpers.ranks.connect import rank_device
 from helpers.ranks.start import raise_failure, run_call
 
 LINE = re.compile(r" *(\d*) *(?:--out +(\w+))? *")
-
-
-class CellSyntaxError(ValueError):
-    """The cell is not Python; a notebook shows its line as it shows that of any other cell."""
-
-    def __init__(self, error: SyntaxError, shell: Any):
-        super().__init__(f"line {error.lineno} of the cell: {error.msg}")
-        # IPython asks for it, and shows our own frames for every SyntaxError that a magic raises.
-        show = shell.SyntaxTB.structured_traceback
-        self._render_traceback_ = lambda: show(SyntaxError, error, [])
 
 
 def ranks_cell(line: str, text: str, shell: Any) -> None:
@@ -41,7 +32,12 @@ def ranks_cell(line: str, text: str, shell: Any) -> None:
         compile(tree, file, "exec")  # finds a return outside of a function, too
     except SyntaxError as error:
         error.filename = shell.compile.cache(text, number)
-        raise CellSyntaxError(error, shell) from None
+        # IPython shows its line as that of any other cell, and not our own frames, as it would for
+        # every SyntaxError that a magic raises.
+        shown = shell.SyntaxTB.structured_traceback(SyntaxError, error, [])
+        mistake = ValueError(f"line {error.lineno} of the cell: {error.msg}")
+        mistake._render_traceback_ = lambda: shown
+        raise mistake from None
     used = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
     names = {name: shell.user_ns[name] for name in used if name in shell.user_ns}
     # Quiet about the connection alone.
@@ -59,8 +55,6 @@ def run_text(text: str, file: str, names: dict[str, Any]) -> Any:
     """Run the text of a cell, inside a rank; return the value of its last line, if it has one."""
     import torch
     import torch.distributed as dist
-
-    from helpers.ranks.connect import rank_device
 
     space = {"__name__": "__main__", "torch": torch, "dist": dist, **names}
     space |= {"rank": dist.get_rank(), "world_size": dist.get_world_size()}

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from helpers import private
-from helpers.ranks import worker_main
+from helpers.ranks.job import Error
 from helpers.ranks.store import listen, loopback_variables
 
 MOST_WARM = 8  # a waiting process that was not forked takes about 200 MB
@@ -36,10 +36,25 @@ _imports: set[str] = set()  # modules that were asked for besides
 _timer: threading.Timer | None = None
 
 
+def worker_main(*channels) -> None:
+    """Be a rank. Here, so that a launcher which starts one needn't import torch."""
+    from helpers.ranks.worker import main
+
+    main(*channels)
+
+
 class RankProcess:
-    """One rank, seen from its launcher: a process, its two channels, and a socket that listens."""
+    """One rank, seen from its launcher: a process, its two channels, and what is known of it.
+
+    number: its rank, once it has a job. running: whether the job itself has begun.
+    status: of its exit, once it has ended.
+    """
 
     def __init__(self) -> None:
+        self.number, self.running = -1, False
+        self.result: bytes | None = None
+        self.error: Error | None = None
+        self.status: int | None = None
         context = _context()
         self.control, control = context.Pipe()
         self.text, text = context.Pipe(duplex=False)
@@ -52,6 +67,14 @@ class RankProcess:
             self.process.start()
         for channel in (control, text, listening):
             channel.close()
+
+    @property
+    def finished(self) -> bool:
+        return self.result is not None
+
+    @property
+    def failed(self) -> bool:
+        return self.error is not None or (self.status is not None and not self.finished)
 
     def tell(self, kind: str, value: Any = None) -> None:
         """Send something; a rank that has ended is reported by its end."""

@@ -12,7 +12,7 @@ import random
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -106,61 +106,49 @@ def launched_store(number: int, wait: timedelta | None = None):
     return PrefixStore(f"world/{number}", store)
 
 
-def store_of_this_attempt(place: Place, timeout: float):
-    """Under torchrun: open a store that no earlier attempt has written to, whose ranks are dead.
+def open_store(place: Place, timeout: float, torchruns: bool):
+    """Open the store of ranks that somebody else has started: rank 0 serves it, the others call.
 
-    Each machine counts the attempts for itself, so rank 0 serves one anew and leaves its port.
-    """
-    from torch.distributed import TCPStore
-
-    wait = timedelta(seconds=timeout)
-    kept = TCPStore(place.address, place.port, is_master=False, timeout=wait)
-    address = HERE if all_here(place) else place.address
-    if place.rank:  # the port may still be that of the previous attempt
-        return _call_rank_0(place, timeout, lambda: (address, int(kept.get("lab/port"))))
-    store = serve_store(address, timeout=wait)
-    kept.set("lab/port", str(store.port))
-    return store
-
-
-def open_store(place: Place, timeout: float):
-    """Open the store of ranks that nobody has counted: rank 0 serves it, the others call it.
+    torchruns: whether it was torchrun, whose own store holds what an earlier attempt has left, with
+        addresses of dead ranks. Each machine counts the attempts for itself, so rank 0 serves
+        another store and leaves its port there.
 
     Raise ConnectError if the address is unknown or the port taken, or rank 0 doesn't come.
     """
-    from torch.distributed import DistError
-
-    try:
-        socket.getaddrinfo(place.address, None)
-    except (socket.gaierror, UnicodeError):
-        raise ConnectError(
-            f"the address {place.address!r} of rank 0 is not known on this machine: set "
-            "MASTER_ADDR to a name or number that is, the same for every rank"
-        ) from None
-    if place.rank:
-        return _call_rank_0(place, timeout, lambda: (place.address, place.port))
-    try:
-        return serve_store(place.address, place.port, timeout=timedelta(seconds=timeout))
-    except (DistError, OSError) as error:
-        why = f"rank 0 cannot listen at {place.address}:{place.port}: {text_of(error)[:200]}"
-        if "in use" in str(error).lower() or "eaddrinuse" in str(error).lower():
-            why = (
-                f"port {place.port} is in use by another program (or by ranks of an earlier run): "
-                "set MASTER_PORT to another number for every rank, or let "
-                f"'python -m helpers.ranks -n {place.world_size} SCRIPT' find a free one"
-            )
-        raise ConnectError(why) from None
-
-
-def _call_rank_0(place: Place, timeout: float, where: Callable[[], tuple[str, int]]):
-    """Open the store that rank 0 serves, once it does. where: returns its address and port."""
     from torch.distributed import DistError, TCPStore
 
+    address, port, wait = place.address, place.port, timedelta(seconds=timeout)
+    try:
+        socket.getaddrinfo(address, None)
+    except (socket.gaierror, UnicodeError):
+        raise ConnectError(
+            f"the address {address!r} of rank 0 is not known on this machine: set "
+            "MASTER_ADDR to a name or number that is, the same for every rank"
+        ) from None
+    if torchruns:
+        kept = TCPStore(address, port, is_master=False, timeout=wait)
+        address, port = HERE if all_here(place) else address, 0
+    if place.rank == 0:
+        try:
+            store = serve_store(address, port, timeout=wait)
+        except (DistError, OSError) as error:
+            why = f"rank 0 cannot listen at {address}:{port}: {text_of(error)[:200]}"
+            if "in use" in str(error).lower() or "eaddrinuse" in str(error).lower():
+                why = (
+                    f"port {port} is in use by another program (or by ranks of an earlier run): "
+                    "set MASTER_PORT to another number for every rank, or let 'python -m "
+                    f"helpers.ranks -n {place.world_size} SCRIPT' find a free one"
+                )
+            raise ConnectError(why) from None
+        if torchruns:
+            kept.set("lab/port", str(store.port))
+        return store
     for waited, late in waiting():
-        address, port = where()
+        if torchruns:  # it may still be that of the previous attempt
+            port = int(kept.get("lab/port"))
         try:
             socket.create_connection((address, port), timeout=5).close()
-            return TCPStore(address, port, is_master=False, timeout=timedelta(seconds=timeout))
+            return TCPStore(address, port, is_master=False, timeout=wait)
         except (OSError, DistError) as error:
             why = "but nothing listens there: start rank 0 too"
             if not isinstance(error, ConnectionRefusedError):

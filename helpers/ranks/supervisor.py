@@ -10,8 +10,9 @@ from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import Any
 
+from helpers.hang.verdict import Snapshot
 from helpers.ranks import pool
-from helpers.ranks.failure import Failure, LaunchReport, RankState, first_failure
+from helpers.ranks.failure import Failure, LaunchReport, first_failure
 from helpers.ranks.job import Job
 from helpers.ranks.output import Output
 from helpers.ranks.store import HERE, Place
@@ -40,7 +41,7 @@ def run_job(job: Job, ranks: int, write: Callable[[str], object] | None) -> Laun
     try:
         failure = run.follow()
     except KeyboardInterrupt as error:
-        stood = run.interrupted()
+        stood = f"interrupted: every rank was stopped. Where each stood:\n{run.asked().rows()}"
         error.args = (stood,)
         error._render_traceback_ = lambda: [f"KeyboardInterrupt: {stood}"]  # none of our frames
         raise
@@ -50,17 +51,17 @@ def run_job(job: Job, ranks: int, write: Callable[[str], object] | None) -> Laun
             pool.keep_warm(ranks)
         pool.rest_later()
     results: list[Any] = []
-    for state in run.states if failure is None else ():
+    for rank in run.ranks if failure is None else ():
         try:
-            results.append(pickle.loads(state.result))  # runs the program's code, which may fail
+            results.append(pickle.loads(rank.result))  # runs the program's code, which may fail
         except (Exception, SystemExit) as error:
             what = ": ".join(filter(None, (type(error).__name__, text_of(error))))
             sentence = (
-                f"the result of rank {state.rank} came back, but can't be unpickled here ({what}): "
-                "return numbers, text, lists or tensors"
+                f"the result of rank {rank.number} came back, but can't be unpickled here "
+                f"({what}): return numbers, text, lists or tensors"
             )
             trace = "".join(traceback.format_exception(error))
-            failure = Failure(state.rank, sentence, traceback=trace)
+            failure = Failure(rank.number, sentence, traceback=trace)
             break
     results = [None] * ranks if failure else results
     return LaunchReport(results, failure, run.output.texts, time.monotonic() - begun)
@@ -71,42 +72,43 @@ class Run:
 
     def __init__(self, job: Job, ranks: list[pool.RankProcess], write):
         self.job, self.ranks, self.write = job, ranks, write
-        self.states = [RankState(number) for number in range(len(ranks))]
         self.output = Output(len(ranks), write)
-        self._sources: dict[Any, tuple[int, Callable]] = {}
+        self._sources: dict[Any, tuple[pool.RankProcess, Callable]] = {}
         for number, rank in enumerate(ranks):
-            self._sources[rank.control] = (number, self._read_control)
-            self._sources[rank.text] = (number, self._read_text)
-            self._sources[rank.process.sentinel] = (number, self._read_end)
+            rank.number = number
+            self._sources[rank.control] = (rank, self._read_control)
+            self._sources[rank.text] = (rank, self._read_text)
+            self._sources[rank.process.sentinel] = (rank, self._read_end)
         self._round, self._answers = 0, {}  # of the questions where the ranks stand
         self._moved, self._since, self._rounds, self._noted = None, 0.0, 0, False
 
     def follow(self) -> Failure | None:
         """Return how the job failed, or None once all ranks have finished."""
         count, port = len(self.ranks), self.ranks[0].port
-        for number, rank in enumerate(self.ranks):
-            place = Place(number, count, number, count, HERE, port, "helpers.ranks")
+        for rank in self.ranks:
+            place = Place(rank.number, count, rank.number, count, HERE, port, "helpers.ranks")
             environment = rank_variables(place, self.job.checked)
             rank.tell("job", replace(self.job, place=place, environment=environment))
-        limit, ask, running, late = time.monotonic() + START_S, math.inf, False, False
-        while not all(s.finished for s in self.states):
+        limit, ask, running = time.monotonic() + START_S, math.inf, False
+        while not all(each.finished for each in self.ranks):
             self._listen(min(limit, ask) - time.monotonic())
             now, answered = time.monotonic(), self._answered()
-            if failed := [s for s in self.states if s.failed]:
+            if failed := [each for each in self.ranks if each.failed]:
                 # Cause enough for an echo is a partner that has gone because it has finished.
-                echoes = all(s.echo for s in failed) and not any(s.finished for s in self.states)
+                echoes = all(each.error and each.error.echo for each in failed)
+                echoes = echoes and not any(each.finished for each in self.ranks)
                 ask, limit = math.inf, min(limit, now + (CAUSE_S if echoes else GRACE_S))
-                if now >= limit or all(s.failed or s.finished for s in self.states):
-                    return first_failure(self.states)
-            elif not running and all(s.running for s in self.states):
-                running, limit, ask = True, now + self.job.timeout, now + ASK_S
-            elif late and (now >= limit or answered):
-                return _failure(self._snapshot(), say_seconds(self.job.timeout))
+                if now >= limit or all(each.failed or each.finished for each in self.ranks):
+                    return first_failure(self.ranks)
+            elif not running and all(each.running for each in self.ranks):
+                running, limit, ask = True, now + self.job.timeout, now
             elif now >= limit:
-                late, limit, ask = True, now + ANSWER_S, math.inf
-                self._ask()
+                found = self.asked()
+                well = all(each.finished for each in self.ranks)  # just in time
+                if not well and not any(each.failed for each in self.ranks):
+                    return _failure(found, say_seconds(self.job.timeout))
             elif now >= ask:
-                if answered and self._round and (failure := self._judge()):
+                if answered and (failure := self._judge()):
                     return failure
                 if answered or not self._round or now > ask + ANSWER_S:
                     self._ask()
@@ -115,26 +117,17 @@ class Run:
                     self._listen(0.05)
         return None
 
-    def interrupted(self) -> str:
-        """Return where each rank stands, as it is told of an interrupt."""
-        self._ask()
-        end = time.monotonic() + ANSWER_S
-        while not self._answered() and time.monotonic() < end:
-            self._listen(end - time.monotonic())
-        stood = self._snapshot().rows()
-        return f"interrupted: every rank was stopped. Where each stood:\n{stood}"
-
     def end(self) -> None:
         """End every process: ask if all have finished, kill otherwise."""
-        well = all(s.finished for s in self.states)
+        well = all(each.finished for each in self.ranks)
         for rank in reversed(self.ranks):  # rank 0 last: it serves the others' store
             rank.tell("exit") if well else rank.kill()
         deadline = time.monotonic() + EXIT_S
-        while any(s.status is None for s in self.states) and time.monotonic() < deadline:
+        while any(each.status is None for each in self.ranks) and time.monotonic() < deadline:
             self._listen(deadline - time.monotonic())
-        for number, rank in enumerate(self.ranks):
+        for rank in self.ranks:
             rank.close()  # kills what the rank has started and left behind
-            self.output.add(number, b"", final=True)
+            self.output.add(rank.number, b"", final=True)
 
     # --- news ------------------------------------------------------------------------------------
 
@@ -142,35 +135,33 @@ class Run:
         """Handle what has arrived, or arrives within so many seconds; of a rank, its end last."""
         ready = wait(list(self._sources), max(0.0, seconds))
         for source in sorted(ready, key=lambda source: isinstance(source, int)):
-            number, read = self._sources[source]
-            if not read(number):
+            rank, read = self._sources[source]
+            if not read(rank):
                 self._sources.pop(source, None)
 
-    def _read_text(self, number: int) -> bool:
-        data = self.ranks[number].read_text()
-        self.output.add(number, data)
+    def _read_text(self, rank: pool.RankProcess) -> bool:
+        data = rank.read_text()
+        self.output.add(rank.number, data)
         return bool(data)
 
-    def _read_control(self, number: int) -> bool:
-        state = self.states[number]
+    def _read_control(self, rank: pool.RankProcess) -> bool:
         try:
-            kind, value = self.ranks[number].control.recv()
+            kind, value = rank.control.recv()
         except (EOFError, OSError):
             return False
         if kind != "where":  # "running", "result" or "error"
-            setattr(state, kind, value)
+            setattr(rank, kind, value)
         elif value[0] == self._round:
-            self._answers[number] = value[1]
+            self._answers[rank.number] = value[1]
         return True
 
-    def _read_end(self, number: int) -> bool:
-        rank = self.ranks[number]
-        while rank.control.poll() and self._read_control(number):
+    def _read_end(self, rank: pool.RankProcess) -> bool:
+        while rank.control.poll() and self._read_control(rank):
             pass  # its last words come before its end
-        while wait([rank.text], 0) and self._read_text(number):
+        while wait([rank.text], 0) and self._read_text(rank):
             pass
         rank.process.join()
-        self.states[number].status = rank.process.exitcode
+        rank.status = rank.process.exitcode
         return False
 
     # --- where the ranks stand -------------------------------------------------------------------
@@ -183,18 +174,24 @@ class Run:
 
     def _answered(self) -> bool:
         """Return whether every rank that hasn't ended has answered the last question."""
-        return self._answers.keys() >= {s.rank for s in self.states if s.status is None}
+        return self._answers.keys() >= {each.number for each in self.ranks if each.status is None}
 
-    def _snapshot(self):
-        from helpers.hang.verdict import Snapshot
+    def asked(self) -> Snapshot:
+        """Ask every rank where it stands, and return the answers that come in time."""
+        self._ask()
+        end = time.monotonic() + ANSWER_S
+        while not self._answered() and time.monotonic() < end:
+            self._listen(end - time.monotonic())
+        return self._snapshot()
 
-        ended = {s.rank for s in self.states if s.finished}
-        silent = {s.rank for s in self.states} - set(self._answers) - ended
+    def _snapshot(self) -> Snapshot:
+        ended = {each.number for each in self.ranks if each.finished}
+        silent = {each.number for each in self.ranks} - set(self._answers) - ended
         return Snapshot(list(self._answers.values()), ended, silent)
 
     def _judge(self) -> Failure | None:
         """Return the deadlock in which all ranks have been for a while, or None."""
-        moved = [(s.finished, self._answers[s.rank].moved) for s in self.states]
+        moved = [(each.finished, self._answers[each.number].moved) for each in self.ranks]
         now = time.monotonic()
         if moved != self._moved:
             self._moved, self._since, self._rounds, self._noted = moved, now, 0, False
@@ -212,15 +209,13 @@ class Run:
         return None
 
 
-def _failure(found, seconds: str = "") -> Failure:
+def _failure(found: Snapshot, seconds: str = "") -> Failure:
     """Return the failure of ranks that wait. seconds: how long they were allowed to."""
     sentence, cure = found.told
     if seconds:
         sentence = f"the ranks did not finish within {seconds}, and were stopped: {sentence}"
     waiting = tuple((op.rank, op.name, op.peer) for op in found.waiting.values())
-    facts = {"waits": found.graph, "waiting": waiting, "cure": cure}
-    facts["misfit"] = found.misfit.misfit if found.misfit else ""
-    return Failure(None, sentence, found.details, **facts)
+    return Failure(None, sentence, found.details, waits=found.graph, waiting=waiting, cure=cure)
 
 
 def rank_variables(place: Place, checked: bool) -> dict[str, str]:

@@ -15,7 +15,6 @@ import atexit
 import sys
 import threading
 import time
-from collections import deque
 from dataclasses import astuple
 from typing import Any
 
@@ -29,7 +28,6 @@ from helpers.ranks.store import Place
 SAY_AFTER_S = 10.0  # after this long a rank says for whom it waits
 LOOK_S = 1.0  # how often the thread looks
 END_S = 5.0  # how long a rank that ends waits for the thread, which may be asking the store
-READINGS = 4  # the last is compared with the first: a slow machine may leave no note in between
 _ends: list = []  # what ends each thread that looks
 
 
@@ -59,13 +57,12 @@ def _look(ended: threading.Event, rank: int, ranks: int, native: bool, store: An
     """Look until the end, in a thread."""
     count, seen, since, told = 0, None, 0.0, False
     least: dict = {}  # by place: how long a wait there must last to be told again
-    readings: deque[list] = deque(maxlen=READINGS)
+    earlier: list = []
     while not ended.wait(min(LOOK_S, SAY_AFTER_S / 4)):
         stands, now = the_monitor().standing(), time.monotonic()
         state = (stands.moved, stands.waiting, stands.since)
         if state != seen or not stands.waiting or (stands.waiting.native and not native):
             seen, since, told = state, now, False
-            readings.clear()
             continue
         where, waited = locate([stands.since]), now - since
         if not told and waited >= SAY_AFTER_S and waited >= least.get(where.frame, 0):
@@ -80,26 +77,30 @@ def _look(ended: threading.Event, rank: int, ranks: int, native: bool, store: An
         try:
             count += 1
             store.set(str(rank), repr((count, astuple(stands))))
-            if rank == 0 and (found := _deadlock(store, ranks, readings)):
+            if rank == 0 and (found := _deadlock(store, ranks, earlier)):
                 _say(f"{found.told[0]}\n{found.details}")
-                store, told = None, True
+                return  # nothing can move any more
         except (RuntimeError, OSError, ValueError, TypeError, SyntaxError):
             store = None  # it has gone, or holds nonsense
 
 
-def _deadlock(store: Any, ranks: int, readings: deque) -> Snapshot | None:
-    """Return the deadlock in which all ranks are, or None."""
+def _deadlock(store: Any, ranks: int, earlier: list) -> Snapshot | None:
+    """Return the deadlock in which all ranks are, or None.
+
+    earlier: of an earlier reading, for each rank its `moved` and the number of its note; a first
+        reading, and one that shows a move, takes its place.
+    """
     keys = [str(rank) for rank in range(ranks)]
-    notes = store.multi_get(keys) if store.check(keys) else None
-    each = [ast.literal_eval(note.decode()) for note in notes or ()]
-    readings.append([(count, Standing.of(facts)) for count, facts in each])
-    if len(readings) < READINGS or not readings[0] or not readings[-1]:
+    if not store.check(keys):
         return None
-    for (count, stood), (later, stands) in zip(readings[0], readings[-1], strict=True):
-        if later <= count or stands.moved != stood.moved:
-            return None
-    found = Snapshot([stands for _, stands in readings[-1]])
-    return found if found.certain else None
+    notes = [ast.literal_eval(note.decode()) for note in store.multi_get(keys)]
+    found = [Standing.of(facts) for _, facts in notes]
+    read = [(stands.moved, count) for stands, (count, _) in zip(found, notes, strict=True)]
+    if [moved for moved, _ in read] != [moved for moved, _ in earlier]:
+        earlier[:] = read
+    anew = all(later > count for (_, later), (_, count) in zip(read, earlier, strict=True))
+    snapshot = Snapshot(found)
+    return snapshot if anew and snapshot.certain else None
 
 
 def _say(sentence: str) -> None:

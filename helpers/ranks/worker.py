@@ -52,7 +52,7 @@ def main(control, text, listening) -> None:
     multiprocessing.set_start_method(None, force=True)
     numpy.random.seed()  # forks of one process would draw the same numbers
     jobs: queue.Queue = queue.Queue()
-    ended, lock = threading.Event(), threading.Lock()
+    lock = threading.Lock()
 
     def tell(kind: str, value: Any = None) -> None:
         with lock:
@@ -63,7 +63,7 @@ def main(control, text, listening) -> None:
             while True:
                 kind, value = control.recv()
                 if kind == "where":
-                    tell("where", (value, the_monitor().standing(ended.is_set())))
+                    tell("where", (value, the_monitor().standing()))
                 else:
                     jobs.put(value)
         except (EOFError, OSError):
@@ -79,7 +79,6 @@ def main(control, text, listening) -> None:
         tell("result", _run(job, tell))
     except BaseException as error:  # SystemExit too: a rank always tells how it ended
         tell("error", facts_of(error))
-    ended.set()
     sys.stdout.flush()
     sys.stderr.flush()
     jobs.get()  # until then other ranks may need this rank's store and connections
@@ -137,8 +136,7 @@ def facts_of(error: BaseException) -> Error:
     if isinstance(error, SyntaxError) and error.filename:
         frames = [(error.filename, error.lineno or 1, "")]
     trace = shorten("".join(traceback.format_exception(error)), LONGEST_TRACEBACK)
-    kind, misfit = type(error).__name__, str(getattr(error, "misfit", ""))
-    return Error(time.perf_counter(), kind, text_of(error), frames, trace, misfit)
+    return Error(time.perf_counter(), type(error).__name__, text_of(error), frames, trace)
 
 
 def _print_to(text) -> None:
@@ -160,6 +158,6 @@ def _print_to(text) -> None:
 
 def end_everything() -> None:
     """Kill this process and those that it started."""
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(os.getpid(), signal.SIGKILL)
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)  # the group that `main` has made
     os._exit(1)

@@ -33,7 +33,7 @@ def packed(traces: Mapping[str, Trace], title: str = "") -> dict:
     longest = max(part.duration for part in parts)
     unit = parts[0].trace.meta.get("unit", "s")
     size, unit = time_unit(longest or 1.0) if unit == "s" else (1.0, unit)
-    used = {kind_of(e) for part in parts for e in part.trace.events}
+    used = {kind_of(e) for part in parts for e in part.trace.events if e.duration}
     kinds = [kind for kind in LOOKS if kind in used] + sorted(used - LOOKS.keys())
     rows, events, heads, arrows, frames = [], [], [], [], []
     for part, mine in zip(parts, laid_out(parts), strict=True):

@@ -106,8 +106,7 @@ reveal("welcome-1", years=years)
 # Our devices are processes, and they are real ones. They share no memory; whatever one knows about
 # another arrived in a message. If a lesson simulates something instead, it says so.
 #
-# The next cell looks at your machine and changes nothing. If something is missing, it prints the
-# command that installs it.
+# The next cell looks at your machine, and prints the command that installs what is missing.
 
 # %% tags=["time"]
 doctor()
@@ -137,24 +136,25 @@ print(f"Hello from rank {rank} of {world_size}, process {os.getpid() % 1000:03}"
 # ## One model, on one rank and on three
 #
 # Three processes that say hello are not yet one machine that trains a model. So let them train one:
-# a small LLaMA that reads children's stories. Each step has a batch of six sequences, and the ranks
-# divide it in equal shares. One rank takes all six; of three ranks, each takes two, computes the
-# gradient of its two, and then all three average their gradients. PyTorch's
-# `DistributedDataParallel` does the averaging here, and in lesson 03 you write it yourself. The
-# function below runs unchanged on any number of ranks.
+# a small LLaMA that reads children's stories. Each step has a batch of six sequences. One rank
+# takes all six; of three ranks, each takes two, computes the gradient of its two, and then all
+# three average their gradients. PyTorch's `DistributedDataParallel` does the averaging here, and in
+# lesson 03 you write it yourself. The function below runs unchanged on any number of ranks.
+# (`launch` is `%%ranks` for a function: it returns a list of what the ranks return.)
 
 # %%
 options = intro.read_flags(["--size", "story", "--batch-size", "6"])
 
 
-# %%
-def train(steps):
+def train(steps, uneven=False):
     rank, ranks = dist.get_rank(), dist.get_world_size()
     tokenizer, net = prepare(options, "cpu")  # the same seed; DDP sends rank 0's, too
     net, losses = DistributedDataParallel(net), []
     optimizer = torch.optim.SGD(net.parameters(), lr=0.2)
     for batch in islice(stories_of_ranks(options, tokenizer, 3), steps):
         mine = batch[rank::ranks]  # every third sequence, if there are three ranks
+        if uneven:
+            mine = batch.split((3, 2, 1))[rank]
         loss = causalLLMLoss(net(mine), mine, tokenizer.vocab_size)
         optimizer.zero_grad()
         loss.backward()  # meanwhile, the ranks average their gradients
@@ -173,10 +173,6 @@ predict(
     "one curve: they can't be told apart",
 )
 
-# %% [markdown]
-# (`launch` is `%%ranks` for a function: it runs the function on as many ranks as we ask for and
-# returns a list of their return values.)
-
 # %%
 steps = quick(30, 3)
 alone = launch(train, ranks=1, args=(steps,), quiet=True)[0]
@@ -193,20 +189,26 @@ reveal("welcome-3")
 # %% [markdown]
 # So the answer to our question is yes. Three processes that share no memory took the same thirty
 # steps as one, and what remains between the curves is rounding. That's the standard for everything
-# in this course: however we divide the work, the result must be that of one device. Break it once:
-# let rank 2 take one sequence in place of two (`[:1]` behind `batch[rank::ranks]`, `if rank == 2`),
-# run both cells again: the losses of a step differ by up to 0.07. A mean of means isn't the mean.
-# (Don't expect three ranks to be three times as fast here, because they share the cores of one
-# processor. When dividing the work pays off, and how to divide it, is what this course is about.)
+# in this course: however we divide the work, the result must be that of one device. It's easy to
+# break. Deal out the same six sequences unevenly, 3, 2 and 1:
+
+# %%
+unequal = launch(train, ranks=3, args=(steps, True), quiet=True)
+means = [sum(losses) / 3 for losses in zip(*unequal, strict=True)]
+print(f"now up to {max(abs(a - b) for a, b in zip(alone, means, strict=True)):.2f} nats apart")
+
+# %% [markdown]
+# A mean of means is the mean only if the shares are equal. (Don't expect three ranks to be three
+# times as fast here, because they share the cores of one processor.)
 #
 # ## When one of them dies
 #
 # With 16,384 GPUs something fails every few hours, and your three processes will fail more often
 # than that, because you write them. In plain PyTorch the first error you see may come from a rank
-# that did nothing wrong: the others notice a closed connection and complain about it, or they hang
-# until a time-out (ten minutes by default, with NCCL). So the lab watches its ranks. Let them train
-# once more, and after a second rank 2 gets the signal that the operating system sends when memory
-# runs out. (`on_error="report"` returns the error as a value, so that the notebook goes on.)
+# that did nothing wrong: the others notice a closed connection, or they hang until a time-out. So
+# the lab watches its ranks. Let them train once more, and after a second rank 2 gets the signal
+# that the operating system sends when memory runs out. (`on_error="report"` returns the error as a
+# value.)
 
 
 # %%
@@ -225,26 +227,20 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 #
 # ## How a lesson works
 #
-# There are a few more things to know.
-#
-# - A gray line that ends in three dots is a folded cell: it imports something, asks you something
-#   or draws what the cell above has computed. It has to run like any other cell; a click on the
-#   line shows its code.
-# - Some lessons ask you to write code: a function in a file of this project, of the kind that you'd
-#   find inside Megatron-LM or PyTorch. The heading says "Your turn", the task has a name such as
-#   TR-1, and the cell `check("TR-1")` tells you whether it's right, or what is wrong with it. There
-#   are two hints: `check("TR-1", hint=1)`, and so on. Once it's right, the same cell shows one way
-#   to write it, for you to compare.
+# - A gray line that ends in three dots is a folded cell. It has to run like any other cell; a click
+#   on the line shows its code.
+# - Some lessons ask you to write a function in a file of this project, of the kind that you'd find
+#   inside Megatron-LM or PyTorch. Such a task has a name, for example TR-1: `check("TR-1")` tells
+#   you whether it's right, or what is wrong with it, and `check("TR-1", hint=1)` is the first of
+#   two hints. Once it's right, the same cell shows one way to write it.
 # - From there on, the lesson runs *your* function. If you haven't written it yet, the cells that
 #   need it say so, and the others run as usual. If you're stuck or short of time, `solve("TR-1")`
 #   writes the lab's own into the file, and keeps yours beside it.
 # - Whenever a lesson claims that something was measured, it prints the numbers, and every try if it
 #   took more than one. On two cores three processes take turns, so where a lesson is about
 #   *waiting* its ranks sleep for as long as a larger machine would compute.
-# - The minutes below a title are estimates: no class has been timed. Outputs live in the browser's
-#   page until you save (Ctrl+S), so a tab that you close without saving loses them.
-#
-# In a terminal, `make progress` lists what you've done and what comes next.
+# - The minutes below a title are estimates: no class has been timed. Save (Ctrl+S) before you close
+#   a tab, or its outputs are lost. In a terminal, `make progress` lists what comes next.
 #
 # ## The way through the lessons
 #
@@ -305,14 +301,18 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # DeepSeek-V3 took 11.6 times fewer hours for nearly as much text. Can you say why? Training takes 6
 # FLOPs for each token and each parameter that the token uses (lesson 01 derives the 6). In Llama
 # 3.1 405B every token uses all parameters. In DeepSeek-V3, which is made of experts (lesson 16), a
-# token uses 37 of 671 billion. So it took
-# $6 \cdot 37 \cdot 10^9 \cdot 14.8 \cdot 10^{12} = 3.3 \times 10^{24}$ FLOPs, 11.6 times fewer than
-# Llama's. That the two factors agree is partly chance: V3 computed most of its products in 8 bits,
-# in which the same GPU is up to twice as fast, so it got a smaller share of the peak (lesson 17).
+# token uses 37 of 671 billion. **How many times fewer FLOPs did it take?**
+
+# %%
+print(f"{3.8e25 / (6 * 37e9 * 14.8e12):.1f} times fewer FLOPs")
+
+# %% [markdown]
+# That the two factors agree is partly chance: V3 computed most products in 8 bits, in which the
+# same GPU is up to twice as fast, so it got a smaller share of the peak (lesson 17).
 #
-# Something to read: `init_process_group` in `torch/distributed/distributed_c10d.py`. Every program
-# in this course that has ranks begins with it, and so does one on 16,384 GPUs. Its documentation
-# says how the ranks find each other, and how long they're prepared to wait.
+# Something to read: `init_process_group` in `torch/distributed/distributed_c10d.py`, with which
+# every program in this course that has ranks begins, and so does one on 16,384 GPUs. Its
+# documentation says how the ranks find each other, and how long they're prepared to wait.
 #
 # ## Where next
 #

@@ -29,10 +29,7 @@ from simplellm.losses import causalLLMLoss
 from simplellm.models import NAMES, facts, pretrained
 from simplellm.stories import floor, story
 
-# %%
-sys.path.insert(0, "../primer")
-
-# %% jupyter={"source_hidden": true}
+sys.path[:0] = ["../primer"]
 import intro
 
 torch.set_num_threads(1)  # in this lab, one device is one core
@@ -140,7 +137,7 @@ assert count == 547_648
 best = pretrained("best")[1]
 ids = [tokenizer.eos_id, *tokenizer.encode("There once was a curious girl named Lily. She loved")]
 words = [tokenizer.decode([i]).strip() or "(start)" for i in ids]
-at, hidden = words.index("."), []
+at, hidden, looks = words.index("."), [], []
 
 
 def attend(q, k, v, **more):  # each is (batch, heads, tokens, 16)
@@ -149,17 +146,25 @@ def attend(q, k, v, **more):  # each is (batch, heads, tokens, 16)
     scores = scores.masked_fill(future, -math.inf)
     for j in map(words.index, hidden):
         scores[..., j + 1 :, j] = -math.inf
-    return scores.softmax(-1) @ v
+    weights = scores.softmax(-1)
+    looks.append(weights[0, :, at])  # block by block: where the period looks, in each head
+    return weights @ v
 
 
-for part in best.modules():
-    if hasattr(part, "mix"):  # what mixes the tokens of a block
-        part.mix = attend
-
+with torch.no_grad():
+    before = best(torch.tensor([ids]))
+    for part in best.modules():
+        if hasattr(part, "mix"):  # what mixes the tokens of a block
+            part.mix = attend
+    assert torch.allclose(best(torch.tensor([ids])), before, atol=1e-3)
+for block, head in ((0, 1), (2, 3)):
+    most, j = looks[block][head].max(0)
+    print(f"block {block}, head {head}: the period looks at {words[j]} with a weight of {most:.0%}")
 
 # %% [markdown]
-# Now we hide the word *girl*, in all heads of all blocks. Hiding it from the period alone wouldn't
-# be enough: *named* comes after *girl* and could tell the period what it has read.
+# One head looks at the girl and another at her name. But where a head looks isn't yet what the
+# model needs. So we hide the word *girl*, in all heads of all blocks. (Hiding it from the period
+# alone wouldn't be enough: *named* comes after *girl* and could tell the period what it has read.)
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -216,8 +221,6 @@ reveal("one_device-2")
 
 # %%
 loss = causalLLMLoss(net(batch), batch, tokenizer.vocab_size)
-
-# %% jupyter={"source_hidden": true}
 print(f"before training {loss.item():.2f} nats per token, and ln 1,200 = {math.log(1200):.2f}")
 
 # %% [markdown]
@@ -278,12 +281,8 @@ def train_alone(flags):
     return intro.train(intro.read_flags(flags), lambda step, loss: None)
 
 
-def trained(rate):
-    losses, _, _ = train_alone(["--size", "story", "--lr", str(rate), "--steps", quick("40", "2")])
-    return losses
-
-
-rates = {rate: trained(rate) for rate in (0.001, 0.01, 0.1)}
+flags = ["--size", "story", "--steps", quick("40", "2"), "--lr"]
+rates = {rate: train_alone([*flags, str(rate)])[0] for rate in (0.001, 0.01, 0.1)}
 named = {f"learning rate {rate}": run for rate, run in rates.items()}
 show(curves(named, "A rate that's too small crawls, and one that's too large jumps"))
 good, tenfold = (sum(rates[rate][-5:]) / 5 for rate in (0.01, 0.1))
@@ -313,8 +312,6 @@ def gradient(rows):
 whole = gradient(batch)
 mean = (gradient(batch[0:1]) + gradient(batch[1:2]) + gradient(batch[2:3])) / 3
 largest, difference = whole.abs().max().item(), (whole - mean).abs().max().item()
-
-# %% jupyter={"source_hidden": true}
 print(f"the two differ by {difference:.1e}, and the largest gradient is {largest:.1e}")
 assert difference < 1e-5 * largest
 
@@ -349,8 +346,6 @@ def kept(rows):
 
 
 of_three, of_one = kept(batch), kept(batch[:1])
-
-# %% jupyter={"source_hidden": true}
 print(f"{of_three / 1e6:.1f} MB for three sequences, {of_one / 1e6:.1f} for one")
 claim("times as many bytes for three", of_three / of_one, 3, within=0.05)
 
@@ -358,12 +353,9 @@ claim("times as many bytes for three", of_three / of_one, 3, within=0.05)
 # One condition is easy to overlook: the pieces must hold the same number of tokens. If they don't,
 # each has to be weighted by its $t_k$ of the $t$ tokens, $L = \sum_k (t_k / t)\, L_k$. Until
 # October 2024 several widely used trainers forgot that, so training with accumulated gradients
-# differed from training on the whole batch. The repair in transformers began with two pull
-# requests:
-# [one](https://github.com/huggingface/transformers/pull/34191) lets a loss divide by the tokens of
-# the whole batch, and [the other](https://github.com/huggingface/transformers/pull/34198) lets the
-# trainer count them. (A [third](https://github.com/huggingface/transformers/pull/35438) still had
-# to correct the count.)
+# differed from training on the whole batch. (The repair [began
+# here](https://github.com/huggingface/transformers/pull/34191) in transformers: a loss may divide
+# by the tokens of the whole batch.)
 #
 # ### Your turn: TR-1 · 20 minutes · 10 points
 #
@@ -435,8 +427,6 @@ predict(
 
 # %%
 least = floor(tokenizer, world="small")
-
-# %% jupyter={"source_hidden": true}
 print(f"floor {least.nats_per_token:.3f} nats per token, perplexity {least.perplexity:.2f}")
 reveal("one_device-6")
 
@@ -453,8 +443,6 @@ losses, teller, trace = train_alone(flags)
 title = "The loss falls fast at first, and then has a long way to the floor"
 show(curves({"two blocks": losses}, title, floor=least.nats_per_token))
 last = sum(losses[-10:]) / len(losses[-10:])
-
-# %% tags=["training"] jupyter={"source_hidden": true}
 print(f"perplexity {math.exp(losses[0]):,.0f} before, {math.exp(last):.1f} after, "
       f"{least.perplexity:.1f} for a perfect reader")  # fmt: skip
 print(f"nats per token: a perfect reader {least.nats_per_token:.2f}, ours {last:.2f}")
@@ -463,8 +451,29 @@ assert least.nats_per_token < last
 # %% [markdown]
 # It's still above the floor. It has seen few stories so far, and two blocks may be too few. And
 # part of the gap no training removes: sequences cut the stories anywhere, and a reader of the
-# second half can't know the child's name until it comes up again.
-#
+# second half can't know the child's name until it comes up again. **Where in a sequence does that
+# cost most: everywhere alike, at its beginning, or at its end, where there's most to remember?**
+# The model that was trained for 41 minutes reads 300 new sequences, and we take its loss at each
+# position:
+
+# %%
+other = intro.read_flags(["--seed", "7", "--batch-size", "50"])  # stories it hasn't read
+nats = []
+for rows in islice(intro.stories_of_ranks(other, tokenizer, 1), quick(6, 1)):
+    with torch.no_grad():
+        log_p = best(rows).log_softmax(-1)[:, :-1]
+    nats.append(-log_p.gather(2, rows[:, 1:, None]).squeeze(2))
+lost = torch.cat(nats).mean(0)  # at 127 positions: the last has no next token to predict
+of_eight = {start: lost[start : start + 8].mean().item() for start in range(0, 127, 8)}
+title, axis = "A sequence costs most where it begins", "position (means of eight)"
+show(curves({"41 minutes": of_eight}, title, floor=least.nats_per_token, x=axis))
+above = lost - least.nats_per_token
+early = (above[:16].sum() / above.sum()).item()
+print(f"{above.mean():.3f} nats above the floor, {early:.0%} of them in the first 16 positions; "
+      f"{above[63:].mean():.3f} in the second half")  # fmt: skip
+assert early > 0.5
+
+# %% [markdown]
 # ## A first story
 #
 # To write, the model gives the probabilities of the next token, we draw one, append it, and ask
@@ -498,24 +507,24 @@ vary(story_of_mine, temperature=(1.0, 0, 0.2, 0.4, 0.6, 0.8, 1.5, 2.0), seed=ran
 # %% [markdown]
 # ## The model of the drawing, trained for longer
 #
-# The model with six blocks ships with this lab, saved at three moments of a longer training. The
-# loss is measured on stories that no model was trained on, in sequences of 256 tokens. A sentence
-# is right if the grammar could have written it somewhere.
+# The model with six blocks ships with this lab, saved at three moments of a longer training. Its
+# loss is that of stories that no model has read, in sequences of 256 tokens. A sentence is right if
+# the grammar could have written it somewhere. That doesn't make a story right: look for a mother
+# who turns into a grandma.
 
-# %%
+# %% tags=["training"]
 for name in NAMES:
     f = facts(name)
     right = f"{f['right'] / f['sentences']:4.0%} of its sentences are right"
     words = f"{f['minutes']:5.1f} minutes, {f['tokens']:9,} tokens"
     print(f"{name:<7}{words}, {f['loss']:.2f} nats per token, {right}")
+print("\n" + tell(pretrained("best")[1], temperature=0.6, seed=0))
 
 # %% [markdown]
-# A checkpoint is also a place to start from. Continuing on new text is called *fine-tuning*, and
-# the loss starts higher there. Continuing on the same text is called *resuming*, and it takes more
-# than the weights, which are all that our files hold: the state of the optimizer and the learning
-# rate have to go on where they were, too (lesson 21). In a terminal,
-# `python primer/intro.py --from best --text my_diary.txt` continues with a text that you've
-# written.
+# A checkpoint is also a place to start from. On new text that's called *fine-tuning* (in a
+# terminal: `python primer/intro.py --from best --text my_diary.txt`). Continuing on the same text
+# is called *resuming*, and it takes more than the weights: the state of the optimizer, too (lesson
+# 21).
 #
 # ## Where the time goes
 #
@@ -548,40 +557,32 @@ def seconds(kind):
 
 
 ratio = min(seconds("B")) / min(seconds("F"))
-
-# %% tags=["time"] jupyter={"source_hidden": true}
 print(f"backward / forward: {ratio:.2f}, each at its fastest")
-for name, steps, seconds_of in ("all", len(losses), trace.duration), ("these", 3, three.duration):
-    print(f"{name} steps: {steps * batch.numel() / seconds_of:,.0f} tokens per second")
 
 # %% [markdown]
-# The FLOPs say 2. But our matrices are tiny, so much of the time isn't spent in them: norms, the
-# softmax and the rotary positions do few FLOPs and move much memory. Does a single large product
+# The FLOPs say 2. But our matrices are tiny, so much of the time goes elsewhere: norms, the softmax
+# and the rotary positions do few FLOPs and move much memory. Does a single large product
 # take twice as long backward?
 
 
 # %%
 def of_one_layer():
-    layer, repeats = torch.nn.Linear(1024, 1024, bias=False), quick(12, 2)
-    x = torch.randn(256, 1024, requires_grad=True)
-    forward, backward = [], []
-    for _ in range(repeats):
-        layer.weight.grad = x.grad = None
+    layer, x = torch.nn.Linear(1024, 1024, bias=False), torch.randn(256, 1024, requires_grad=True)
+    ratios, ones = [], torch.ones(256, 1024)
+    for _ in range(quick(12, 2)):
         begun = time.perf_counter()
         y = layer(x)
         between = time.perf_counter()
-        y.backward(torch.ones_like(y))
-        forward.append(between - begun)
-        backward.append(time.perf_counter() - between)
-    return sorted(backward)[repeats // 2] / sorted(forward)[repeats // 2]
+        torch.autograd.grad(y, (layer.weight, x), ones)
+        ratios.append((time.perf_counter() - between) / (between - begun))
+    return sorted(ratios)[len(ratios) // 2]
 
 
 # %% tags=["time"]
-why = "caches, and other work on this machine"
-claim("backward over forward, one layer 1,024 wide", of_one_layer, 2, within=0.25, because=why)
+claim("backward over forward, 1,024 wide", of_one_layer, 2, within=0.25, because="caches matter")
 
 # %% [markdown]
-# It does, and so does a model whose matrices have thousands of rows and columns.
+# It does, more or less, and wide models spend most of their time in such products (lesson 12).
 #
 # ## What to remember
 #
@@ -612,9 +613,8 @@ claim("backward over forward, one layer 1,024 wide", of_one_layer, 2, within=0.2
 #
 # Something to read: `Trainer.train_step` in torchtitan's
 # [`torchtitan/trainer.py`](https://github.com/pytorch/torchtitan/blob/main/torchtitan/trainer.py).
-# It trains on thousands of GPUs, and you'll recognize the loop that you've just written: gradients
-# cleared once, an inner loop over the pieces, one step. Before the inner loop it counts the tokens
-# of all pieces. You know why.
+# It trains on thousands of GPUs, and you'll recognize your loop: gradients cleared once, an inner
+# loop over the pieces, one step. First it counts the tokens of all pieces. You know why.
 #
 # ## Where next
 #

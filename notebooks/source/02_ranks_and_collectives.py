@@ -68,8 +68,8 @@ x.tolist()
 #
 # ## A swap
 #
-# Now let the two ranks swap tensors. The program looks as simple as it sounds: each rank sends its
-# own tensor and then receives the other's.
+# Now let the two ranks swap tensors: each rank sends its own and then receives the other's. (Below,
+# `on_error="report"` returns what went wrong as a value, so that the notebook can continue.)
 
 
 # %%
@@ -90,9 +90,6 @@ predict(
     "it depends on which rank is faster",
 )
 
-# %% [markdown]
-# (`on_error="report"` returns what went wrong as a value, so that the notebook can continue.)
-
 # %% jupyter={"source_hidden": true}
 display(launch(swap, ranks=2, timeout=10, on_error="report", quiet=True))
 reveal("ranks_and_collectives-1")
@@ -100,8 +97,7 @@ reveal("ranks_and_collectives-1")
 # %% [markdown]
 # Read the report from the top. The first line says what happened, then each rank has a row with
 # what it waits for and on which line, and the last line suggests a cure. In the picture an arrow
-# means *waits for*. A circle of arrows is a **deadlock**, and it never resolves, however long you
-# wait.
+# means *waits for*. A circle of arrows is a **deadlock**, which no amount of waiting resolves.
 #
 # The reason is in the word *send*. With gloo, the library that carries our messages, `send` returns
 # once the receiver has begun to take the data. Here both ranks are blocked in `send`, so neither is
@@ -137,9 +133,9 @@ launch(swap_in_turns, ranks=2, quiet=True)
 
 # %% [markdown]
 # Now a send always meets a receive. There are two more cures. `dist.isend` only *starts* to send
-# and returns immediately (that's the i). It returns a handle. Don't touch the tensor until `wait()`
-# on that handle has returned, because gloo reads it straight from your memory. And
-# `dist.batch_isend_irecv` takes a list of sends and receives and starts them together.
+# and immediately returns a handle (that's the i). Don't touch the tensor until the handle's
+# `wait()` has returned: gloo reads it straight from your memory. And `dist.batch_isend_irecv` takes
+# a list of sends and receives and starts them together.
 #
 # Let's scale the swap up. Five ranks sit in a ring, and each hands its tensor to its right
 # neighbor. Even ranks send first and odd ranks receive first. But five is odd, so ranks 4 and 0 are
@@ -160,8 +156,7 @@ predict(
 #
 # Write `exchange_in_order()`, `exchange_without_waiting()` and `exchange_in_a_batch()` in
 # `primer/exchange.py`. Each of them hands this rank's tensor to the right neighbor and returns the
-# left neighbor's, for any number of ranks from two up, and each uses a different one of the three
-# cures. `exchange_deadlock()`, in the same file, shows how not to do it.
+# left neighbor's, for any number of ranks from two up, and each uses another of the three cures.
 
 # %%
 check("RC-2")
@@ -183,6 +178,13 @@ for name, way in exchange.ways().items():
 reveal("ranks_and_collectives-2")
 
 # %% [markdown]
+# A **space-time diagram** shows why the odd ring ends. Time runs to the right, and an arrow is a
+# message, which begins only when its send and its receive are both there. Follow rank 4: it waits
+# for rank 0, but rank 0 waits for nobody. The odd ring takes one round more than the even one.
+#
+# ![Four ranks: two rounds of messages. Five: rank 4 waits for one round to send to rank 0, rank 3
+# for one to send to rank 4, and a third round ends it.](../imgs/ring_in_time.svg)
+#
 # ## Uneven data
 #
 # Many hangs in training have no circle at all. Three ranks train, and after each batch they add up
@@ -224,9 +226,9 @@ reveal("ranks_and_collectives-3")
 # by repeating a few samples (which then count twice) or, with `drop_last=True`, by dropping a few.
 # Another cure lets a rank that has run out of data take part with a gradient of zeros. Then be
 # careful with the mean: dividing by 3 when only 2 ranks had data makes the mean a third too small,
-# so divide by the number of ranks (or better, of tokens) that contributed. PyTorch packages this
-# second cure as [`Join`](https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html).
-# (With DDP it divides by all 3, too, unless you pass `divide_by_initial_world_size=False`.)
+# so divide by the number of ranks (or better, of tokens) that contributed. PyTorch's
+# [`Join`](https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html) packages this, but
+# with DDP it makes that mistake unless you give `divide_by_initial_world_size=False`.
 #
 # ## The same calls, in another order
 #
@@ -283,28 +285,32 @@ predict(
 
 
 # %%
-def too_large():
+def receive_into(buffer):
     if dist.get_rank() == 0:
         dist.send(torch.tensor([7.0, 8.0, 9.0]), 1)
         return None
-    buffer = torch.full((5,), -1.0)
     dist.recv(buffer, 0)
     return buffer.tolist()
 
 
-print("rank 1 holds", launch(too_large, ranks=2, quiet=True, checked=False)[1])
+too_large, of_integers = torch.full((5,), -1.0), torch.zeros(3, dtype=torch.int32)
+print("rank 1 holds", launch(receive_into, 2, (too_large,), quiet=True, checked=False)[1])
 reveal("ranks_and_collectives-4")
 
 # %% [markdown]
 # A program that continues with wrong numbers is worse than one that hangs, because nothing stops
-# it. The wrong *type* is just as quiet: a rank that receives the bits of floating-point numbers as
-# integers finds 1,065,353,216 where the other sent 1.0.
-#
+# it. The wrong *type* is just as quiet. Here rank 1 takes the bits of three floats for integers:
+
+# %%
+print("rank 1 holds", launch(receive_into, 2, (of_integers,), quiet=True, checked=False)[1])
+
+# %% [markdown]
 # This is why, in the lessons, ranks compare notes before each message. That costs time, so scripts
-# and measurements go without it. With the comparison on, the same function stops with an error:
+# and measurements go without it. With the comparison on, both programs stop with an error:
 
 # %% tags=["time"]
-launch(too_large, ranks=2, timeout=10, on_error="report", quiet=True)
+for buffer in (too_large, of_integers):
+    print(launch(receive_into, 2, (buffer,), timeout=10, on_error="report", quiet=True), "\n")
 
 
 # %% [markdown]
@@ -373,44 +379,37 @@ for rank, (everything, part, parts) in enumerate(launch(without_a_root, ranks=3,
 # `torch.distributed` doesn't carry messages itself; it hands them to a **backend**. **gloo** works
 # between CPUs, on one machine or many. **NCCL** works between NVIDIA GPUs, is far faster, and by
 # default needs a separate GPU for each rank. The lessons use gloo. The scripts use NCCL if each
-# rank has a GPU, and otherwise gloo and the CPU, because gloo copies tensors on a GPU through the
-# CPU's memory, and can't `send` or `recv` them at all.
+# rank has a GPU, and otherwise gloo and the CPU.
 #
 # Three things change on GPUs, and each of them is a source of hangs:
 #
-# - **Calls return at once.** They only enqueue work on a **stream**, a queue that the GPU works
-#   through in order. A rank can therefore be stuck in a collective while its Python code is already
-#   a few layers further on. The hang shows up where Python first needs a result, for example in
-#   `loss.item()`, and that line is innocent.
-# - **Order matters even more.** If one rank enqueues two collectives in a different order, and the
-#   two differ in kind or size or belong to different groups, the GPUs can deadlock: each runs a
-#   kernel that waits for its peer and holds up the one that the peer waits for. If the two look
-#   alike, nothing hangs and the wrong tensors are added up, as ours were.
-# - **There are no tags.** With gloo, `tag=1` and `tag=2` tell two messages apart. NCCL matches the
-#   messages between two ranks in the order in which they were enqueued, and sends and receives that
-#   have to run at the same time belong in one `batch_isend_irecv`.
+# - **Calls return at once.** They only enqueue work on a **stream**, so the Python code of a rank
+#   that is stuck in a collective may be a few layers further on. It stops at the first line that
+#   needs a result, such as `loss.item()`, and that line is innocent.
+# - **Order matters even more.** Two collectives that differ in kind, size or group, enqueued in
+#   another order by one rank, can deadlock the GPUs: each runs a kernel that waits for its peer and
+#   holds up the one that the peer waits for. Two that look alike don't hang: their sums are wrong.
+# - **Tags don't count.** NCCL matches the messages between two ranks in the order in which they
+#   were enqueued, and those that have to run at the same time belong in one `batch_isend_irecv`.
 #
 # ## Outside the lab
 #
 # On a cluster nobody draws the arrows for you. With gloo all you get is a time-out. With NCCL each
 # rank's message at least names the collective that it was in and its number, as in
-# `SeqNum=680, OpType=ALLREDUCE`: look for the rank with another number. These tools help, first
-# those that work on a job that already hangs:
+# `SeqNum=680, OpType=ALLREDUCE`: look for the rank with another number. Five tools tell more:
 #
-# - The **flight recorder** (NCCL only): each rank remembers its last collectives, 2,000 by default,
-#   and writes them to a file when the time-out strikes. `TORCH_FR_BUFFER_SIZE=20000` keeps more.
-#   (In older versions it's off until you set this variable, there `TORCH_NCCL_TRACE_BUFFER_SIZE`,
-#   and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`.) The command `torchfrtrace` compares these files and names
-#   the first collective in which the ranks differ.
-# - `py-spy dump --pid PID` prints the Python stack of a running process without ending it. Run it
-#   on a few ranks: the odd one out is usually the culprit.
-# - `init_process_group(timeout=timedelta(minutes=2))` doesn't name the cause, but it shortens the
-#   wait to two minutes.
-# - `TORCH_DISTRIBUTED_DEBUG=DETAIL` compares collectives across ranks (operation, shape, type) and
-#   raises an error when they don't match. It's slow, so set it to find a bug and then remove it. It
-#   doesn't check `send` and `recv`, and like the lab it misses two collectives that look alike and
-#   were swapped.
-# - `dist.monitored_barrier(wait_all_ranks=True)` names the ranks that didn't arrive (gloo only).
+# | tool | what it tells you |
+# |---|---|
+# | the **flight recorder** (NCCL only) | the last 2,000 collectives of each rank, at the time-out |
+# | `py-spy dump --pid PID` | the Python stack of a running process, without ending it |
+# | `init_process_group(timeout=timedelta(minutes=2))` | not the cause, but after two minutes |
+# | `TORCH_DISTRIBUTED_DEBUG=DETAIL` | an error if a collective's operation, shape or type differ |
+# | `dist.monitored_barrier(wait_all_ranks=True)` (gloo only) | which ranks didn't arrive |
+#
+# **Which one do you take?** (a) A job hangs right now, and nobody has prepared anything. (b) A job
+# on GPUs hung last night, and it has ended. (c) A small copy of the job hangs every time, and you
+# suspect that one rank calls another collective. (d) The loss is wrong, and you suspect two
+# all-reduces of one size, swapped.
 #
 # The monitored barrier is easy to try. Rank 2 skips it, as a rank would if it had taken another
 # branch or died:
@@ -430,9 +429,13 @@ said = launch(roll_call, ranks=3, quiet=True, checked=False)[0]
 print(f"rank 0 says: {said}")
 
 # %% [markdown]
-# What does patience cost? If a collective hangs in a job on 16,384 GPUs, NCCL's default time-out of
-# 10 minutes lets 2,731 GPU-hours go by before the first error message, about 5,500 dollars at two
-# dollars an hour.
+# (a) `py-spy`, on a few ranks: the odd one out is usually the culprit. (b) The flight recorder (old
+# versions need `TORCH_NCCL_TRACE_BUFFER_SIZE`): `torchfrtrace` names the first collective in which
+# its files differ. (c) `DETAIL`, for this run only, since it's slow (and blind to `send` and
+# `recv`). (d) None: nothing hangs or is told. Compare the sums with those of one device.
+#
+# What does patience cost? On 16,384 GPUs, NCCL's default time-out of 10 minutes lets 2,731 hours of
+# a GPU go by before the first error message: 5,500 dollars at two dollars an hour.
 #
 # ## What to remember
 #
@@ -458,11 +461,9 @@ print(f"rank 0 says: {said}")
 # - torchtitan doesn't wait for PyTorch's defaults: by default it allows 300 s for start-up, 100 s
 #   once the first step is through, and records the last 20,000 collectives of every rank
 #   ([its options](https://github.com/pytorch/torchtitan/blob/0014ac2ca45ae15db6706b4f5cc3e67546c98885/torchtitan/config/configs.py),
-#   class `CommConfig`).
-# - Read `init_distributed` and `set_pg_timeouts` in torchtitan's `torchtitan/distributed/utils.py`.
-#   The first sets the flight recorder's environment variables. The second starts with a barrier:
-#   why would a *shorter* time-out be dangerous without it? (What if one rank is already in the next
-#   collective, while another still loads its data under the longer time-out?)
+#   class `CommConfig`). Read `set_pg_timeouts` in its `torchtitan/distributed/utils.py`, which
+#   starts with a barrier: why would a *shorter* time-out be dangerous without it? (What if one rank
+#   is already in the next collective, while another still loads its data?)
 #
 # ## Where next
 #

@@ -30,8 +30,6 @@ from helpers.check import check, solve
 from helpers.hang.monitor import record_messages
 from helpers.lesson import answer, claim, predict, reveal, show, show_diff
 from helpers.ranks import find_place, launch
-
-# %%
 from helpers.schedules import naive
 from helpers.simulate import simulate
 from helpers.trace import Recorder, bubble, with_waits
@@ -80,8 +78,6 @@ print("the same scores as the whole model:", torch.equal(x, net(ids)))
 activation = parts[0](ids)
 shape = " × ".join(map(str, activation.shape))
 everything = 4 * sum(p.numel() for p in net.parameters())
-
-# %% jupyter={"source_hidden": true}
 print(f"one activation: {shape} numbers, {4 * activation.numel() / 1e3:.0f} kB")
 print(f"all gradients, which data parallelism would average: {everything / 1e3:.0f} kB")
 
@@ -185,7 +181,6 @@ check("PP-1")
 
 # %%
 def train_rank(flags):
-    """On a rank: the same by the script of this lesson."""
     options = intro_PP_naive.read_flags(flags)
     return intro_PP_naive.train(options, find_place(), "cpu", lambda step, loss: None)
 
@@ -194,16 +189,10 @@ flags = ["--steps", quick("30", "3"), "--optimizer", "sgd", "--lr", "0.3"]
 losses, whole, _ = intro.train(intro.read_flags(flags), lambda step, loss: None)
 ranks = launch(train_rank, 3, (flags,), quiet=True)
 
-
 # %%
-def distances(mine, whole):
-    """The largest difference of each tensor."""
-    return {name: (mine[name] - whole[name]).abs().max().item() for name in mine}
-
-
 for rank, (_, stage, _) in enumerate(ranks):
-    mine = whole_weights(stage)
-    apart = max(distances(mine, whole.state_dict()).values())
+    mine, theirs = whole_weights(stage), whole.state_dict()
+    apart = max((mine[name] - theirs[name]).abs().max().item() for name in mine)
     print(f"rank {rank}, {len(mine):2} tensors: {apart:.1e} from one device's")
     assert apart < 1e-6
 print(f"last loss: one device {losses[-1]:.4f}, pipeline {ranks[-1][0][-1]:.4f}")
@@ -220,14 +209,7 @@ print(f"last loss: one device {losses[-1]:.4f}, pipeline {ranks[-1][0][-1]:.4f}"
 
 
 # %%
-def run(stage, x, ids):
-    """What a stage computes in forward; the last one computes the loss as well."""
-    y = stage(x)
-    is_last = y.shape[-1] != stage.config.dmodel
-    return causalLLMLoss(y, ids, y.shape[-1]) if is_last else y
-
-
-def saved_bytes(stage, x, ids):
+def saved_bytes(module, forward):
     sizes = {}
 
     def keep(tensor):  # autograd calls it with each tensor that it keeps
@@ -235,42 +217,39 @@ def saved_bytes(stage, x, ids):
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        run(stage, x, ids)
-    weights = {p.untyped_storage().data_ptr() for p in stage.parameters()}
+        forward()
+    weights = {p.untyped_storage().data_ptr() for p in module.parameters()}
     return sum(size for place, size in sizes.items() if place not in weights)
+
+
+def loss_of(y):
+    return causalLLMLoss(y, ids, tokenizer.vocab_size)
 
 
 # %%
 first = parts[0](ids).detach().requires_grad_()  # as it would arrive, to be backward through
-inputs = [ids, first, parts[1](first).detach().requires_grad_()]
-rows = [("one device", net, ids), *zip(("rank 0", "rank 1", "rank 2"), parts, inputs, strict=True)]
-memory = {}
-for who, module, batch in rows:
+second = parts[1](first).detach().requires_grad_()
+rows = {
+    "one device": (net, lambda: loss_of(net(ids))),
+    "rank 0": (parts[0], lambda: parts[0](ids)),
+    "rank 1": (parts[1], lambda: parts[1](first)),
+    "rank 2": (parts[2], lambda: loss_of(parts[2](second))),
+}
+print("kB             weights  gradients       Adam activations        all")
+for who, (module, forward) in rows.items():
     each = 4 * sum(p.numel() for p in module.parameters())
-    memory[who] = each, each, 2 * each, saved_bytes(module, batch, ids)
-share = max(sum(memory[f"rank {rank}"]) for rank in range(3)) / sum(memory["one device"])
-
-# %% jupyter={"source_hidden": true}
-print(
-    f"{'kB':12}",
-    *(f"{each:>11}" for each in ("weights", "gradients", "Adam", "activations", "all")),
-)
-for who, sizes in memory.items():
-    print(f"{who:12}", *(f"{size / 1e3:11,.0f}" for size in (*sizes, sum(sizes))))
-
-# %% jupyter={"source_hidden": true}
-print(f"the fullest rank keeps {share:.0%} of one device's memory, not a third")
+    sizes = each, each, 2 * each, saved_bytes(module, forward)
+    print(f"{who:11}", *(f"{size / 1e3:10,.0f}" for size in (*sizes, sum(sizes))))
 
 # %% [markdown]
-# The activations are divided as well, because each stage saves only what its own layers need. (With
-# several micro-batches under way, as in lesson 06, it saves that for each of them.) Only the two
-# ends aren't divided evenly: the embedding and the head are each a table with a row for every token
-# of the vocabulary, and the last rank keeps the scores and the loss on top.
+# The fullest rank keeps 40 % of one device's memory, not a third. The activations are divided as
+# well, because each stage saves only what its own layers need (in lesson 06, for each micro-batch
+# under way). Only the two ends aren't divided evenly: the embedding and the head are each a table
+# with a row for every token, and the last rank keeps the scores and the loss on top.
 #
 # ## Where the time goes
 #
-# So the pipeline keeps its promise about memory. What does it do to time? A step of three stages is
-# a staircase, and much of it is empty.
+# So the pipeline keeps its promise about memory. What does it do to time?
 
 # %% jupyter={"source_hidden": true}
 predict(
@@ -284,8 +263,6 @@ predict(
 
 # %%
 plan = simulate(naive(3))
-
-# %% jupyter={"source_hidden": true}
 show(plan.trace)
 print(f"a step takes {plan.step_time:g} s, and each rank computes {plan.busy[0]:g} s of it")
 reveal("naive_pipeline-3", share=plan.bubble())
@@ -301,20 +278,13 @@ reveal("naive_pipeline-3", share=plan.bubble())
 # $$\text{bubble} = \frac{pT - T}{pT} = \frac{p - 1}{p}.$$
 #
 # As long as messages are free, nothing here asks for equal stages: the naive pipeline wastes
-# $(p-1)/p$ however you cut the model. And it gets worse with every device you add: with eight
-# stages it's 7/8.
+# $(p-1)/p$ however you cut the model. And it gets worse with every device: with eight it's 7/8.
 #
-# Before we look at real ranks, here are the four terms that every timeline of this course uses.
-# What a rank does is one of these:
-#
-# - **busy**: it computes.
-# - **communicating**: it's in a collective, and every rank that takes part has arrived.
-# - **waiting**: it needs something that isn't there yet, such as a message; a send or a receive in
-#   transit counts here too.
-# - **finished**: it has nothing left to do in this step.
-#
-# The bubble is everything that isn't busy, as a share of all the time. (Megatron's papers divide by
-# the time that a step would take without a bubble, and theirs is larger: lesson 06.)
+# Every timeline of this course names what a rank does in four words. It's **busy** if it computes;
+# **communicating** in a collective to which every rank has come; **waiting** for something that
+# isn't there yet, such as a message (one in transit counts, too); and **finished** if it has
+# nothing left to do in this step. The bubble is everything that isn't busy. (Megatron's papers
+# divide it by the time of a step without one, and theirs is larger: lesson 06.)
 #
 # Now three real processes run your `forward_backward()`. They send real messages, but as in lesson
 # 03 they sleep where a device would compute, 60 ms forward and 120 ms backward, so that we can
@@ -362,32 +332,69 @@ claim("bubble", bubble(step), 2 / 3, within=0.05)
 claim("seconds of the step", step.duration, 3 * (FORWARD + BACKWARD), unit=" s")
 
 # %% [markdown]
-# It's the same staircase, a little longer, because a sleeping rank wakes up a little late, the
-# small stage beside it really computes, and messages take time. (The picture calls finished ranks
-# idle.) So what have we gained? One device, if it were large enough, would compute the same layers
-# in the same $T$, without any message. All messages of the naive pipeline are on the critical path:
-# $p-1$ activations forward and as many gradients back. For a model of width 4,096 as above and four
-# stages that's $6 \times 1.34 = 8$ ms a batch.
+# It's the same staircase (the picture calls finished ranks *idle*), a little longer, because a
+# sleeping rank wakes up late and messages take time. So what have we gained? One device, if it were
+# large enough, would compute the same layers in the same $T$, without any message. Here all
+# messages are on the critical path: $p-1$ activations forward and as many gradients back. For a
+# model of width 4,096 as above and four stages that's $6 \times 1.34 = 8$ ms a batch.
 #
 # We've bought memory, but no time. The next lesson is about filling the bubble.
 #
 # ## Which rank has the most work?
 #
-# Two of six equal layers for each rank sounds fair. But the first rank has the embedding as well,
-# and the last one the head with the loss. An embedding only looks up rows, which costs little. The
-# head multiplies every vector by a matrix with a row for every token of the vocabulary. In the
-# naive pipeline this imbalance costs nothing, because $T$ is the sum of all stages anyway. But as
-# soon as several pieces of a batch are under way at once (lesson 06), the slowest stage sets the
-# pace for all.
-#
+# Two of six equal layers for each rank sounds fair. But rank 0 has the embedding as well, and rank
+# 2 the head with the loss. **Guess first:** with a vocabulary of 4,096 tokens, which of the three
+# computes longest? We time each kind of piece alone, with a model cut into 0 + 6 + 0 layers:
+
+# %% tags=["time"]
+large = intro.read_flags(["--batch-size", "3", "--tokenizer", "stories-4096"])
+large_tokenizer = intro.make_tokenizer(large)
+embedding, layers, head = slice_stages(intro.make_model(large, large_tokenizer), [0, 6, 0])
+text = next(intro.stories_of_ranks(large, large_tokenizer, ranks=1))
+vectors = embedding(text).detach().requires_grad_()
+
+
+def once(forward):
+    start = time.process_time()  # what other programs do meanwhile doesn't count
+    y = forward()
+    y.backward(torch.ones_like(y))
+    return time.process_time() - start
+
+
+pieces = {
+    "embedding": lambda: embedding(text),
+    "six layers": lambda: layers(vectors),
+    "head and loss": lambda: causalLLMLoss(head(vectors), text, 4096),
+}
+took = {name: min(once(each) for _ in range(quick(30, 2))) for name, each in pieces.items()}
+for name, seconds in took.items():
+    print(f"{name:14}{1e3 * seconds:6.2f} ms forward and backward")
+
+# %% [markdown]
+# An embedding only looks up rows. The head multiplies every vector by a matrix with a row for every
+# token of the vocabulary, and a softmax follows. In the naive pipeline this costs nothing, because
+# $T$ is the sum of all stages anyway. But as soon as several pieces of a batch are under way at
+# once (lesson 06), the slowest stage sets the pace for all. So try every cut:
+
+
+# %% tags=["time"]
+def slowest(cut):
+    first, middle, last = (took["six layers"] / 6 * count for count in cut)
+    return max(first + took["embedding"], middle, last + took["head and loss"])
+
+
+best = min(((a, b, 6 - a - b) for a in range(7) for b in range(7 - a)), key=slowest)
+for cut in ((2, 2, 2), best):
+    print(f"cut {cut}: the slowest stage takes {1e3 * slowest(cut):.1f} ms")
+
+# %% [markdown]
 # How much does the head matter in a real model? A product takes 2 FLOPs for each weight and token,
-# so we can count weights instead of timing them. The head has one for each number of a vector and
-# each token of the vocabulary. A layer has four matrices in attention (K and V are narrower,
-# because several heads of queries share one of keys and values) and three in SwiGLU:
+# so where products take nearly all of the time, count weights. (In our narrow model they don't: the
+# head has four layers' weights, and took less time.) A layer has four matrices in attention (K and
+# V are narrower, as several heads of queries share one of keys and values), three in SwiGLU:
 
 # %%
 models = {  # vocabulary, width, width inside SwiGLU, heads of keys and values per head of queries
-    "this model": (1200, 64, 256, 1),
     "Llama 3 8B": (128_256, 4096, 14_336, 1 / 4),
     "Llama 3 405B": (128_256, 16_384, 53_248, 1 / 16),
 }
@@ -397,10 +404,8 @@ for name, (vocabulary, d, f, shared) in models.items():
 
 # %% [markdown]
 # With one vocabulary, the wider the model, the less the head weighs, because a layer grows with
-# $d^2$ and the head only with $d$: compare the two Llamas. (Ours has a vocabulary of 1,200 tokens,
-# a hundredth of theirs.) In Llama 3 8B the head is a problem for the cut. An even share of the work
-# is (layers + head) / stages, so the last stage should hold an even share minus the head, counted
-# in layers.
+# $d^2$ and the head only with $d$. An even share of the work is (layers + head) / stages, so the
+# last stage should hold an even share minus the head, counted in layers.
 #
 # **Llama 3 8B has 32 layers. Cut into four stages, how many should the last one hold, so that its
 # computing comes closest to an even share?** Take 2.4 layers for the head.
@@ -412,10 +417,9 @@ answer("naive_pipeline-5", mine)
 # %% [markdown]
 # In 405B the head is two thirds of a layer, so the last stage should hold just one layer fewer than
 # the others. That explains half of a strange number: this model has 126 layers on 16 stages, and
-# not 128. Its authors took one layer from the first stage and one from the last: fourteen stages
-# hold eight, and the last one holds seven and the head, or 7.66. The first one is relieved for a
-# reason that lesson 06 gives: it has to keep the activations of more micro-batches than any other,
-# and next to them an embedding of 2.1 billion parameters.
+# not 128. Fourteen stages hold eight, and the last one holds seven and the head, or 7.66. The first
+# one holds seven, too, because it keeps the activations of more micro-batches than any other
+# (lesson 06), and next to them an embedding of 2.1 billion parameters.
 #
 # ## What to remember
 #
@@ -426,11 +430,9 @@ answer("naive_pipeline-5", mine)
 # - Forward sends the activation $y$; backward returns $\partial L/\partial y$, of the same shape.
 #   With that, the gradients are those of one device, up to rounding.
 # - In a naive pipeline one rank computes and the others are idle: the bubble is $(p-1)/p$, whatever
-#   the cut. Each device needs less memory, but all together are no faster than one, and $2(p-1)$
-#   messages come on top.
-# - Layers aren't everything. Where the vocabulary is large for the width, the head costs as much as
-#   several of them (2.4 in Llama 3 8B); in Llama 3 405B it costs less than one. A good cut leaves
-#   the last stage fewer layers.
+#   the cut. All devices together are no faster than one, and $2(p-1)$ messages come on top.
+# - Layers aren't everything: the head costs as much as 2.4 of them in Llama 3 8B, and less than one
+#   in Llama 3 405B. A good cut leaves the last stage fewer layers.
 #
 # ## In the wild
 #
@@ -442,9 +444,8 @@ answer("naive_pipeline-5", mine)
 #   ([its training notes](https://github.com/bigscience-workshop/bigscience/blob/master/train/tr11-176B-ml/README.md)).
 #
 # To read: `get_num_layers_to_build` in `megatron/core/transformer/transformer_block.py` of
-# Megatron-LM decides how many layers a rank gets. Look for
-# `account_for_embedding_in_pipeline_split` and `account_for_loss_in_pipeline_split`, and say what
-# each of them does to the count.
+# Megatron-LM decides how many layers a rank gets. What do `account_for_embedding_in_pipeline_split`
+# and `account_for_loss_in_pipeline_split` do to the count?
 #
 # ## Where next
 #

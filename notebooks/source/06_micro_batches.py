@@ -29,7 +29,7 @@ from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.pipeline import Pace, run_paced
 from helpers.ranks import find_place, launch
 from helpers.schedules import gpipe, in_flight, messages, naive, one_f_one_b, parse
-from helpers.simulate import simulate
+from helpers.simulate import Costs, simulate
 from simplellm.losses import causalLLMLoss
 from simplellm.slicing import whole_weights
 
@@ -95,12 +95,23 @@ for name, parts, weights in (
 # %%
 print(gpipe(4, 3))
 
+# %% jupyter={"source_hidden": true}
+predict(
+    "micro_batches-1",
+    "GPipe with four stages and eight micro-batches. Backward takes twice as long as forward, and "
+    "messages cost nothing. What share of the time is a rank idle?",
+    "3/4, as in the naive pipeline",
+    "3/11",
+    "1/8",
+)
+
 # %%
 plan = simulate(gpipe(4, 8))
 
 # %% jupyter={"source_hidden": true}
 show(plan.trace)
 print(f"idle for {plan.bubble():.4f} of the time")
+reveal("micro_batches-1")
 
 # %% [markdown]
 # Let's derive that. With $p$ stages and $m$ micro-batches, let one micro-batch take $t_F$ seconds
@@ -140,9 +151,14 @@ title = "The bubble shrinks with the micro-batches and grows with the stages"
 show(curves(bubbles, title, x="micro-batches", y="bubble, as a share of the total", log="x"))
 
 # %% [markdown]
-# How many micro-batches do *you* need? With eight stages, the bubble is at most one tenth of the
-# total time once $7/(m+7) \le 1/10$: at least 63.
-#
+# **Take eight stages. How many micro-batches does a batch need at least, so that the bubble is at
+# most one tenth of the total time?** (Replace `None` with your number.)
+
+# %%
+mine = None
+answer("micro_batches-2", mine)
+
+# %% [markdown]
 # How does that compare with the naive pipeline? To make it a fair comparison, let both do the same
 # work: the same eight micro-batches' worth of sequences, on the same four stages.
 
@@ -245,7 +261,8 @@ predict(
 # Try it on paper before you look: four rows, and 33 little squares in each.
 
 # %%
-pair = {each.name: simulate(each).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
+costs = Costs(activation_bytes=one)  # a micro-batch of the stage above
+pair = {each.name: simulate(each, costs).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
 
 # %% jupyter={"source_hidden": true}
 show(lanes(pair, "Same work, same 33 s, and half the activations or less"))
@@ -478,7 +495,8 @@ show(game)
 
 # %% tags=["time"]
 plan = game.schedule or one_f_one_b(3, 6)
-print(f"{20 * run_paced(plan, Pace(0.05, 0.025, 0.025)).step_time:.1f} s, and par is 16 s")
+seconds = run_paced(plan, Pace(0.05, 0.025, 0.025)).step_time
+print(f"{plan.name}: {seconds:.2f} s, 20 times that is {20 * seconds:.1f} s, and par is 16 s")
 
 # %% [markdown]
 # ## What to remember

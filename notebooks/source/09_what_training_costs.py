@@ -23,26 +23,13 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers.check import check, solve
-
-# %%
-from helpers.cost import (
-    bytes_on_the_wire,
-    flops,
-    kept_by_layer,
-    parameters,
-    read_config,
-    states,
-)
+from helpers.cost import bytes_on_the_wire, flops, kept_by_layer, parameters, read_config
 from helpers.cost.rates import H100
-
-# %%
-from helpers.lesson import claim
-from helpers.ranks import keep_warm
+from helpers.lesson import answer, claim, predict, reveal
 from helpers.words import bytes_text
 from simplellm.llama import CausalLLama, LLama
 
 torch.set_num_threads(1)  # in this lab, one device is one core
-keep_warm(4)
 
 # %% [markdown]
 # ## Parameters and FLOPs
@@ -64,16 +51,25 @@ print(count)
 # (their time is another matter: they wait for memory). What people count differently is the
 # **attention scores**, the $s \times s$ numbers that say how much each token looks at every other.
 
+# %% jupyter={"source_hidden": true}
+predict(
+    "what_training_costs-1",
+    "One layer of LLaMA-7B goes forward with a sequence of 2,048 tokens. What share of its FLOPs "
+    "is spent on the scores and on their product with the values?",
+    "about 8 %",
+    "about half",
+    "about 90 %: they grow with the square of the sequence",
+)
+
 # %%
 for attention in ("full", "causal", "weights"):
     forward = flops(llama, attention=attention)
     print(f"{forward.layer / 1e12:.4f} TFLOP: {forward.convention}")
+reveal("what_training_costs-1")
 
 # %% [markdown]
-# About 8 % of the FLOPs are the scores and their product with the values: they grow with the square
-# of the sequence, but equal the matrices' only at about 25,000 tokens (all of them counted). So
-# always say which convention you use. The papers on Megatron and PaLM count all scores, although a
-# causal kernel computes only half of them.
+# (Scores equal the matrices at about 25,000 tokens.) So always say which convention you use. The
+# papers on Megatron and PaLM count all scores, although a causal kernel computes only half.
 #
 # Backward should take twice as many FLOPs as forward, since each product of the forward pass needs
 # two in backward, one for the gradient of its input and one for the gradient of its weights. Torch
@@ -94,12 +90,11 @@ print(f"backward: torch counts {counter.get_total_flops() / ours.forward:g} time
 assert counter.get_total_flops() == 2 * ours.forward
 
 # %% [markdown]
-# (Torch's counter misses the scores, because one fused kernel computes them, and for the CPU's
-# version of it the counter has no formula.) For quick estimates, forget the architecture. Each
-# weight of a matrix is multiplied and added once per token in forward and twice in backward, so $P$
-# parameters take about $6P$ FLOPs per token. (An embedding only looks up rows, but in LLaMA-7B it's
-# just 2 % of the parameters.) Scaling laws write $N$ for the parameters and $D$ for the tokens of a
-# whole run, which then takes
+# (Torch's counter has no formula for the scores in the CPU's fused kernel.) For quick estimates,
+# forget the architecture. Each weight of a matrix is multiplied and added once per token in forward
+# and twice in backward, so $P$ parameters take about $6P$ FLOPs per token. (An embedding only looks
+# up rows, in LLaMA-7B 2 % of them.) Scaling laws write $N$ for the parameters and $D$ for the
+# tokens of a whole run, which then takes
 #
 # $$C \approx 6\,N D \quad \text{FLOPs}.$$
 #
@@ -119,8 +114,7 @@ print(f"{hours / 1e6:.1f} million GPU hours, {hours / 24 / 16_384:.0f} days on 1
 #
 # Write `model_training_cost_analysis()` in `TP/model_training_cost_analysis.py`: from a
 # `config.json` alone, the parameters of a LLaMA, the TFLOPs of one layer's forward pass, and the
-# memory of that pass. Its docstring says by which convention each of the three is counted, so that
-# your numbers can be compared.
+# memory of that pass. Its docstring says how each of the three is counted.
 
 # %%
 check("CO-1")
@@ -132,20 +126,26 @@ check("CO-1")
 # each parameter then needs its weight (2 bytes), its gradient (2), and in 32 bits a copy of the
 # weight, a mean and a variance (12).
 
+# %% jupyter={"source_hidden": true}
+predict(
+    "what_training_costs-2",
+    "LLaMA-7B in mixed precision with Adam. Do weights, gradients and the optimizer's state fit on "
+    "one GPU with 80 GB?",
+    "yes: 7 billion parameters of 2 bytes are 14 GB",
+    "yes, easily: 4 bytes a parameter are 27 GB",
+    "no",
+)
+
 # %%
-for precision in ("mixed", "mixed, fp32 gradients"):
-    kept = states(count.total, precision)
-    print(f"{kept.convention}: {bytes_text(kept.total)}, {bytes_text(kept.optimizer)} of it Adam's")
+mixed = {"weight": 2, "gradient": 2, "fp32 weight": 4, "Adam's mean": 4, "Adam's variance": 4}
+for name, size in {**mixed, "in all": sum(mixed.values())}.items():
+    print(f"{name:18}{size:3} bytes a parameter{size * count.total / 1e9:7.1f} GB")
+reveal("what_training_costs-2")
 
 # %% [markdown]
-# The ZeRO paper counts 16 bytes, with gradients in 16 bits. Megatron-LM counts 18, because it adds
-# gradients up in 32 bits, which is safer when many micro-batches are accumulated.
-# [Lesson 13](13_sharding.ipynb) shows how data-parallel ranks can share all of this, in three
-# stages: each rank keeps an $n$th of the optimizer's state (stage 1), of the gradients too (2), and
-# even of the weights (3).
-#
-# A model of 13 billion parameters, at 16 bytes each, takes 208 GB; with ZeRO stage 2, each of 32
-# ranks keeps 26 GB of weights and 14/32 · 13 = 5.7 GB of the rest.
+# The ZeRO paper counts these 16 bytes. Megatron-LM counts 18, because it adds gradients up in 32
+# bits, which is safer when many micro-batches are accumulated. [Lesson 13](13_sharding.ipynb) shows
+# how data-parallel ranks can share all of this, a stage of ZeRO at a time.
 #
 # ## Memory: activations
 #
@@ -172,8 +172,7 @@ print(f"{'in all, and without s x s':<34}{bytes_text(sum(kept.size for kept in r
 # ([2205.14135](https://arxiv.org/abs/2205.14135)) is one kernel that walks through the scores in
 # tiles, which stay in the GPU's fast memory. It never writes the $s \times s$ numbers out, and
 # computes each tile again in backward. That takes less memory and, because reading and writing was
-# the slow part, less time as well. (A fused SwiGLU does the same to the SiLU and saves another 45
-# MB.)
+# the slow part, less time as well.
 #
 # ## Recomputation, by policy
 #
@@ -183,6 +182,16 @@ print(f"{'in all, and without s x s':<34}{bytes_text(sum(kept.size for kept in r
 # policies on six blocks of a small LLaMA. (In Megatron's paper *selective* means the attention
 # scores, which FlashAttention recomputes anyway.) Here *full* recomputation wraps whole blocks, and
 # the two *selective* policies wrap the MLP, where most of the bytes are, or only its end:
+
+# %% jupyter={"source_hidden": true}
+predict(
+    "what_training_costs-4",
+    "Backward has twice the FLOPs of forward. If every block goes forward a second time, how many "
+    "more FLOPs does a step take?",
+    "no more: backward needs them anyway",
+    "up to a third more",
+    "twice as many",
+)
 
 
 # %%
@@ -251,41 +260,32 @@ for _ in range(quick(5, 1)):  # in turn, so that all meet the same machine
     for policy, net in bodies.items():
         best[policy] = min(best.get(policy, 9.0), step(net))
 
-# %% tags=["time"] jupyter={"source_hidden": true}
+# %% tags=["time"]
 for policy in POLICIES:
     print(f"again: {policy:23} {kept[policy] / (s * b * d * LAYERS):5.1f} bytes a token, layer and "
           f"unit of width, {computed[policy] / computed['nothing']:.3f} of the FLOPs, "
           f"{1e3 * best[policy]:.0f} ms")  # fmt: skip
-
-# %% tags=["time"]
-plain = best["nothing"]
 for policy in POLICIES[1:]:
-    more = computed[policy] / computed["nothing"]
+    more, slower = (found[policy] / found["nothing"] for found in (computed, best))
     words = f"again: {policy}, seconds over those of nothing"
-    claim(words, best[policy] / plain, more, within=0.25, because="not all work is products")
-claim.below("the product in the MLP again, and the block again", *(
-    best[p] for p in ("the product in the MLP", "the block")), 0.05)  # fmt: skip
+    claim(words, slower, more, within=0.25, because="not all work is products")
 apart = max((grads[p] - grads["nothing"]).abs().max().item() for p in POLICIES)
 print(f"largest difference of a gradient: {apart:.1e}")
 assert apart < 1e-6
 claim("bytes that full recomputation keeps", kept["the block"], 4 * s * b * d * LAYERS)
+reveal("what_training_costs-4")
 
 # %% [markdown]
 # No gradient changes, and the last claim says how far memory can fall. With full recomputation a
 # layer keeps its input and nothing else: 4 bytes for each token and unit of width here, and
-# $2\,sbd$ bytes in 16 bits, instead of a GPT's $34\,sbd$. (That's what is kept until backward. On
-# top of it, one layer at a time has all of its activations back while backward runs through it:
-# $34\,sbd$ once, not once per layer.)
+# $2\,sbd$ bytes in 16 bits, instead of a GPT's $34\,sbd$. (Only the layer that backward is in has
+# all of its activations back: $34\,sbd$ once, not once per layer.)
 #
-# The price is at most a second forward, so a step takes at most $4/3$ of the FLOPs. (In time it's
-# one forward more, a third if backward takes twice as long. A layer of Megatron's 22B model took 39
-# % longer, since its backward took only 1.55 forwards:
-# [2205.05198](https://arxiv.org/abs/2205.05198), table 4.) Here it's $5/4$, because torch stops a
-# second forward as soon as it has the last tensor that backward needs. The block's last matrix is
-# never multiplied again, and that's a quarter of its products. The first selective policy repeats
-# no matrix product, so it costs least (what isn't a product takes time, too, most where memory is
-# slow), and still saves nearly a third of the bytes. So wrap what is large and cheap first, and
-# whole blocks only if you must.
+# The price is at most a second forward, so a step takes at most $4/3$ of the FLOPs. Here it's
+# $5/4$, because torch stops a second forward as soon as it has the last tensor that backward needs:
+# the block's last matrix, a quarter of its products, is never multiplied again. The first selective
+# policy repeats no matrix product, so it costs next to nothing here, and saves nearly a third of
+# the bytes. So wrap what is large and cheap first, and whole blocks only if you must.
 #
 # ## MFU, against a real peak
 #
@@ -312,15 +312,19 @@ for policy in POLICIES:
     print(f"again: {policy:23} MFU {mfu:.0%}, HFU {hfu:.0%}")
 
 # %% [markdown]
-# With full recomputation HFU falls much less than MFU, because it counts the second forward: a high
-# HFU says little about how fast the model trains. Compare MFU instead, and only for layouts that
-# fit.
+# With full recomputation MFU falls and HFU hardly changes, because it counts the second forward: a
+# high HFU says little about how fast the model trains. Compare MFU, against the same kind of peak:
+# a product here reached ours, and on an H100 one reaches two thirds of what the data sheet says.
 #
-# A GPT with hidden size 6,144, 48 layers and 64 heads, on 8 A100s (312 TFLOP/s each), takes 1.42 s
-# for a step of four sequences of 2,048 tokens. With all attention scores and the logits of a
-# vocabulary of 51,200 it needs $1.14 \times 10^{15}$ FLOPs, and the GPUs could do
-# $3.54 \times 10^{15}$ in that time: an MFU of 32 %.
-#
+# **A GPT with hidden size 6,144, 48 layers and 64 heads, on 8 A100s (312 TFLOP/s each), takes 1.42
+# s for a step of four sequences of 2,048 tokens. What is its MFU, in percent?** Count all attention
+# scores and the logits of a vocabulary of 51,200. (Replace `None` with your number, to 1 %.)
+
+# %%
+mine = None
+answer("what_training_costs-5", mine)
+
+# %% [markdown]
 # ## Bytes on the wire
 #
 # **There are as many gradients as weights, while activations grow with the tokens.** So what each
@@ -342,8 +346,7 @@ print(f"TP 8 and DP 8 send the same number of bytes in a step of 8 x {equal:,.0f
 # Real steps have more tokens than that, so in practice tensor parallelism sends more, and it sends
 # on the critical path. But bytes alone don't say whether a layout is slow. What counts is what can
 # be computed in the meantime, and that's the subject of lesson 10.
-
-# %% [markdown]
+#
 # ## What to remember
 #
 # (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
@@ -363,9 +366,6 @@ print(f"TP 8 and DP 8 send the same number of bytes in a step of 8 x {equal:,.0f
 #   ([2204.02311](https://arxiv.org/abs/2204.02311), section 4.1).
 # - Llama 3 405B took 3.8 × 10²⁵ FLOPs for 15.6 trillion tokens, at 38 to 43 % MFU on 8,192 to
 #   16,384 H100s ([2407.21783](https://arxiv.org/abs/2407.21783), sections 3.2 and 3.3.2).
-# - For a model of a trillion parameters on 512 A100s, selective recomputation and sequence
-#   parallelism saved 24 % of the time of full recomputation
-#   ([2205.05198](https://arxiv.org/abs/2205.05198), table 5).
 #
 # To read in Megatron-LM: `megatron/training/theoretical_memory_usage.py`, whose functions
 # `compute_weight_and_optimizer_memory` and `compute_activation_memory` are this lesson in code.

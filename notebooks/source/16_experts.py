@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Experts: more parameters than a token pays for
 #
-# *Reading 55 minutes, tasks 65*
+# *Reading 60 minutes, tasks 65*
 #
 # *With twenty minutes: read up to "A router left alone", and look at the heat maps.*
 #
@@ -228,11 +228,11 @@ for seed in range(5):
     print(f"seed {seed}: within 20 steps the busiest expert gets {share:.1f} times its share")
 
 # %% [markdown]
-# **Left alone, a router collapses: with each of five seeds, that of at least one layer does.** Four
-# times its share is the most that an expert can get: every token then sends one of its two choices
-# there. A collapse can feed on itself, because an expert that's chosen more often also learns more
-# often. With the seed that we trained on it eases a little later, but 400 steps don't undo it. And
-# with a capacity, popular experts drop the rows that don't fit.
+# **Left alone, a router can collapse: in our tiny model it does in some layer, with each of five
+# seeds.** Four times its share is the most that an expert can get: every token then sends one of
+# its two choices there. A collapse can feed on itself, because an expert that's chosen more often
+# also learns more often. With the seed that we trained on it eases a little later, but 400 steps
+# don't undo it. And with a capacity, popular experts drop the rows that don't fit.
 #
 # ## Two ways to balance
 #
@@ -432,7 +432,7 @@ reveal("experts-7")
 # %% [markdown]
 # The ranks meet in every all-to-all, so a layer takes as long as its busiest rank. In the lower
 # timeline the three other ranks are hatched for much of the first layer: their rows are done, and
-# they wait for rank 0. (With our push, rank 0 gets nearly all rows, 3.9 times its share, and the
+# they wait for rank 0. (With our push, rank 0 gets nearly all rows, 4.0 times its share, and the
 # first layer takes three times as long, not four, because the busiest rank already had 1.3 times
 # its share without it.)
 #
@@ -474,19 +474,19 @@ tell("a copy for each of 4 nodes, 1 byte to the experts", copies=4, there=1)
 
 # %% [markdown]
 # Mixtral's experts are 14,336 wide, which is 4 times the first line's bound at 400 TFLOP/s and 1.6
-# times the one at the peak. With the all-to-all that we've written, sending would take 1.7 times as
-# long as computing even at 400 TFLOP/s. So its authors changed the all-to-all
-# ([2412.19437](https://arxiv.org/abs/2412.19437), sections 2.1.2, 3.2.2 and 3.3.3). What goes to
-# the experts, tokens forward and gradients backward, has 8 bits; what comes back has 16. A token
-# crosses the slow network **once for each node**, however many experts it has chosen there, and
-# finds them over the fast links inside. And it may choose experts on **four nodes** at most: the
-# four where the sum of the token's two best scores is largest. **With all of this DeepSeek-V3's
-# experts are at the edge: 1,333 < 2,048 < 3,297.** Sending then takes 0.65 of the time of computing
-# at 400 TFLOP/s, and 3.2 times as long at the 8-bit peak, which is the one that counts for these
-# experts. The paper itself speaks of about 1:1 (section 3.2.1), but it says neither at which rate
-# nor whether attention and the shared expert count. What's left has to hide behind something: in
-# the forward pass, behind a shared expert's work and that of other tokens, which is what lesson 18
-# does.
+# times the one at the peak. DeepSeek-V3's are 2,048 wide: with the all-to-all that we've written,
+# sending would take 1.7 times as long as computing even at 400 TFLOP/s. So its authors changed the
+# all-to-all ([2412.19437](https://arxiv.org/abs/2412.19437), sections 2.1.2, 3.2.2 and 3.3.3). What
+# goes to the experts, tokens forward and gradients backward, has 8 bits; what comes back has 16. A
+# token crosses the slow network **once for each node**, however many experts it has chosen there,
+# and finds them over the fast links inside. And it may choose experts on **four nodes** at most:
+# the four where the sum of the token's two best scores is largest. **With all of this the bound is
+# 1,333 at 400 TFLOP/s, but 6,597 at the 8-bit peak of 1,979.** Experts 2,048 wide are within the
+# first and far outside the second: sending takes 0.65 of the time of computing, or 3.2 times as
+# long. What they reach is probably between. (The paper speaks of about 1:1, section 3.2.1, but says
+# neither at which rate nor whether attention and the shared expert count.) What's left has to hide
+# behind something: in the forward pass, behind a shared expert's work and that of other tokens,
+# which is what lesson 18 does.
 #
 # ## Whose gradient is it?
 #
@@ -635,12 +635,12 @@ assert without == 0.0
 #
 # ## What it saves, and what it costs
 #
-# Sharing experts saves memory: each rank keeps $1/\mathrm{EP}$ of their weights and gradients.
-# (With ZeRO-1, EP saves nothing of the optimizer's state, which is cut among all data-parallel
-# ranks anyway.) It also makes the matrix products larger, because an expert gets the rows of
-# several ranks at a time, and leaves a rank fewer gradients to average. The price is the
-# all-to-all, above all where a group reaches across machines and its rows leave over the slower
-# network.
+# Sharing experts saves memory: each rank keeps $1/\mathrm{EP}$ of their weights and gradients. In
+# bf16 DeepSeek-V3's 654 billion weights of experts are 1.3 TB, and on 64 ranks 20 GB each. (EP
+# saves nothing of an optimizer's state that ZeRO-1 cuts anyway.) An expert also gets the rows of
+# several ranks at a time, in larger products. The price is the all-to-all: four copies of 7,168
+# numbers, 1 byte there and 2 back, in 58 layers forward and backward are 10 MB for each token, or
+# 0.2 ms of a network card of 50 GB/s.
 #
 # ## What to remember
 #
@@ -654,8 +654,8 @@ assert without == 0.0
 #   copy for each node and few nodes bring the bound down: for DeepSeek-V3 below the width of its
 #   experts at 400 TFLOP/s, but not at the peak.
 # - A router left alone can collapse: nearly every token then sends one of its choices to the same
-#   expert. A loss term or a bias counters that (here the busiest then had 1.3 times its share), and
-#   a layer takes as long as the busiest rank.
+#   expert. A loss term or a bias counters that (here the busiest then had 1.3 or 1.4 times its
+#   share), and a layer takes as long as the busiest rank.
 # - Gradients of router and attention are added up over all ranks, those of experts over their
 #   replicas, and both are divided by the number of *all* ranks. With the mean over the replicas,
 #   those of experts are EP times too large, and Adam hides it.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Hiding messages: what travels while a rank computes
 #
-# *Reading 50 minutes, tasks 45*
+# *Reading 55 minutes, tasks 45*
 #
 # *With twenty minutes: read to the formula of the ring, do HM-1, and look at the table at the end.*
 #
@@ -161,8 +161,6 @@ def part(whole, dim):
 
 
 # %%
-
-
 def of_mlp():
     """On a rank: how far the result and the gradients of its parts are from one device's."""
     draw = torch.Generator().manual_seed(0)
@@ -223,8 +221,9 @@ show(curves(shares, "Once a message is longer than a product, what's hidden fall
 reveal("hiding_messages-1")
 
 # %% [markdown]
-# As long as a product takes longer than a message, a whole collective has disappeared. So each
-# product has a bound of its own on the ranks of tensor parallelism, $m \le c$: with fewer ranks all
+# As long as a product takes longer than a message, a whole collective has disappeared. (Your ring
+# ran on paper: it meets the formula if its order is right, and that says nothing of machines.) So
+# each product has its own bound on the ranks of tensor parallelism, $m \le c$: with fewer ranks all
 # of its messages can hide, and with more only a part of them, $c/m$. (Lesson 14's bound also counts
 # the gradients of the weights, so it's higher. Here each product stands alone: on H100s a 7B layer
 # hides all messages of gate and up at 8 ranks, but only 1.9/8 of those of the output projection.)
@@ -239,10 +238,11 @@ reveal("hiding_messages-1")
 # Lesson 13 had one unit ahead; the question here is how early is early enough. FSDP gathers the
 # weights of a unit before it computes. They depend on nothing that's computed in this step, so one
 # could gather all of them at the start. But then the whole model would be in memory, which is what
-# FSDP is there to avoid. So: as late as possible, and early enough.
-#
-# `Prefetch.need()` and `Prefetch.done()` in `primer/hiding/prefetch.py` say which gathers start
-# when a unit is about to compute, forward and backward, and when a unit is freed.
+# FSDP is there to avoid. So: as late as possible, and early enough. `need()`
+# starts the gathers and waits for those of unit `n`, which computes next; `done()` frees it then:
+
+# %% jupyter={"source_hidden": true}
+show_code("primer/hiding/prefetch.py", "Prefetch.need")
 
 
 # %%
@@ -424,9 +424,9 @@ show(lanes(turns, "One half's tokens travel while the other half computes"))
 
 # %% [markdown]
 # In $L$ layers there are $4L$ messages, and if no piece is shorter than a message, only the last
-# one is exposed: hidden is $1 - 1/(4L)$, for our two layers 7 of 8. In training, two of $8L$ would
-# be, the last combine of forward and the first gradients of backward: the same share. If the pieces
-# are shorter, the core waits in each of them, as in the ring.
+# one is exposed: hidden is $1 - 1/(4L)$, for our two layers 7 of 8. With backward, by the same
+# count, it would be two of $8L$, the last combine of forward and the first gradients of backward,
+# the same share (on paper: we haven't run it). If pieces are shorter, the core waits in each one.
 #
 # — *With ninety minutes, stop here.* —
 #

@@ -370,7 +370,7 @@ title = "GPipe holds the whole batch, 1F1B four samples"
 show(curves({"GPipe": gpipe, "1F1B": held}, title, x="samples", y="million elements"))
 
 # %% [markdown]
-# With 32 samples GPipe holds four to five times as much for the same time. And now the others on
+# With 32 samples GPipe holds five times as much for the same time. And now the others on
 # one case, four ranks, eight layers, four samples, each beside what you can compute by hand:
 
 # %%
@@ -515,7 +515,7 @@ title = "At about the same memory: 2.6 times the MFU below 66 GB, 1.4 times abov
 show(curves(found, title, x="GB on the fullest card", y="MFU, percent"))
 
 # %% [markdown]
-# ZeRO-3 over all cards sends every layer through the slow network, for each sequence again. One
+# ZeRO-3 over all cards sends every layer through the slow network, for each of a card's turns. One
 # pass through all layers is 217 GB, of which a ring of 48 ranks sends 47/48 out of each node: 213
 # GB, or 5.8 s at 36.5 GB/s. A sequence needs 3.9 such passes: forward, 54 layers again (every tenth
 # activation is kept), backward, and gradients back. A card takes four sequences in turn, so its 91
@@ -538,8 +538,8 @@ claim(
 )
 
 # %% [markdown]
-# Where do the 31.8 seconds of our fourth plan go? A card computes for 22.8 s if nothing is repeated
-# (17.6 s at its peak rate), and the average card repeats another 2.1 s. Of the 6.9 s without
+# Where do the 31.8 seconds of our fourth plan go? A card computes for 22.7 s if nothing is repeated
+# (17.6 s at its peak rate), and the average card repeats another 2.1 s. Of the 7.0 s without
 # computing, six stages must lose $5 \cdot (0.32 + 0.63) \approx 4.75$ s as the bubble of lesson 06:
 # a micro-batch takes 0.32 s forward and 0.63 s backward through a stage. What's left is messages,
 # updates, and waiting for the early stages, which have the least room and so repeat the most. With
@@ -550,8 +550,8 @@ claim(
 # (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - Keep an activation until its backward, and no longer.
-# - Data parallelism needs one all-reduce a layer, ZeRO-3 three smaller collectives for each
-#   micro-batch: $1.5\,m$ times the bytes for $m$ of them.
+# - Data parallelism needs one all-reduce a layer, ZeRO-3 three collectives of half its bytes for
+#   each micro-batch: $1.5\,m$ times the bytes for $m$ of them.
 # - A pipeline sends activations instead of weights. It divides weights and states at once, but the
 #   time only with micro-batches.
 # - Where no single strategy fits, combine them along the network: shards inside a node, stages

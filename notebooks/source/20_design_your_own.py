@@ -168,7 +168,7 @@ show(time_bars(limits, "Across two nodes, messages grow while the products shrin
 # have to wait for each other. So the messages grow while the products halve, and each doubling of
 # the GPUs buys less. That's why `tp` stays inside the NVLink domain, which is a node of 8 GPUs on
 # most machines and a rack of 72 on some newer ones. (The layout with 4 parts only serves the
-# comparison: it needs 90 GB before any activations. And take the 25 % as 25 to 36: of the 140
+# comparison: it needs 90 GB before any activations. And take the 28 % as 28 to 38: of the 140
 # measured steps only one cuts layers across nodes, and the model predicts 16 % too much for it.)
 
 # %% jupyter={"source_hidden": true}
@@ -323,7 +323,7 @@ for what, worse in {
 
 # %% [markdown]
 # At these factors, slower products and links cost seconds but leave the three numbers as they were;
-# less room in memory changes them.
+# less room in memory makes the third of the list above the best.
 #
 # But the best one fills most of the memory, by a model that counts what training keeps. Allocators
 # and frameworks take more: two published FSDP runs reserved about 20 GB above what this model says
@@ -380,8 +380,8 @@ reveal("design_your_own-5", ratio=ratio)
 # %% [markdown]
 # You pay for GPU hours, so what matters is how well you use each hour. With more GPUs a little more
 # of it is lost to messages and to the bubble, and what that buys you is time: a model in weeks
-# instead of months. But 64 GPUs could do that only with full memories. With the 20 GB left free, it
-# tips:
+# instead of months. But 64 GPUs could do that only with full memories. With the 20 GB left free,
+# they have to cut the model further, and the few lose what little they were ahead:
 
 # %%
 for gpus in (64, 512):
@@ -415,7 +415,7 @@ print(spent.convention)
 # - A pipeline needs many micro-batches. With a fixed batch, replicas take them away.
 # - Recomputation buys memory with time; ZeRO 1 divides the optimizer states over the replicas.
 # - The price of a training run is its GPU hours. A few GPUs cost about the same as many, while both
-#   can keep their activations, and more once they have to recompute; and they take much longer.
+#   can keep their activations; and they take much longer.
 # - Compute first, then rent. Products, messages inside the layers, memory traffic between them and
 #   the bubble make up nearly all of a step, and you can add them up by hand. Trust a model only as
 #   far as it has been tested on held-out measurements: this one predicts 19 of 34 such runs on

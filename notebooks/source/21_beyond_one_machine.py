@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Beyond one machine, and when it fails
 #
-# *Reading 50 minutes, tasks 80*
+# *Reading 45 minutes, tasks 80*
 #
 # *With twenty minutes: "Who am I?" and "How often should you save?"*
 #
@@ -131,17 +131,16 @@ check("LA-1")
 # depends on who its neighbors are: eight ranks on two hosts can be numbered side by side, or dealt
 # out to the hosts like cards.
 #
-# `ring_seconds()` in `jobs/count_ranks.py` says how long an all-reduce takes, given the host of
-# each rank: in each step, the slowest message, where those that leave one host share its cable.
+# This is how long an all-reduce takes, given the host of each rank: in each step, the slowest
+# message, where those that leave one host share its cable.
 
 # %%
+show_code("jobs/count_ranks.py", "ring_seconds")
 SIDE_BY_SIDE, DEALT_OUT = 4 * ["left"] + 4 * ["right"], 4 * ["left", "right"]
 links_of_hosts = 2.2e6, Link(100_000), Link(1000)  # inside of a host, and the cable of each
 near, far = (
     count_ranks.ring_seconds(hosts, *links_of_hosts) for hosts in (SIDE_BY_SIDE, DEALT_OUT)
 )
-
-# %% jupyter={"source_hidden": true}
 print(f"side by side {1e3 * near:.0f} ms, dealt out {1e3 * far:.0f} ms")
 
 # %% [markdown]
@@ -158,8 +157,8 @@ print(f"side by side {1e3 * near:.0f} ms, dealt out {1e3 * far:.0f} ms")
 # The **data** must arrive on every machine, too. Nobody copies terabytes of text to each of them.
 # The files lie in a shared store, cut into shards, and a rank streams only its own: which shards
 # those are, and in which order, follows from the seed and the epoch alone, and a rank takes its
-# share of each batch. So the number of batches read is all that a restarted run must know, even
-# with another number of ranks.
+# share of each batch. So the epoch and the number of its batches that have been read are all that a
+# restarted run must know, even with another number of ranks.
 #
 # ## Two hosts, for real
 #
@@ -226,8 +225,6 @@ print(on_two_hosts(Link(megabits=100)))
 # is let in only if all have set `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1` (torch 2.13), and then all
 # begin anew.
 #
-# — *With ninety minutes, stop here.* —
-#
 # ## How often a rank fails
 #
 # A machine that fails once in six years is reliable. What about thousands of them?
@@ -259,8 +256,8 @@ print(f"16,384 GPUs: a failure every {between / 3600:.2f} hours, so {years:.1f} 
 print(f"100,000 such GPUs: a failure every {larger / 60:.0f} minutes")
 
 # %% [markdown]
-# When one rank is gone, the others can only wait for it, so the whole job has to stop and restart
-# from its last saved state, a **checkpoint**.
+# When one rank is gone, its collectives never end. So the whole job usually stops and restarts from
+# its last saved state, a **checkpoint**. (Replicas of all weights can do better, as we'll see.)
 #
 # Here two ranks are to train for 12 steps, and they save a checkpoint after every 5. In step 8 we
 # kill rank 1.
@@ -292,8 +289,6 @@ print(report.failure.sentence)
 with tempfile.TemporaryDirectory() as another:
     (unbroken, _), *_ = launch(train_and_save, 2, (another,), quiet=True)
 folder.cleanup()
-
-# %%
 print(f"continues with step {begun}: steps {begun} to 7 are computed a second time")
 apart = max(abs(losses[step] - unbroken[step]) for step in range(begun, 12))
 print(f"the losses differ by: {apart:.1e}")
@@ -371,12 +366,12 @@ mine = None
 answer("beyond_one_machine-3", mine)
 
 # %% [markdown]
-# `checkpoint_interval()` in `DP/never_stops/rules.py` gives the interval that loses least, and the
-# share that it loses.
+# As code, it returns the interval that loses least, and what saving and redoing then lose:
 
 # %% jupyter={"source_hidden": true}
 from rules import checkpoint_interval
 
+show_code("DP/never_stops/rules.py", "checkpoint_interval")
 predict(
     "beyond_one_machine-4",
     "At the best interval, saving and redoing cost 7 % of the time on 16,384 GPUs. How much is it "
@@ -424,6 +419,8 @@ for name, failures in {"16,384": between, "100,000": larger}.items():
 # on two ranks. That survives the loss of one of them, and of several that aren't neighbors. If two
 # neighbors die at once, both copies of a part are gone, and only a disk helps.
 #
+# — *With ninety minutes, stop here.* —
+#
 # ## A replica less, and no restart
 #
 # If the state isn't sharded across the replicas, as with DDP or between the replicas of HSDP, the
@@ -464,7 +461,10 @@ reveal("beyond_one_machine-5")
 # same weights, to the last bit, so one that was away catches up by asking again, step by step.
 #
 # The mean goes over the replicas that have sent a gradient, and their batches don't have the same
-# number of tokens: `mean_over_present()` in `DP/never_stops/rules.py` counts each token once.
+# number of tokens, so each token counts once:
+
+# %% jupyter={"source_hidden": true}
+show_code("DP/never_stops/rules.py", "mean_over_present")
 
 # %% [markdown]
 # ### Your turn: NS-2 · 20 minutes · 10 points

@@ -244,9 +244,9 @@ for schedule in ("1F1B", "zero-bubble"):
 reveal("torchs_own_words-3")
 
 # %% [markdown]
-# That's every gradient and every weight, on all ranks and for both schedules. So the answer to the
-# first half of our question is yes: torch's pieces take the step that one device takes, as your own
-# did.
+# That's 39 gradients and 39 weights, all there are, on all ranks and for both schedules. So the
+# answer to the first half of our question is yes: torch's pieces take the step that one device
+# takes, as your own did.
 #
 # ## Torch's plan on our timeline
 #
@@ -460,8 +460,8 @@ mine = None
 answer("torchs_own_words-7", mine)
 
 # %% [markdown]
-# Here is everything we've found with torch 2.13 on a CPU. A test of this project watches each row,
-# so that the list gets shorter as torch improves.
+# Here is everything we've found with torch 2.13 on a CPU. A test of this project and this lesson
+# watch the rows about gradients, so that those go when torch improves.
 
 # %%
 page = Path("../docs/torch.md").read_text(encoding="utf-8")

@@ -94,7 +94,7 @@ reveal("forensics-1", sick=out, of=len(sick), healthy=alone)
 # differs after it may only follow from it. If they don't, the mistake is in an earlier step, or
 # before the first one: another seed, or a broadcast that's missing.
 #
-# | station | what to compare there | with |
+# | station | what to compare there | shown by |
 # |---|---|---|
 # | replicas | what two ranks hold must be equal | `disagreements()` |
 # | data | who reads what? | `stories()` |
@@ -223,9 +223,9 @@ for first in (0, 2):
 
 # %% [markdown]
 # If all tensors are off by one factor before any message, look for it in the loss: what is it
-# divided by? Try ratios of the numbers of dots. In the log the loss is wrong only in its fourth
-# decimal, which no curve shows; the norm gives it away. (Compare gradients, not weights: AdamW
-# hides a factor, as in lesson 03.)
+# divided by? Try ratios of the numbers of dots. In the log the loss is wrong in its fourth decimal
+# and the norm by 0.2 %, which no curve shows; the gradients do. (Not the weights: AdamW hides a
+# factor, as in lesson 03.)
 #
 # ## The cases
 #

@@ -9,202 +9,181 @@ group on one rank is the n-th on all of its ranks. Each rank runs its own in the
 started them; a collective starts when the last rank has come.
 """
 
-from collections import deque
 from collections.abc import Coroutine
 
-from cluster.values import GRADIENT, SHARDED, Facts, PuzzleError, Value, added, combined, cut
+from cluster.values import GRADIENT, SHARDED, Facts, PuzzleError, added, combined, cut
 
 NEEDS = {"all_reduce": (GRADIENT,), "reduce_scatter": (GRADIENT,), "all_gather": SHARDED}
 
 
 class Pending(Coroutine):
-    """What a rank has started. ready: its rank need not wait for others. taken: it is awaited.
+    """What a rank has started. taken: it is awaited.
 
-    words: what the rank does. other: the rank that it waits for. finish() returns what awaiting it
-    returns.
+    work: `send`, `receive` or `join`. To its first yield it runs at once, and the rest when it is
+    awaited. What it yields there is waits(): for which ranks it waits, and what it does, in words.
     """
 
-    def __init__(self, books, words: str, other: int | None = None, ready: bool = False):
-        self.books, self.words, self.other, self.ready = books, words, other, ready
-        self.taken, self.steps = False, None
+    def __init__(self, work, books, *given):
+        running = work(books, *given)
+        self.books, self.waits, self.taken = books, next(running), False
+        self.rest = self._to_the_end(running)
         books.pending.append(self)
         books.cluster.moved += 1
 
-    def __await__(self):
-        if self.taken:
-            told = f"awaits the same thing twice: it {self.words}"
-            raise PuzzleError(f"rank {self.books.rank} {told}")
-        self.taken = True
-        while not self.ready:
-            self.books.cluster.look()
-            yield  # whoever drives the ranks runs the others, then this one again
+    def _to_the_end(self, running):
+        done = yield from running
         self.books.pending.remove(self)
         self.books.cluster.moved += 1
-        return self.finish()
+        return done
 
-    def waits(self) -> tuple[list[int], str]:
-        """Return for which ranks, and what this one does, in words."""
-        return [self.other], self.words
+    def __await__(self):
+        if self.taken:
+            told = f"awaits the same thing twice: it {self.waits()[1]}"
+            raise PuzzleError(f"rank {self.books.rank} {told}")
+        self.taken = True
+        return self.rest
 
     # asyncio.create_task and gather take coroutines.
     def send(self, value):
-        self.steps = self.steps or self.__await__()
-        return self.steps.send(value)
+        self.taken = True
+        return self.rest.send(value)
 
     def throw(self, *error):
-        self.steps = self.steps or self.__await__()
-        return self.steps.throw(*error)
+        return self.rest.throw(*error)
+
+
+def until(books, ready):
+    while not ready():
+        books.cluster.look()
+        yield  # whoever drives the ranks runs the others, then this one again
 
 
 class Channel:
-    """From one rank to another.
+    """From one rank to another: the n-th receive takes the n-th message.
 
-    sent: messages that nobody has taken: (facts, when its transfer began, when it is there).
-    asked: receives that have no message yet. stuck: sends that wait for room. parked: of each
-    message that lay in the receiver's memory (from when, until when, its size).
+    sent: of each message its facts, when its transfer began, when it is there. asked: how many
+    receives there were. parked: of each message that lay in the receiver's memory (from when, until
+    when, its size).
     """
 
     def __init__(self):
-        self.sent, self.asked, self.stuck, self.parked = deque(), deque(), deque(), []
-
-    def deliver(self) -> None:
-        """Hand messages to receives as long as there are both."""
-        while self.sent and self.asked:
-            receiving = self.asked.popleft()
-            receiving.message, receiving.ready = self.sent.popleft(), True
-            if self.stuck:
-                self.stuck.popleft().ready = True
+        self.sent, self.asked, self.parked = [], 0, []
 
 
-class Sending(Pending):
-    """A value on its way. It stays in the sender's memory until it is gone."""
-
-    def __init__(self, books, target: int, value):
-        channel, profile = books.cluster.channel(books, books.rank, target, "send"), books.profile
-        facts = books.use(value, "send")
-        seconds = profile.message(facts, books.rank, target)
-        begun = max(books.now, books.send_free)
-        books.event("send", facts.layer, seconds, facts.samples, (target, begun), begun)
-        self.gone = there = begun + seconds
-        if profile.overlap:
-            books.send_free = self.gone
-        else:
-            books.now = self.gone
-            there = there if profile.ends_in_turn else begun
-        channel.sent.append((facts, begun, there))
-        channel.deliver()
-        room = profile.room is None or len(channel.sent) <= profile.room
-        super().__init__(books, f"sends to rank {target}", target, room)
-        self.value = value
-        if not room:
-            channel.stuck.append(self)
-
-    def finish(self) -> None:
-        self.value = None
-        self.books.now = max(self.books.now, self.gone)
+def send(books, target: int, value):
+    """Send a value, which stays in the sender's memory until it is gone."""
+    channel = books.cluster.channel(books, books.rank, target, "send")
+    facts, profile, number = books.use(value, "send"), books.profile, len(channel.sent)
+    seconds = profile.message(facts, books.rank, target)
+    begun = max(books.now, books.send_free)
+    books.event("send", facts.layer, seconds, facts.samples, (target, begun), begun)
+    gone = begun + seconds
+    if profile.real:
+        books.send_free = gone
+    else:
+        books.now = gone
+    channel.sent.append((facts, begun, gone if profile.ends else begun))
+    yield lambda: ([target], f"sends to rank {target}")
+    yield from until(books, lambda: profile.real or number <= channel.asked)
+    books.now = max(books.now, gone)
 
 
-class Receiving(Pending):
-    """A message that is to come."""
-
-    def __init__(self, books, source: int):
-        self.channel = books.cluster.channel(books, source, books.rank, "receive")
-        super().__init__(books, f"receives from rank {source}", source)
-        self.message = None
-        self.channel.asked.append(self)
-        self.channel.deliver()
-
-    def finish(self) -> Value:
-        books, (facts, begun, there) = self.books, self.message
-        profile, asked, start = books.profile, books.now, None
-        books.now = max(asked, there)
-        value, seconds = books.new(facts), profile.message(facts, self.other, books.rank)
-        if profile.overlap:
-            if there < asked:
-                self.channel.parked.append((there, asked, profile.size(facts)))
-            start = min(books.now, max(asked, begun))
-            seconds = books.now - start
-        books.event("recv", facts.layer, seconds, facts.samples, (self.other, asked), start)
-        return value
+def receive(books, source: int):
+    """Return the next message from a rank."""
+    channel, profile = books.cluster.channel(books, source, books.rank, "receive"), books.profile
+    number = channel.asked
+    channel.asked += 1
+    yield lambda: ([source], f"receives from rank {source}")
+    yield from until(books, lambda: number < len(channel.sent))
+    (facts, begun, there), asked, start = channel.sent[number], books.now, None
+    books.now = max(asked, there)
+    value, seconds = books.new(facts), profile.message(facts, source, books.rank)
+    if profile.real:
+        if there < asked:
+            channel.parked.append((there, asked, profile.size(facts)))
+        start = min(books.now, max(asked, begun))
+        seconds = books.now - start
+    books.event("recv", facts.layer, seconds, facts.samples, (source, asked), start)
+    return value
 
 
-class Collective:
-    """One collective of all ranks of a group. joined: who has come, by rank. result: its facts."""
+class Joined:
+    """A rank in a collective. all: who has come, until it runs; this rank too.
 
-    def __init__(self, op: str, facts: Facts, first: int, group: tuple):
-        self.op, self.first, self.group, self.joined = op, first, group, {}
-        self.words = f"{op} of the {facts.kind} of layer {facts.layer}"
+    facts: of what the rank brings; result: of what comes out, and None until it runs.
+    """
 
-    def try_to_run(self) -> None:
-        """Let it happen if all have come and it is the first of each, and then what is behind."""
-        joined = [self.joined[rank] for rank in self.group if rank in self.joined]
-        if len(joined) < len(self.group) or any(j.books.collectives[0] is not self for j in joined):
-            return
-        rule = combined if self.op == "all_gather" else added
-        self.result = joined[0].facts  # a sum, or all shards
-        for j in joined[1:]:
-            try:
-                self.result = rule(self.result, j.facts)
-            except PuzzleError as error:
-                told = f"{self.words}, with what rank {j.books.rank} brings: {error}"
-                raise PuzzleError(told) from None
-        profile = joined[0].books.profile
-        lanes = [j.books.lane_free if profile.overlap else 0.0 for j in joined]
-        self.start = max([*lanes, *(j.begun for j in joined)])
-        given = [j.facts for j in joined]
-        self.seconds = profile.collective(self.op, given, self.result, self.group)
-        self.joined = {}  # a circle of objects would stay in memory
-        for j in joined:
-            j.books.collectives.pop(0)
-            j.books.lane_free, j.ready = self.start + self.seconds, True
-        for j in joined:
-            if j.books.collectives:
-                j.books.collectives[0].try_to_run()
-
-
-class Joined(Pending):
-    """A rank in a collective. value: what it brings, which stays in its memory until the end.
-    room: the memory that the result takes until it is there."""
-
-    def __init__(self, books, op: str, value, group: tuple):
-        facts = books.use(value, op, *NEEDS[op])
-        if op == "reduce_scatter" and not facts.complete:
-            books.refuse(op, f"it cuts the sum into shards, and {facts} is cut")
-        number = books.called[group] = books.called.get(group, 0) + 1
-        made = Collective(op, facts, books.rank, group)
-        call = books.cluster.open.setdefault((group, number), made)
-        if call.words != made.words:
-            both = f"rank {books.rank} calls {made.words}, and rank {call.first} {call.words}"
-            told = "all ranks must call the same ones in the same order"
-            raise PuzzleError(f"{both}, both as collective number {number} of their group: {told}")
-        super().__init__(books, f"is in {call.words}")
-        self.call, self.value, self.facts, self.begun = call, value, facts, books.now
-        size, n = books.profile.size(facts), len(group)
-        gathered = size * min(n, facts.parts / facts.shards.bit_count())
-        rooms = {"all_reduce": size, "reduce_scatter": size / n, "all_gather": gathered}
-        self.room = 0.0 if books.profile.in_storage else rooms[op]
-        books.hold(self.room, facts)
-        books.collectives.append(call)
-        call.joined[books.rank] = self
-        if len(call.joined) == n:
-            del books.cluster.open[group, number]
-            call.try_to_run()
-
-    def finish(self):
-        books, call, asked, facts = self.books, self.call, self.books.now, self.call.result
-        beside = books.profile.overlap
-        if call.op == "reduce_scatter":
-            facts = cut(facts, call.group.index(books.rank), len(call.group))
-        books.held -= self.room
-        books.now = max(asked, call.start + (call.seconds if beside else 0.0))
-        made, start = books.new(facts), call.start if beside else None
-        books.event(call.op, facts.layer, call.seconds, facts.samples, (call.group, asked), start)
-        self.value = None
-        return made
+    def __init__(self, books, op: str, facts: Facts, group: tuple, all: list):
+        self.books, self.op, self.facts, self.group, self.all = books, op, facts, group, all
+        self.call = f"{op} of the {facts.kind} of layer {facts.layer}"
+        self.begun, self.result = books.now, None
 
     def waits(self):
-        first = (self.books.collectives or [self.call])[0]
-        behind = "" if first is self.call else f", which comes after its {first.words}"
-        missing = [rank for rank in first.group if rank not in first.joined]
-        busy = [r for r, j in first.joined.items() if j.books.collectives[:1] != [first]]
-        return missing or busy, self.words + behind
+        first = (self.books.collectives or [self])[0]
+        behind = "" if first is self else f", which comes after its {first.call}"
+        missing = set(first.group) - {j.books.rank for j in first.all}
+        busy = [j.books.rank for j in first.all if j.books.collectives[:1] != [j]]
+        return missing or busy, f"is in {self.call}{behind}"
+
+
+def join(books, op: str, value, group: tuple):
+    """Return this rank's part of a collective. What it brings stays in its memory until the end."""
+    facts, real = books.use(value, op, *NEEDS[op]), books.profile.real
+    if op == "reduce_scatter" and not facts.complete:
+        books.refuse(op, f"it cuts the sum into shards, and {facts} is cut")
+    books.called[group] += 1
+    number = books.called[group]
+    come = books.cluster.open.setdefault((group, number), [])
+    mine = Joined(books, op, facts, group, come)
+    if come and come[0].call != mine.call:
+        first = f"rank {come[0].books.rank} {come[0].call}"
+        both = f"rank {books.rank} calls {mine.call}, and {first}"
+        told = "all ranks must call the same ones in the same order"
+        raise PuzzleError(f"{both}, both as collective number {number} of their group: {told}")
+    size, n = books.profile.size(facts), len(group)
+    gathered = size * min(n, facts.parts / facts.shards.bit_count())
+    rooms = {"all_reduce": size, "reduce_scatter": size / n, "all_gather": gathered}
+    room = rooms[op] if real else 0.0  # for the result, until it is there
+    books.hold(room, facts)
+    books.collectives.append(mine)
+    come.append(mine)
+    if len(come) == n:
+        del books.cluster.open[group, number]
+        try_to_run(come)
+    yield mine.waits
+    yield from until(books, lambda: mine.result)
+    result, asked = mine.result, books.now
+    if op == "reduce_scatter":
+        result = cut(result, group.index(books.rank), n)
+    books.held -= room
+    books.now = max(asked, mine.start + (mine.seconds if real else 0.0))
+    made, start = books.new(result), mine.start if real else None
+    books.event(op, result.layer, mine.seconds, result.samples, (group, asked), start)
+    return made
+
+
+def try_to_run(joined: list[Joined]) -> None:
+    """Let a collective happen if all have come and it is the first of each; then what is behind."""
+    if len(joined) < len(joined[0].group) or any(j.books.collectives[0] is not j for j in joined):
+        return
+    first, *others = sorted(joined, key=lambda j: j.books.rank)
+    rule = combined if first.op == "all_gather" else added
+    result = first.facts  # a sum, or all shards
+    for j in others:
+        try:
+            result = rule(result, j.facts)
+        except PuzzleError as error:
+            told = f"{j.call}, with what rank {j.books.rank} brings: {error}"
+            raise PuzzleError(told) from None
+    profile, given = first.books.profile, [j.facts for j in (first, *others)]
+    start = max(max(j.begun, j.books.lane_free) for j in joined)
+    seconds = profile.collective(first.op, given, result, first.group)
+    joined.clear()  # a circle of objects would stay in memory
+    for j in (first, *others):
+        j.start, j.seconds, j.result = start, seconds, result
+        j.books.collectives.pop(0)
+        if profile.real:
+            j.books.lane_free = start + seconds
+    for j in (first, *others):
+        if j.books.collectives:
+            try_to_run(j.books.collectives[0].all)

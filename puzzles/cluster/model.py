@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import NamedTuple
 
-from cluster.communication import Joined, Pending, Receiving, Sending
+from cluster.communication import Pending, join, receive, send
 from cluster.ranks import NAMES, Books, Dist, drive
 from cluster.values import (
     Activation,
@@ -48,15 +48,15 @@ class Group:
 
     def all_reduce(self, v: WeightGrad, layer: int | None = None) -> Pending:
         """Await it: the sum of the gradients of all ranks of the group."""
-        return Joined(self._books, "all_reduce", v, self.ranks)
+        return Pending(join, self._books, "all_reduce", v, self.ranks)
 
     def reduce_scatter(self, v: WeightGrad, layer: int | None = None) -> Pending:
         """Await it: this rank's shard of that sum."""
-        return Joined(self._books, "reduce_scatter", v, self.ranks)
+        return Pending(join, self._books, "reduce_scatter", v, self.ranks)
 
     def all_gather(self, v: Value, layer: int | None = None) -> Pending:
         """Await it: the shards of all ranks of the group, put together."""
-        return Joined(self._books, "all_gather", v, self.ranks)
+        return Pending(join, self._books, "all_gather", v, self.ranks)
 
 
 class Model(Group):
@@ -68,7 +68,7 @@ class Model(Group):
 
     def __init__(self, rank=0, dist=None, num_layers=2, global_batch_size=1):
         self.dist = Dist(1) if dist is None else dist
-        self._books = books = self.dist.add(rank, num_layers, global_batch_size)
+        self._books = books = Books(self.dist, rank, num_layers, global_batch_size)
         self.rank, self.world_size = rank, self.dist.world_size
         self.num_layers, self.global_batch_size = num_layers, global_batch_size
         self.profile = self.dist.profile.name
@@ -190,11 +190,11 @@ class Model(Group):
 
     def send(self, dest: int, v: Value) -> Pending:
         """Await it: the value has left for rank `dest`."""
-        return Sending(self._books, dest, v)
+        return Pending(send, self._books, dest, v)
 
     def receive(self, source: int) -> Pending:
         """Await it: the next value that rank `source` sends here."""
-        return Receiving(self._books, source)
+        return Pending(receive, self._books, source)
 
     recv = receive
 

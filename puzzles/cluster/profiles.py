@@ -18,11 +18,9 @@ from cluster.values import (
     ACTIVATION,
     BLOCK_SIZE,
     CLASSES,
-    GRADIENT,
     HIDDEN_SIZE,
     SHARDED,
     STATE,
-    WEIGHT,
     Facts,
     PuzzleError,
 )
@@ -52,20 +50,17 @@ class Profile:
     """A profile; the class itself holds what the others share, and is `classic`.
 
     each: the memory of one parameter or element, of the kinds that take more than one.
-    in_storage: memory is what lies in the five dictionaries, and what is used must lie there (else
-        memory is all that is held anywhere).
-    overlap: communication may go on beside computing.
-    room: messages that a sender may leave unreceived before it must wait; None: any number.
-    ends_in_turn: of a message, the receiver's end begins when the sender's is over (else: with it).
-    ends: a step takes until its last event has ended (else: until it starts).
+    real: communication may go on beside computing, and memory is all that is held anywhere. Else a
+        sender waits while a second message of its own lies unreceived, memory is what lies in the
+        five dictionaries, and what is used must lie there.
+    ends: a step takes until its last event has ended, and a message's two ends come one after the
+        other (else: until it starts, and at once).
     limit: the memory of a card.
     """
 
     name, hidden, block = "classic", HIDDEN_SIZE, BLOCK_SIZE
     each: dict[str, int] = {}
-    in_storage, overlap, room, ends, ends_in_turn = True, False, 1, False, False
-    unit, memory_unit = "s", "elements"
-    limit = float("inf")
+    real, ends, unit, memory_unit, limit = False, False, "s", "elements", float("inf")
 
     def __init__(self, world_size: int):
         self.world_size = world_size
@@ -131,8 +126,7 @@ class Steps(Profile):
     """Time in steps: forward and backward 1 a sample, update 0.5, a collective 0.3, a message 0.2
     at each end, one end after the other. A layer has 512 x 512 weights, a sample 512 x 256."""
 
-    name, hidden, block, ends = "steps", 512, 256, True
-    unit, ends_in_turn = "steps", True
+    name, hidden, block, ends, unit = "steps", 512, 256, True, "steps"
 
     def forward(self, samples):
         return float(samples)
@@ -156,8 +150,7 @@ class Steps(Profile):
 class Bytes(Profile):
     """Bytes, Adam's states in float32, backward twice forward, nodes of 8, two lanes."""
 
-    name, in_storage, overlap, room, ends = "bytes", False, True, None, True
-    memory_unit, limit = "bytes", CARD
+    name, real, ends, memory_unit, limit = "bytes", True, True, "bytes", CARD
     # float16 weights and gradients; a float32 copy of the weights and Adam's two moments.
     each = dict.fromkeys(CLASSES, 2) | {STATE: 12}
 
@@ -210,7 +203,7 @@ class Measured(Bytes):
         card = preset("A100")
         self.card = replace(card, between=replace(card.between, bandwidth=400e9 / 8 / card.node))
         self.limit, self.parameters = card.memory, parameters(self.model).layer
-        for kind in (WEIGHT, STATE, GRADIENT):
+        for kind in SHARDED:
             self._sizes[kind] = self.each[kind] * self.parameters
         kept = layer_activations(self.model, 1, self.block, recompute="selective")
         self._sizes[ACTIVATION] = kept

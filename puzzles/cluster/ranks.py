@@ -3,9 +3,9 @@
 import asyncio
 import gc
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 
-from cluster.communication import Channel, Joined, Receiving, Sending
+from cluster.communication import Channel, Pending, join, receive, send
 from cluster.profiles import make_profile
 from cluster.values import WEIGHT, Facts, PuzzleError, Value, value_of
 from helpers.waits import Wait, find_deadlock, sentence
@@ -50,21 +50,31 @@ class Books:
     """
 
     def __init__(self, cluster, rank: int, layers: int, batch: int):
+        whole_number("Model", num_layers=layers, global_batch_size=batch)
+        cluster.check_rank("Model", rank)
+        if rank in cluster.ranks:
+            told = "has a model already: a new run needs a new Dist"
+            raise PuzzleError(f"rank {rank} of this Dist {told}")
+        for other in cluster.ranks.values():
+            if (other.layers, other.batch) != (layers, batch):
+                others = f"rank {other.rank} {other.layers} and {other.batch}: give all the same"
+                raise PuzzleError(f"rank {rank} has {layers} layers and {batch} samples, {others}")
+        cluster.ranks[rank] = self
         self.cluster, self.rank, self.profile = cluster, rank, cluster.profile
         self.layers, self.batch = layers, batch
         self.now = self.held = self.lane_free = self.send_free = 0.0
         self.peak = 0.0, 0.0
         self.places = tuple(Storage(rank, name) for name in NAMES)
         self.log, self.pending, self.collectives = [], [], []
-        self.finals, self.called, self.loaded = {}, {}, set()
+        self.finals, self.called, self.loaded = {}, Counter(), set()
 
     def stored(self):
         return [v for place in self.places for v in place.values() if isinstance(v, Value)]
 
     def memory(self) -> float:
-        if self.profile.in_storage:
-            return sum(value._size for value in self.stored())
-        return self.held
+        if self.profile.real:
+            return self.held
+        return sum(value._size for value in self.stored())
 
     def new(self, facts: Facts) -> Value:
         """Return a value that this rank holds from now on."""
@@ -76,7 +86,7 @@ class Books:
     def hold(self, size: float, facts: Facts) -> None:
         """Take memory that a value will fill. Raises OutOfMemory."""
         self.held += size
-        if self.held > self.peak[0] and not self.profile.in_storage:
+        if self.held > self.peak[0] and self.profile.real:
             self.peak = self.held, self.now
             if self.held > self.profile.limit:
                 self.log.append(("out_of_memory", facts.layer, self.now, 0.0, self.held, 0, None))
@@ -125,7 +135,7 @@ class Books:
             computes = facts.kind == WEIGHT and op.startswith(("forward", "backward"))
             if computes and not facts.complete:
                 self.refuse(op, f"it needs the whole weight, and got {facts}: gather it first")
-        for value, _ in given if self.profile.in_storage and not final else ():
+        for value, _ in () if self.profile.real or final else given:
             if not any(each is value for each in self.stored()):
                 told = "is in none of the five dictionaries of model.storage(), where memory counts"
                 self.refuse(op, f"{value.facts} {told}: put it there until the call has returned")
@@ -173,22 +183,8 @@ class Dist:
         self.everyone, self.ranks, self.open = tuple(range(world_size)), {}, {}
         self.channels: dict[tuple, Channel] = defaultdict(Channel)
         self.moved = self.seen = self.looked = 0
-        self.since, self.dead, self.driven = 0.0, None, False
+        self.since, self.driven = 0.0, False
         self.tasks = {_task()}  # the one that waits for the ranks, and theirs
-
-    def add(self, rank: int, layers: int, batch: int) -> Books:
-        """Return the books of a rank for a new model."""
-        whole_number("Model", num_layers=layers, global_batch_size=batch)
-        self.check_rank("Model", rank)
-        if rank in self.ranks:
-            told = "has a model already: a new run needs a new Dist"
-            raise PuzzleError(f"rank {rank} of this Dist {told}")
-        for other in self.ranks.values():
-            if (other.layers, other.batch) != (layers, batch):
-                others = f"rank {other.rank} {other.layers} and {other.batch}: give all the same"
-                raise PuzzleError(f"rank {rank} has {layers} layers and {batch} samples, {others}")
-        made = self.ranks[rank] = Books(self, rank, layers, batch)
-        return made
 
     def check_rank(self, op: str, rank) -> None:
         if type(rank) is not int or not 0 <= rank < self.world_size:
@@ -208,12 +204,10 @@ class Dist:
             self.seen, self.looked, self.since = self.moved, 0, time.monotonic()
         self.looked += 1
         self.tasks.add(_task())
-        if self.dead is None and self.looked > ROUNDS * len(self.ranks):
+        if self.looked > ROUNDS * len(self.ranks):
             others = not self.driven and asyncio.all_tasks() - self.tasks
             if not others or time.monotonic() - self.since > PATIENCE_S:
-                self.dead = deadlock(self)
-        if self.dead is not None:
-            raise self.dead
+                raise deadlock(self)
 
     # The calls below the model's: they cost what the model's cost, and return the time, too.
 
@@ -229,15 +223,15 @@ class Dist:
     async def send(self, rank_source: int, rank_dest: int, value) -> None:
         """Send a value, alone or as (value, time)."""
         value, time = value if isinstance(value, tuple) else (value, None)
-        await Sending(self._at(rank_source, time), rank_dest, value)
+        await Pending(send, self._at(rank_source, time), rank_dest, value)
 
     async def receive(self, rank_source: int, rank_dest: int):
         books = self._at(rank_dest)
-        return await Receiving(books, rank_source), books.now
+        return await Pending(receive, books, rank_source), books.now
 
     async def _collective(self, op: str, rank: int, value, time: float):
         books = self._at(rank, time)
-        return await Joined(books, op, value, self.everyone), books.now
+        return await Pending(join, books, op, value, self.everyone), books.now
 
     def _at(self, rank: int, time: float | None = None) -> Books:
         self.check_rank("Dist", rank)
@@ -256,7 +250,7 @@ def whole_number(where: str, **values) -> None:
 def deadlock(cluster: Dist) -> Deadlock:
     waits, ended = [], []
     for rank, books in sorted(cluster.ranks.items()):
-        stuck = next((p for p in books.pending if p.taken and not p.ready), None)
+        stuck = next((p for p in books.pending if p.taken), None)
         if stuck is None:
             ended.append(rank)
         else:

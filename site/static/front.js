@@ -41,39 +41,35 @@ const longest = Math.max(...Object.values(measured).map((one) => one.ms ?? 0));
 
 function lane(rank, row, when, long) {
   const boxes = (when ?? []).map(([from, to], at) => {
-    const box = document.createElement("i");
+    const box = made("i", row[at]);
     box.dataset.kind = row[at][0];
-    box.textContent = row[at];
     box.style.cssText = `left: ${100 * from / long}%; width: ${100 * (to - from) / long}%`;
     return box;
   });
-  const parts = line(rank, "lane", boxes);
-  parts[1].style.width = `${100 * long / longest}%`;
-  return parts;
+  return line(rank, "lane", boxes, `${100 * long / longest}%`);
 }
 
-function line(rank, kind, parts) {
-  const name = document.createElement("span"), holder = document.createElement("div");
-  name.textContent = `rank ${rank}`;
+function line(rank, kind, parts, width = "") {
+  const holder = made("div", ...parts);
   holder.className = kind;
-  holder.append(...parts);
+  holder.style.width = width;
   if (kind === "lane") holder.setAttribute("aria-hidden", "true"); // the sentence below says it
-  return [name, holder];
+  return [made("span", `rank ${rank}`), holder];
 }
 
-function heading(words, number) {
-  const made = document.createElement("b"), strong = document.createElement("strong");
-  strong.textContent = number;
-  made.append(words, strong);
-  return made;
+function made(tag, ...inside) {
+  const element = document.createElement(tag);
+  element.append(...inside);
+  return element;
 }
+
+const heading = (words, number) => made("b", words, made("strong", number));
 
 function draw(moved) {
   const guess = simulated(plan), kept = measured[nameOf(plan)], hangs = guess.waits.length > 0;
   const chips = plan.map((row, rank) => line(rank, "plan", row.map((action, at) => {
-    const chip = document.createElement("button");
+    const chip = made("button", action);
     chip.type = "button";
-    chip.textContent = action;
     chip.dataset.kind = action[0];
     chip.setAttribute("aria-label", `${action} of rank ${rank}: move it left`);
     if (moved?.[0] === rank && moved[1] === at) chip.dataset.moved = "";

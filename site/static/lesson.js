@@ -31,6 +31,7 @@ for (const box of document.querySelectorAll(".predict")) {
   show();
 }
 answers.forEach(answer);
+sessionStorage.setItem("sidebar-scroll-top", 0); // the theme would scroll past the page's own sections
 
 const TYPED = /^[-+]?(\d+(_\d+)*|\d{1,3}(,\d{3})+)?(\.\d*)?(e[-+]?\d+)?$/i;
 const close = (one, other, tolerance) => Math.abs(one - other) <= Math.max(tolerance, 1e-9 * Math.abs(other));
@@ -75,5 +76,4 @@ const wide = () => document.querySelectorAll(".picture, math[display=block]").fo
   if (one.scrollWidth > one.clientWidth + 1) one.tabIndex = 0;
 });
 for (const what of ["load", "resize", "toggle"]) addEventListener(what, wide, true);
-wide();
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));

@@ -14,6 +14,14 @@ def _plan_within_two() -> float:
 
 
 PREDICTIONS = {
+    "micro_batches-1": Prediction("""
+        A) In the naive pipeline only one rank works at a time. Here all four work at once, except
+        while the pipeline fills and empties.
+        B* a step lasts as long as eight micro-batches and three more, and each rank's idle time
+        adds up to those three.
+        C) There are eight micro-batches, but what counts is how long the pipeline takes to fill and
+        to empty: p - 1 = 3 times a micro-batch, not once.
+    """),
     "micro_batches-3": Prediction("""
         A* a rank that runs each backward as soon as it's ready frees memory before it needs more.
         The order of the work changes, and the chain that decides the time doesn't.
@@ -21,10 +29,21 @@ PREDICTIONS = {
         forces you to empty the pipeline: mix backwards with forwards.
         C) Rank 0 does have to wait for backwards, but for one at a time, and by then the ranks
         behind it have work for it.
-    """)
+    """),
 }
 
 NUMBERS = {
+    "micro_batches-2": Number(
+        63,
+        unit="micro-batches",
+        because="7 / (m + 7) is at most 1/10 from m = 63 on.",
+        slips={
+            70: "You divided by the ideal time, 7 / m. We asked for the share of the total time.",
+            72: "You put p = 8 where p - 1 = 7 belongs.",
+            80: "You put p = 8 where p - 1 = 7 belongs, and divided by the ideal time.",
+            64: "One fewer is enough: at exactly 1/10 the bubble is still at most 1/10.",
+        },
+    ),
     "micro_batches-5": Number(
         16 * 8 * 8192 * 16384 * 31.75 / 1e9,
         unit="GB",

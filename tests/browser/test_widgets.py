@@ -9,9 +9,7 @@ from helpers.schedules.schedule import read_action
 from helpers.simulate import Costs, simulate
 from helpers.timeline import timeline
 from helpers.timeline.packed import module
-from helpers.trace import Event, Trace
 from tests.browser.conftest import VIOLATIONS
-from tests.traces import pipeline
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
 WAIT = "Rank 1 waits for rank 0, which has yet to compute what F0 needs (1 s)."
@@ -84,12 +82,7 @@ def test_a_timeline_is_pointed_at_walked_through_by_keys_zoomed_and_dragged(show
         page.wait_for_function(SAME)
 
 
-TWO = {"predicted": pipeline(), "measured": pipeline(4, 6, 2e-3)}
-PAGES = {
-    "timeline": lambda: timeline(TWO).html(),
-    "one event": lambda: timeline(Trace([Event(0, "F", 0, 1)])).html(),
-    "game": lambda: html("h1"),
-}
+PAGES = {"timeline": lambda: timeline({"a": TRACE, "b": TRACE}).html(), "game": lambda: html("h1")}
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1000), ("dark", 390)])
@@ -164,21 +157,17 @@ def test_times_and_memory_are_the_simulator_s_and_who_follows_the_coach_wins(rul
 def test_a_level_is_won_by_keyboard_and_stays_won(shown):
     page = shown(html("gpipe"))
     said = page.locator("[role=status]")
-    page.keyboard.press("Tab")  # the levels
-    page.keyboard.press("Tab")  # the board
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("f")
+    for key in ("Tab", "Tab", "ArrowDown", "f"):  # to the levels, to the board
+        page.keyboard.press(key)
     assert said.inner_text() == "F0 of rank 1 needs F0 of rank 0, which isn't in the plan yet."
     page.keyboard.press("ArrowUp")
     for rank in range(4):
-        for _ in range(4):
-            page.keyboard.press("f")
+        for key in "ffff":
+            page.keyboard.press(key)
         assert page.locator(".play-lane button").count() == 4 * rank + 4
         page.keyboard.press("ArrowDown")
-    for _ in range(4):
-        for _ in range(4):
-            page.keyboard.press("Enter")  # on rank 3 first
-        page.keyboard.press("ArrowUp")
+    for key in 4 * (4 * ["Enter"] + ["ArrowUp"]):  # on rank 3 first
+        page.keyboard.press(key)
     assert said.inner_text().startswith("Done: 14 s. That's par")
     assert "✓ 14 s" in page.locator("select").inner_text()
     page.keyboard.press("u")

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.check import check
 from helpers.check.marks import TaskError
-from helpers.check.solving import with_solution
+from helpers.check.notebook import with_solution
 from helpers.check.task import load_task, task_ids
 from helpers.check.verdict import Verdict
 

@@ -10,13 +10,11 @@ from helpers.check.__main__ import main
 
 from .conftest import DP_1, RIGHT, Copy
 
+THIRD = RIGHT.replace("/= world_size", "/= 3")
 WORK = {
     "ada": (RIGHT, "^$"),
-    "ben": (
-        RIGHT.replace("/= world_size", "/= 3"),
-        "the gradients are divided by 3, where world_size is 4",
-    ),
-    "dan": ("raise ValueError('=1+1')", r"at line \d+ of intro_DP_GA.py, in .*: ValueError: =1"),
+    "ben": (THIRD, "^the gradients are divided by 3, where world_size is 4"),
+    "=dan": ("1 / 0", r"at line \d+ of intro_DP_GA.py, in .*: ZeroDivisionError"),
     "fay": ("dist.recv(torch.zeros(1), dist.get_rank() ^ 1)", "^deadlock: ranks 0 and 1 both rec"),
 }
 OTHERS = {"cleo": f"^there is no file {DP_1.file}$", "eve": "^$", "gus": "the zip can't be opened"}
@@ -36,8 +34,9 @@ def test_a_row_for_each_and_the_checks_own_sentence(tmp_path, monkeypatch):
     head, *rows = csv.reader(out.read_text("utf-8-sig").splitlines())
     assert head == ["name", "points of 10", "DP-1", "DP-1 says", "DP-1 score"]
     says = dict(sorted(({name: words for name, (_, words) in WORK.items()} | OTHERS).items()))
-    assert [row[0] for row in rows] == list(says)
+    assert [row[0] for row in rows] == ["'=dan", *list(says)[1:]]  # it is no formula
     for name, points, own, sentence, _ in rows:
+        name = name.removeprefix("'")
         assert (points, own) == (("10", "10") if name in ("ada", "eve") else ("0", "0"))
         assert re.search(says[name], sentence), sentence
     assert not (tmp_path / "progress.json").exists()

@@ -37,6 +37,7 @@ def test_solutions_are_replaced_and_all_else_stays():
         (f"# BEGIN {MARK} A-1\n# BEGIN {MARK} A-2\n# END {MARK}\n", 1),
         (f"a\n    # BEGIN {MARK} A-1\nx\n# END {MARK}\n", 2),
         (f"#BEGIN {MARK} A-1\nx\n#END {MARK}\n", 1),
+        (f"# BEGIN {MARK} A-1\n#END {MARK}\n# END {MARK}\n", 2),
         (f"# begin {MARK.lower()} A-1\nx\n", 1),
     ],
 )

@@ -12,7 +12,7 @@ from helpers.check.progress import note_check, overview
 def path(tmp_path, monkeypatch):
     path = tmp_path / "deep" / "progress.json"
     monkeypatch.setenv("LAB_PROGRESS", str(path))
-    record._here.cache_clear()
+    record.HERE.clear()
     return path
 
 

@@ -1,11 +1,16 @@
-"""The cases of lesson 23: what is planted, what curves show, how an accusation is judged."""
+"""The cases of lesson 23: what is planted, what curves and tools show, how one is judged."""
+
+import time
 
 import cases
 import curves
 import pytest
 from cases import Case
 
-pytestmark = pytest.mark.slow
+from helpers.ranks import launch
+from tests.said import said
+
+pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
 KNOWN = cases.truth("_mistakes")
 EVERY = {"left over": KNOWN.EXAMPLE, **KNOWN.MISTAKES}
@@ -48,31 +53,23 @@ def test_a_class_has_each_mistake_once_and_another_class_another_order():
     assert all(sorted(names) == sorted(KNOWN.MISTAKES) for names in order.values())
     assert len(set(map(tuple, order.values()))) > 1
     assert Case(5, 2).text == Case(5, 2).text
-    with pytest.raises(ValueError, match="no 15"):
-        Case(15)
+    assert "no 15" in said(Case, 15)
 
 
 def test_an_accusation_is_judged_in_four_parts(capsys):
     case = Case(5, 2)
     _, _, tensors, ranks = case._planted
-    answer = {
-        "rank": "all" if len(ranks) == 4 else ranks[0],
-        "tensor": "all" if tensors == "*" else tensors.replace("*", ""),
-        "line": case._lines[0],
-        "mistake": case._name,
-    }
-    case.accuse(**{**answer, "line": 10_000})
+    tensor = "all" if tensors == "*" else tensors.replace("*", "")
+    answer = {"rank": "all" if len(ranks) == 4 else ranks[0], "tensor": tensor}
+    case.accuse(**answer, mistake=case._name, line=10_000)
     assert "line ✗" in capsys.readouterr().out
-    case.accuse(**answer)
-    said = capsys.readouterr().out
-    assert "✗" not in said and "7 of 8 points" in said and case._mistake.because in said
-
-
-def test_of_a_healthy_run_only_the_verdict_counts(capsys):
-    case = next(case for n in range(10, 15) if (case := Case(n, 1))._name == "none")
-    case.accuse(rank=0, tensor="head.weight", line=1, mistake="rope")
-    assert "✓" not in capsys.readouterr().out
-    case.accuse(rank="all", tensor="all", line=1, mistake="none")
+    case.accuse(**answer, mistake=case._name, line=case._lines[0])
+    out = capsys.readouterr().out
+    assert "✗" not in out and "7 of 8 points" in out and case._mistake.because in out
+    healthy = next(case for n in range(10, 15) if (case := Case(n, 1))._name == "none")
+    healthy.accuse(rank=0, tensor="head.weight", line=1, mistake="rope")
+    assert "✓" not in capsys.readouterr().out  # of a healthy run only the verdict counts
+    healthy.accuse(rank="all", tensor="all", line=1, mistake="none")
     assert "11 of 12 points" in capsys.readouterr().out
 
 
@@ -86,3 +83,57 @@ def test_the_key_names_the_lines_that_were_changed():
         new = case._planted[1].strip().splitlines()
         lines = case.text.splitlines()[first - 1 : last]
         assert not new or any(line.strip() in " ".join(new) for line in lines)
+
+
+# --- on four real ranks --------------------------------------------------------------------------
+
+AT = 1
+SIGNS = {"tokens": "x", "backwards": ": ", "gradients": ": ", "disagreements": "differ"}
+
+
+def every(texts):
+    return {name: cases.on_rank(text, 3, AT + 2, AT) for name, text in texts.items()}
+
+
+@pytest.mark.long
+def test_the_healthy_run_is_one_device_and_every_mistake_is_seen(capsys, monkeypatch):
+    monkeypatch.setattr(cases.one_device, "CLIP", 0.2)  # so that the second step is clipped
+    plain = healthy = cases.load_source("_trainer")
+    for old, new in KNOWN.HARMLESS:
+        healthy = healthy.replace(old, new)
+    texts = {"healthy": healthy, "as it is": plain}
+    for name, mistake in EVERY.items():
+        for k, planted in enumerate(mistake.variants):
+            texts[f"{name} {k}"] = healthy.replace(*planted[:2])
+    texts = {name: text.replace("alone.CLIP", "0.2") for name, text in texts.items()}
+    ranks = launch(every, 4, (texts,), quiet=True)
+    seen = {name: symptoms([rank[name] for rank in ranks], capsys) for name in texts}
+    assert seen.pop("healthy") == seen.pop("as it is") == set()
+    assert seen.pop("none 0") == set() and seen["cancel 0"] == {"backwards"}
+    assert all(seen.values()), seen
+    assert seen["schedule 0"] == {"log"}
+    assert {"tokens", "gradients"} <= seen["rope 0"] & seen["rope 1"] & seen["dropout 0"]
+    assert "backwards" not in seen["router 0"] | seen["left over 0"]
+    assert "disagreements" in seen["clip 0"] & seen["norm 1"]
+    assert {"tokens", "backwards", "disagreements"} <= seen["stale 0"]
+
+
+def symptoms(found, capsys):
+    """The tools that show something else than for a healthy run."""
+    case = Case.__new__(Case)
+    case.training_seed, case.at, case._ranks = 3, AT, found
+    case.number, case._start = 1, time.monotonic()
+    case.one = cases.step_alone(case._weights("before"), 3, AT)
+    wrong = set()
+    for tool, sign in SIGNS.items():
+        getattr(case, tool)()
+        lines = capsys.readouterr().out.splitlines()
+        if any((not line.endswith("right")) if sign == ": " else sign in line for line in lines):
+            wrong.add(tool)
+    right, _ = cases.one_device.train(3, AT + 2)
+    if any(abs(a["rate"] - b["rate"]) > 1e-9 for a, b in zip(found[0]["log"], right, strict=True)):
+        wrong.add("log")
+    case.judge()
+    if not capsys.readouterr().out.startswith("RIGHT"):
+        wrong.add("judge")
+    return wrong

@@ -1,37 +1,50 @@
-"""Every lesson: how it is written, and its committed notebook, which is its source."""
+"""Every lesson: how it is written, its notebook, which is its source, and how that is built."""
 
 import ast
+import base64
 import re
+import struct
 from pathlib import Path
 from string import ascii_uppercase
 
 import nbformat
+import psutil
 import pytest
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode, v4
 
-from compare import TAGS
+from compare import TAGS, differences
 from helpers.check.task import load_task, part_of_tasks, task_ids
-from notebooks import CHECK, LEAK, code_cells, read, sources, texts
+from notebooks import CHECK, LEAK, as_shown, code_cells, main, read, run, sources, texts
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMES = re.compile(
-    r"^\*Reading (\d+) minutes?, tasks (\d+)(?: \(homework (\d+)\))?\*$", re.MULTILINE
-)
-TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
-CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.MULTILINE)
-MAGIC = re.compile(r"^(\s*)([%!].*|\w+ = [%!].*)$", re.MULTILINE)
+TIMES = re.compile(r"^\*Reading (\d+) minutes?, tasks (\d+)(?: \(homework (\d+)\))?\*$", re.M)
+TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.M)
+CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.M)
+ROW = re.compile(r"\| \*\*(.+?)\*\* \| (\S.*\S) \| \[(\d\d)\]\(\.\./(notebooks/(\S+)\.ipynb)\) \|")
+MAGIC = re.compile(r"^(\s*)([%!].*|\w+ = [%!].*)$", re.M)
 each_lesson = pytest.mark.parametrize("source", sources(), ids=lambda source: source.stem)
 
 
-def test_each_notebook_has_a_source():
-    assert sources()
+def test_each_notebook_has_a_source_and_a_row_in_00():
     built = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
     assert built == [source.stem for source in sources()]
-
-
-def test_the_way_through_the_lessons_in_00_names_each_of_them_in_order():
     text = sources()[0].read_text(encoding="utf-8")
-    listed = re.findall(r"^# \| (\d\d) \| \[.+?\]\((\w+)\.ipynb\)", text, re.MULTILINE)
-    assert listed == [(source.stem[:2], source.stem) for source in sources()]
+    listed = re.findall(r"^# \| (\d\d) \| \[.+?\]\((\w+)\.ipynb\)", text, re.M)
+    assert listed == [(name[:2], name) for name in built]
+
+
+def test_each_term_of_the_glossary_is_there_once_in_order_and_in_the_lesson_that_its_row_names():
+    lines = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").splitlines()[6:]
+    rows = [ROW.fullmatch(line).groups() for line in lines]
+    terms = [term.lower() for term, *_ in rows]
+    assert terms == sorted(set(terms))
+    for term, (_, _, number, _, name) in zip(terms, rows, strict=True):
+        source = (ROOT / f"notebooks/source/{name}.py").read_text(encoding="utf-8")
+        words = " ".join(source.replace("\n#", "\n").split()).lower()
+        assert name.startswith(number)
+        for word in re.sub(r" \(.*", "", term).split(", "):
+            assert word in words, (term, name)
 
 
 @each_lesson
@@ -41,9 +54,9 @@ def test_a_lesson_has_a_title_its_minutes_a_question_and_an_end(source):
     text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     assert re.match(r"# \S", first)
     assert TIMES.search(first), "a line '*Reading 30 minutes, tasks 45*'"
-    assert re.search(r"^\*With twenty minutes\b.+\*$", first, re.MULTILINE)
-    assert re.search(r"^#+ Question\b|\*\*Question\b", text, re.MULTILINE)
-    assert re.search(r"^## What to remember", text, re.MULTILINE)
+    assert re.search(r"^\*With twenty minutes\b.+\*$", first, re.M)
+    assert re.search(r"^#+ Question\b|\*\*Question\b", text, re.M)
+    assert re.search(r"^## What to remember", text, re.M)
     for cell in notebook.cells:
         assert TAGS.issuperset(cell.metadata.get("tags", [])), cell.source
 
@@ -54,7 +67,7 @@ def test_its_tasks_stand_below_what_they_take_and_give(source):
     notebook = read(source)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            homework = homework or bool(re.search(r"^## Homework", cell.source, re.MULTILINE))
+            homework = homework or bool(re.search(r"^## Homework", cell.source, re.M))
             above = cell.source if TURN.search(cell.source) else above
             took = sum(map(int, CASES.findall(cell.source)))
         elif found := CHECK.match(cell.source):
@@ -116,3 +129,127 @@ def test_the_committed_notebook_is_the_source_and_fit_to_be_read(source):
             assert not re.search("<(img|svg|script)[ >]", data.get("text/html", ""))
             if "image/png" in data:
                 assert output.metadata["image/png"]["alt"].strip()
+
+
+# --- from a source to an executed notebook --------------------------------------------------------
+
+LESSON = """\
+# %% [markdown]
+# # Halving
+
+# %% jupyter={"source_hidden": true}
+from helpers.lesson import show
+# %% tags=["time"]
+# %%time
+x = f(quick(40, 2), str(quick("a)", b[1])))  # fmt: skip
+# %%
+check("DP-1")
+"""
+
+
+def notebook_of(*cells):
+    return v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
+
+
+def test_a_source_becomes_a_notebook_without_the_words_for_the_tools(tmp_path, capsys):
+    source = tmp_path / "00_halving.py"
+    source.write_text(LESSON, encoding="utf-8")
+    title, first, second, card, check = texts(read(source))
+    assert title == ("markdown", "# Halving", {})
+    assert first[2] == {"jupyter": {"source_hidden": True}}
+    assert second == ("code", '%%time\nx = f(40, str("a)"))', {"tags": ["time"]})
+    assert card[0] == "markdown" and "Hint 1 for DP-1" in card[1]
+    assert check[:2] == ("code", 'check("DP-1")')
+    assert read(source, quick=True).cells[2].source == "%%time\nx = f(2, str(b[1]))"
+    assert as_shown("quick((1, quick(2, 3)), 4)") == "(1, 2)"
+    with pytest.raises(ValueError, match="never ends: quick"):
+        as_shown("quick(1, (2)")
+    with pytest.raises(SystemExit):
+        main(["--check", "77"])
+    assert "no lesson starts with '77'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_what_cells_show_is_kept_and_what_no_reader_should_see_is_refused():
+    drawn = "from helpers.draw import curves\ncurves({'loss': [3, 2]})"
+    others = {*psutil.Process().children()}  # of tests before this one
+    notebook = notebook_of("print(1)\nprint(2)", drawn)
+    run(notebook)
+    words, picture = (cell.outputs[0] for cell in notebook.cells)
+    assert words.text == "1\n2\n" and {*picture.data} >= {"image/png", "text/plain"}
+    assert picture.metadata["image/png"]["alt"].startswith("Curves")
+    with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
+        run(notebook_of("1 / 0"))
+    for code in ("import sys; print(1, file=sys.stderr)", "object()", "'/ho' 'me/x'"):
+        with pytest.raises(ValueError, match="code cell 1 shows what no reader should see"):
+            run(notebook_of(code))
+    assert {*psutil.Process().children()} <= others, "a kernel is left"
+
+
+# --- what it shows, beside what is committed ------------------------------------------------------
+
+
+def notebook(*outputs, source="print(1)\nx", tags=()):
+    metadata = {"tags": list(tags)} if tags else {}
+    return NotebookNode(cells=[v4.new_code_cell(source, outputs=list(outputs), metadata=metadata)])
+
+
+def printed(text):
+    return v4.new_output("stream", name="stdout", text=text)
+
+
+def picture(alt, height=1):
+    data = base64.b64encode(b"-" * 16 + struct.pack(">II", 2, height)).decode()
+    return v4.new_output("display_data", {"image/png": data}, metadata={"image/png": {"alt": alt}})
+
+
+CHANGES = [
+    ("rank 0: 12 messages", "rank 0: 13 messages"),
+    ("rank 0 waits", "rank 0 computes"),
+    ("loss 2.416", "loss 2.421"),
+    ("1.0e-03", "1.3e-03"),
+    ("1,024 tokens", "1,025 tokens"),
+    ("a line", "a line\nand one more"),
+    ("loss 2.4", "loss 2.4 and 3"),
+]
+ROUNDED = [  # what another processor rounds
+    ("loss 2.416", "loss 2.417"),
+    ("loss 5.81, 547,648 numbers", "loss 5.82, 547,648 numbers"),
+    ("largest difference 7.5e-08", "largest difference 0"),
+    ("differ by less than: 4.8e-07, below 1e-4", "differ by less than: 0, below 1e-4"),
+    ("measured 38 (-0.1%, at most 5%)", "measured 38 (+0.0%, at most 5%)"),
+]
+
+
+@pytest.mark.parametrize("old, new", CHANGES)
+def test_a_change_is_told_with_its_cell_and_both_texts_and_what_is_rounded_is_none(old, new):
+    for one, other in ROUNDED:
+        assert differences(notebook(printed(one)), notebook(printed(other))) == []
+    before, now = printed(old), printed(new)
+    (told,) = differences(notebook(before), notebook(now))
+    assert told.startswith("code cell 1, `print(1)`: committed is ")
+    assert repr(old) in told and told.endswith(f"it shows {new!r}")
+    for tag in ("time", "training"):
+        assert differences(notebook(before), notebook(now, tags=[tag])) == []
+        for outputs, shown in (([picture(old)], "image/png"), ([], "nothing")):
+            (told,) = differences(notebook(before), notebook(*outputs, tags=[tag]))
+            assert told.endswith(f"committed is 'stdout', it shows {shown!r}")
+    far = [notebook(printed("all is well\n" * 1000 + text)) for text in (old, new)]
+    (told,) = differences(*far)
+    assert "is well\\n" in told and len(told) < 400
+
+
+def test_of_a_check_its_seconds_and_of_a_picture_its_pixels_do_not_count():
+    def checked(verdict, seconds):
+        html = f"<b>{verdict}</b> <small>{seconds} s</small>"
+        data = {"text/plain": f"TR-1  {verdict}  ({seconds} s)", "text/html": html}
+        return notebook(v4.new_output("execute_result", data), source='check("TR-1")')
+
+    assert differences(checked("PASS", 6.9), checked("PASS", 42.0)) == []
+    assert len(differences(checked("PASS", 6.9), checked("FAIL", 6.9))) == 1
+    old = notebook(picture("It falls from 7.102 to 5.8."))
+    assert differences(old, notebook(picture("It falls from 7.103 to 5.8."))) == []
+    (told,) = differences(old, notebook(picture("It rises from 7.102 to 5.8.")))
+    assert "committed is 'It falls from 7" in told and "it shows 'It rises from 7" in told
+    (told,) = differences(old, notebook(picture("It falls from 7.102 to 5.8.", height=3)))
+    assert "by 1 pixels" in told and "by 3 pixels" in told

@@ -39,12 +39,8 @@ def spoiled(draw):
     ranks = [list(order) for order in schedule.ranks]
     order = draw(st.sampled_from([row for row in ranks if row]))
     kind, s, i = order.pop(draw(st.integers(0, len(order) - 1)))
-    new = draw(
-        st.sampled_from(
-            [(kind, s, i), (kind, s + 1, i), (kind, s, i + 1), (kind, s - 1, i), (kind, s, i - 1)]
-            + [(other, s, i) for other in "FBIWX" if other != kind]
-        )
-    )
+    near = [(kind, s + a, i + b) for a, b in ((0, 0), (1, 0), (0, 1), (-1, 0), (0, -1))]
+    new = draw(st.sampled_from(near + [(other, s, i) for other in "FBIWX" if other != kind]))
     for row in draw(st.lists(st.sampled_from(ranks), max_size=2)):
         row.insert(draw(st.integers(0, len(row))), Action(*new))
     kept = draw(st.booleans())  # else it is read off the actions

@@ -1,8 +1,8 @@
-"""What a task's reference is compared with, and which tests prove it where this file doesn't.
+"""What a task's reference is compared with: arithmetic on the case, with no message in it.
 
-A reference can't prove itself. Arithmetic on the case, in this process, with no message in it; or a
-test that compares the script in which the solution stands with one device, or with its own closed
-form.
+A reference can't prove itself. The others are proven by the tests of their scripts: a parallel step
+against one device in tests/test_parity.py (DP, PP, DP x PP, TP-5 and TP-6) and in the folders of
+DP, PP, CP, EP, TP, primer, puzzles and gpt2; lessons 01, 03 and 18 when they run (TR-1, RC-1, HM).
 """
 
 import math
@@ -78,25 +78,4 @@ CLOSED_FORMS = {
     "EP-3": balanced,
     "FB-4": summed,
     "PF-5": word_by_word,
-}
-PROVEN = {
-    # Lesson 01 trains in pieces and in whole batches, 03 compares with torch, 18 with one device.
-    "tests/notebooks/test_execution.py": "TR-1 RC-1 HM-1 HM-3",
-    "tests/test_parity.py": "DP-1 DP-2 DP-PP-1 DP-PP-2 PP-1 PP-2 PP-3 TP-5 TP-6",
-    "tests/DP/test_partition.py": "DP-3",
-    "tests/DP/test_ddp.py": "DP-4",
-    "tests/DP/test_zero.py": "DP-5 DP-6 DP-7",
-    "tests/DP/test_profiling.py": "PF-3 PF-4",
-    "tests/DP/test_never_stops.py": "NS-2",
-    "tests/PP/test_scripts.py": "PP-4 PP-5",
-    "tests/PP/test_torchs_words.py": "TW-1",
-    "tests/TP/test_mpi_lab.py": "TP-2 TP-3",
-    "tests/TP_cost/test_cost_script.py": "CO-3",
-    "tests/CP/test_attention.py": "CP-1 CP-2",
-    "tests/EP/test_experts.py": "EP-1",
-    "tests/primer/test_few_bits.py": "FB-1",
-    "gpt2/tests/test_pipeline.py": "GP-3 GP-4 GP-5 GP-7",
-    "tests/contracts/test_commands.py": "RC-2 LA-1",
-    "tests/tasks/test_tasks.py": "CK-1 DP-8 CO-1",  # what is loaded, what is scored, the library
-    "tests/puzzles": "PZ-1 PZ-2 PZ-3 PZ-4 PZ-5 PZ-6 PZ-7 PZ-8 PZ-P0 PZ-P1 PZ-P2 PZ-P3 PZ-P4 PZ-P5",
 }

@@ -50,10 +50,11 @@ PROGRAMS = {
              GATHER: "dist.all_gather_into_tensor(self.whole, self.mine.data, group=self.group)"},
         "every rank keeps the whole gradient":
             ({"dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)":
-                  "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\n    part = flat"},
+                  "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\npart = flat"},
              "mine.grad is the whole gradient: this rank keeps its part only")},
     "DP-6": {
-        "backwards": {"in self.units": "in reversed(self.units)"}},
+        "backwards": {"self.units:\n    unit.average": "reversed(self.units):\n    unit.average",
+                      "self.units:\n    unit.gather": "reversed(self.units):\n    unit.gather"}},
     "DP-8": {
         "gradients every step": ("""
         while True:
@@ -67,9 +68,9 @@ PROGRAMS = {
              "the ranks of one row average with each other, and they hold different layers"),
         "gathers the gradients over a column as objects":
             {"average_gradients(stage, groups.dp)": """for p in stage.parameters():
-                found = [None] * grid.dp
-                dist.all_gather_object(found, p.grad, group=groups.dp)
-                p.grad = sum(found) / grid.dp"""}},
+    found = [None] * grid.dp
+    dist.all_gather_object(found, p.grad, group=groups.dp)
+    p.grad = sum(found) / grid.dp"""}},
     "PF-3": {
         "nothing given":
             ({"return self.file": ""}, "rank, item 0: 'None, and no open file, of 1 opened' in")},
@@ -88,7 +89,8 @@ PROGRAMS = {
         "fsync of the file, which has a number; by keywords":
             {"os.fsync(file.fileno())": "os.fsync(file)",
              "save(state, file)": "save(f=file, obj=state)"},
-        "rank 1 does it, with replace": {"rank == 0": "rank == 1", "os.rename": "os.replace"}},
+        "rank 1 does it, with replace": {"rank == 0:\n    shutil": "rank == 1:\n    shutil",
+             "rank == 0:\n    names": "rank == 1:\n    names", "os.rename": "os.replace"}},
     "CO-1": {
         "by the library": """
         from helpers.cost import parameters
@@ -102,9 +104,13 @@ PROGRAMS = {
             ({"add_(arrived)": "add_(arrived.float().to(arrived.dtype))"}, "float32's accuracy"),
         "the other way round":
             {"right, left =": "left, right =",
-             "rank - step - 1": "rank + step + 1",
-             "rank - step)": "rank + step)",
-             "rank + 1 - step": "rank - 1 + step"}},
+             "arrived = torch.empty_like(parts[(rank - step - 1)":
+                 "arrived = torch.empty_like(parts[(rank + step + 1)",
+             "parts[(rank - step - 1) % world_size].add_":
+                 "parts[(rank + step + 1) % world_size].add_",
+             "rank - step) % world_size], arr": "rank + step) % world_size], arr",
+             "rank + 1 - step) % world_size], parts[(rank - step)":
+                 "rank - 1 + step) % world_size], parts[(rank + step)"}},
     "RC-2": {
         "the last rank turns the order": {"rank % 2 == 0": "rank < world_size - 1"},
         "nobody waits for the send":
@@ -159,7 +165,8 @@ PROGRAMS = {
             ({"y.backward(gradient)": "y.backward(torch.ones_like(y))"},
              "rank 2 goes backward through the batch with ones"),
         "another batch":
-            ({"x = ids\n": "x = ids.flip(0)\n"}, "gets something else than the ids of the batch"),
+            ({"0:\n    x = ids": "0:\n    x = ids.flip(0)"},
+             "gets something else than the ids of the batch"),
         "no backward but on the last rank":
             ({"y.backward(gradient)": "pass", "send(x.grad,": "send(torch.zeros_like(x),"},
              "rank 2 never goes backward through the batch"),
@@ -175,7 +182,7 @@ PROGRAMS = {
                  "out = dist.P2POp(dist.isend, y.detach(), rank + 1)",
              "dist.recv(gradient, rank + 1)":
                  "back = dist.P2POp(dist.irecv, gradient, rank + 1)\n"
-                 "    [m.wait() for m in dist.batch_isend_irecv([out, back])]"}},
+                 "[m.wait() for m in dist.batch_isend_irecv([out, back])]"}},
     "PP-2": {
         "the same micro-batch each time":
             ({"x = parts[k]": "x = parts[0]"}, "micro-batch 0 goes through rank 0 more than once"),
@@ -191,7 +198,7 @@ PROGRAMS = {
         "each waits for the one before it":
             NO_WAIT | {"sends[peer, k] = dist":
                            "[free(*one) for one in list(sends) if one[0] == peer]\n"
-                           "    sends[peer, k] = dist"}},
+                           "sends[peer, k] = dist"}},
     "PP-5": {
         "room counted until I":
             ({"f[s] - w[s] < room": "f[s] - i[s] < room"}, "each stays until its W has ended")},

@@ -15,19 +15,19 @@ ROOT = Path(__file__).resolve().parents[2]
 TORCH = "torch==2.13.0"
 
 
-@pytest.mark.parametrize(
-    ("log", "sentence"),
-    [
-        ("ERROR: Could not install packages: [Errno 28] No space left on device", "disk is full"),
-        ("ensurepip is not\navailable", "sudo apt install python3."),
-        ("retrying after NewConnectionError", "check the network"),
-        ("ERROR: No matching distribution found for torch==2.13.0", "docs/installing.md says"),
-        ("something else", "put right what they name"),
-    ],
-)
-def test_a_step_that_fails_shows_its_last_words_and_one_sentence(log, sentence, capsys):
+FAILED = {
+    "ERROR: Could not install packages: [Errno 28] No space left on device": "disk is full",
+    "ensurepip is not\navailable": "sudo apt install python3.",
+    "retrying after NewConnectionError": "check the network",
+    "ERROR: No matching distribution found for torch==2.13.0": "docs/installing.md says",
+    "something else": "put right what they name",
+}
+
+
+@pytest.mark.parametrize("log", FAILED)
+def test_a_step_that_fails_shows_its_last_words_and_one_sentence(log, capsys):
     code = f"import sys\nfor i in range(99): print('line', i)\nprint({log!r})\nsys.exit(1)"
-    with pytest.raises(SystemExit, match=f"Set-up stopped. .*{sentence}"):
+    with pytest.raises(SystemExit, match=f"Set-up stopped. .*{FAILED[log]}"):
         install.step("a step", sys.executable, "-c", code)
     out = capsys.readouterr().out
     assert "line 98" in out and "line 3\n" not in out
@@ -44,23 +44,20 @@ def test_an_old_python_gets_as_far_as_the_sentence():
         assert done.returncode == 1 and "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("wanted", "system", "nvidia", "end"),
-    [
+def test_each_machine_asks_for_its_build_of_torch():
+    for wanted, system, nvidia, end in (
         ("auto", "linux", False, [f"{TORCH}+cpu"]),
         ("cpu", "linux", True, [f"{TORCH}+cpu"]),
         ("auto", "linux", True, [TORCH]),
         ("auto", "darwin", False, [TORCH]),
         ("cuda", "linux", False, [TORCH]),
         ("cuda", "win32", True, [f"{install.INDEX}/cu130", TORCH]),
-        *[("https://x.org", name, True, ["https://x.org", TORCH]) for name in ("linux", "darwin")],
-    ],
-)
-def test_each_machine_asks_for_its_build_of_torch(wanted, system, nvidia, end):
-    request = install.torch_request(wanted, system, nvidia)
-    assert request[-len(end) :] == end
-    # pip's own indexes may have the CPU build, too.
-    assert ("--extra-index-url" in request) == (end[0].endswith("+cpu"))
+        ("https://x.org", "linux", True, ["https://x.org", TORCH]),
+    ):
+        request = install.torch_request(wanted, system, nvidia)
+        assert request[-len(end) :] == end
+        # pip's own indexes may have the CPU build, too.
+        assert ("--extra-index-url" in request) == (end[0].endswith("+cpu"))
 
 
 WORK = """

@@ -2,12 +2,14 @@
 
 import os
 import shutil
+from unittest import mock
 
 import pytest
 import torch
 from torch import nn
 
 from helpers.checkpoint import CheckpointError, Training, latest, load, resume, save, saving, steps
+from tests.said import said
 
 
 def make(seed=0, optimizer=torch.optim.Adam):
@@ -21,22 +23,16 @@ def make(seed=0, optimizer=torch.optim.Adam):
 
 def of_another_run(*args, **kwargs):
     """Save as a process would that has neither saved nor loaded here."""
-    known, saving.LAST = saving.LAST, {}
-    try:
+    with mock.patch.object(saving, "LAST", {}):
         return save(*args, **kwargs)
-    finally:
-        saving.LAST = known
 
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def said(work, *args, **kwargs):
-    with pytest.raises(CheckpointError) as caught:
-        work(*args, **kwargs)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+def told(work, *args, **how):
+    return said(work, *args, error=CheckpointError, **how)
 
 
 def test_what_was_saved_comes_back_and_the_last_two_stay(tmp_path):
@@ -85,9 +81,9 @@ def test_a_turned_bit_or_a_missing_file_is_found(name, tmp_path):
         if data:
             data[bit // 8] ^= 1 << bit % 8
         file.write_bytes(data)
-        assert "copy it again, or remove" in said(resume, tmp_path, make())
+        assert "copy it again, or remove" in told(resume, tmp_path, make())
     file.unlink()
-    assert f"{file} is missing" in said(resume, tmp_path, make())  # not in silence
+    assert f"{file} is missing" in told(resume, tmp_path, make())  # not in silence
     assert load(tmp_path, make(), step=1).step == 1  # and an earlier one can be read
 
 
@@ -101,35 +97,35 @@ def test_another_model_or_optimizer_or_no_sense(tmp_path):
         (nn.Linear(3, 2, bias=False), "no rank here holds its model/bias"),
     ):
         before = [p.clone() for p in model.parameters()]
-        assert words in said(load, tmp_path / "one", Training(model))
+        assert words in told(load, tmp_path / "one", Training(model))
         assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
     sgd = make(optimizer=torch.optim.SGD)
-    assert "with the optimizer Adam and this one is SGD" in said(load, tmp_path / "one", sgd)
-    assert "step-00000009/SHA256SUMS is missing" in said(load, tmp_path / "one", make(), 9)
+    assert "with the optimizer Adam and this one is SGD" in told(load, tmp_path / "one", sgd)
+    assert "step-00000009/SHA256SUMS is missing" in told(load, tmp_path / "one", make(), 9)
     two = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     alike = Training(two, name=lambda name: name.partition(".")[2])
-    assert "4 tensors of this rank have only 2 names" in said(save, tmp_path, alike, 1)
+    assert "4 tensors of this rank have only 2 names" in told(save, tmp_path, alike, 1)
     (tmp_path / "file").write_text("")
-    assert str(tmp_path / "file") in said(save, tmp_path / "file", make(), 1)
+    assert str(tmp_path / "file") in told(save, tmp_path / "file", make(), 1)
     (tmp_path / "step-00000007").write_text("mine")
-    assert "step-00000007" in said(save, tmp_path, make(), 7)
+    assert "step-00000007" in told(save, tmp_path, make(), 7)
     assert names(tmp_path) == ["file", "one", "step-00000007"]  # no draft is left
 
 
 def test_two_runs_in_one_folder(tmp_path):
     save(tmp_path, make(), 3)
     for step, run in ((2, save), (3, save), (4, of_another_run)):
-        assert "holds the checkpoint of step 3 already" in said(run, tmp_path, make(), step)
+        assert "holds the checkpoint of step 3 already" in told(run, tmp_path, make(), step)
     write = saving.dcp.save
-    with pytest.MonkeyPatch.context() as patch:  # it begins and ends while the first one writes
 
-        def overtaken(*args, **kwargs):
-            patch.setattr(saving.dcp, "save", write)
-            write(*args, **kwargs)
-            of_another_run(tmp_path / "new", make(), 5)
+    def overtaken(*args, **kwargs):  # another one begins and ends while the first one writes
+        patched.stop()
+        write(*args, **kwargs)
+        of_another_run(tmp_path / "new", make(), 5)
 
-        patch.setattr(saving.dcp, "save", overtaken)
-        assert "does another run save to" in said(save, tmp_path / "new", make(), 7)
+    patched = mock.patch.object(saving.dcp, "save", overtaken)
+    patched.start()
+    assert "does another run save to" in told(save, tmp_path / "new", make(), 7)
     assert names(tmp_path / "new") == ["step-00000005"]
     load(tmp_path / "new", make())
     save(tmp_path / "new", make(), 7)  # who loads it goes on from there

@@ -1,7 +1,10 @@
-"""Saved on one layout, loaded into another; errors are the same on all ranks."""
+"""Saved on one layout, loaded into another; errors are the same on all ranks; a script killed."""
 
 import os
+import re
 import signal
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,11 +13,13 @@ import torch
 import torch.distributed as dist
 
 from helpers.checkpoint import CheckpointError, Training, load, save, steps
+from helpers.clone import ROOT
 from helpers.grid import Grid, make_groups
 from helpers.parallel import LLAMA, cut
 from helpers.ranks import launch
 from simplellm.llama import CausalLLama, LLama
 from simplellm.slicing import slice_stage, whole_name
+from tests.scripts import on_rank
 
 pytestmark = pytest.mark.ranks
 
@@ -116,3 +121,28 @@ def test_all_ranks_are_told_the_same(tmp_path):
     assert "rank 1: " in first["full"] and "is the disk full" in first["full"]
     assert "does not hold what the ranks have written: choose a folder that all" in first["apart"]
     assert first["left"] == ["step-00000001"] and steps(tmp_path / "together") == [1]
+
+
+# --- a script that is killed; lesson 21 starts it again on other layouts -------------------------
+
+SCRIPT = "DP_PP/survival/intro_survival.py"
+FLAGS = ["--dmodel", "12", "--heads", "2", "--layers", "2", "--seq-l", "16", "--every", "2"]
+FLAGS += ["--micro-batches", "1", "--stages", "2", "--steps", "8", "--checkpoints"]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="a rank is killed by SIGKILL")
+def test_killed_under_torchrun_it_goes_on_as_if_nothing_had_happened(tmp_path):
+    call = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    call += ["--max-restarts", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+    call += ["--local-addr", "127.0.0.1", str(ROOT / SCRIPT), *FLAGS, str(tmp_path / "broken")]
+    call += ["--die-at", "5", "--plain"]
+    ended = subprocess.run(call, capture_output=True, text=True, timeout=400)
+    assert ended.returncode == 0 and "goes on after step 3" in ended.stdout, ended.stderr
+    printed = re.findall(r"^(\d+) ([\d.]+)$", ended.stdout, re.M)
+    numbers = [int(step) for step, _ in printed]
+    assert numbers[-4:] == [4, 5, 6, 7] and numbers[:4] == [0, 1, 2, 3]  # step 5 may be lost
+    flags = [*FLAGS, str(tmp_path / "whole")]
+    _, (right, *_) = launch(on_rank, 2, (SCRIPT, flags), quiet=True, timeout=200)
+    for step, loss in printed:  # float32, losses of about 8
+        assert float(loss) == pytest.approx(right[int(step)], abs=1e-5)

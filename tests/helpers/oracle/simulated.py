@@ -65,12 +65,12 @@ def right_weight(here, tokens):
     return tokens * here.n_ranks / sum(here.lengths)
 
 
-def mean_over_ranks(here, group=None, divide=True):
-    """Every rank gets the mean of the gradients of the ranks in `group`."""
+def mean_over_ranks(here, group=None, divide=True, dtype=None):
+    """Every rank gets the mean of the gradients of the ranks in `group`, added up in `dtype`."""
     models = [here.models[rank] for rank in group or range(here.n_ranks)]
     for parameters in zip(*(model.parameters() for model in models), strict=True):
         if parameters[0].grad is not None:
-            total = sum(p.grad for p in parameters)
+            total = sum(p.grad.to(dtype) for p in parameters).to(parameters[0].dtype)
             for p in parameters:
                 p.grad.copy_(total / len(models) if divide else total)
 
@@ -107,7 +107,6 @@ class Lab:
         self.optimizers = [self.make_optimizer(list(m.parameters())) for m in self.models]
 
     def train(self):
-        """The Step of each rank."""
         self.change(self)
         before, each = [snapshot(m) for m in self.models], len(self.lengths) // self.n_ranks
         for rank, model in enumerate(self.models):

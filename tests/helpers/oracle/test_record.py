@@ -1,10 +1,14 @@
-"""A step is recorded from a training that knows nothing of it."""
+"""A step is recorded from a training that knows nothing of it, in a process or of two scripts."""
 
 import pytest
 import torch
 
+from helpers.clone import ROOT
 from helpers.oracle import judge
+from helpers.oracle.__main__ import compare_scripts, main
 from helpers.oracle.record import CannotRecord, plain_name, recording
+
+pytestmark = pytest.mark.ranks
 
 
 def model():
@@ -41,10 +45,10 @@ def test_the_last_step_and_a_training_that_is_stopped():
     with recording(at=2) as seen:
         train(model())
     assert seen.step().after
-    took = []
+    ended = False
     with recording(at=0, stop=True) as early:
-        took.append(train(model(), steps=50))
-    assert not took and early.step().after
+        ended = train(model(), steps=50)
+    assert not ended and early.step().after
 
 
 @pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
@@ -95,3 +99,37 @@ def test_what_cannot_be_recorded_is_said():
         one, two = torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)
         two(one(torch.ones(3))).backward()
         torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1).step()
+
+
+# --- python -m helpers.oracle, on two scripts that aren't ours ------------------------------------
+
+PAIR = [str(ROOT / "forensics" / "theirs" / name) for name in ("alone.py", "fsdp2.py")]
+
+
+@pytest.mark.long
+def test_a_hugging_face_model_under_fsdp2_is_right_at_both_steps():
+    assert compare_scripts(*PAIR, ranks=2).ok
+    assert compare_scripts(*PAIR, ranks=2, at=1).ok
+
+
+@pytest.mark.slow
+def test_a_layer_that_was_forgotten_is_named(capsys):
+    assert main([*PAIR, "--ranks", "2", "--both=--model plain"]) == 0
+    flags = "--both=--model plain --forget half"
+    assert main([*PAIR, "--ranks", "2", flags]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "First to differ: the gradient of layers.1." in said
+    assert "only in layers.1, and all else is right: every rank still has its own" in said
+
+
+@pytest.mark.slow
+def test_what_cannot_be_compared_is_said(tmp_path, capsys):
+    for name, script, words in (
+        ("empty.py", "", "ended after 0 calls of optimizer.step()"),
+        ("raises.py", "raise ValueError('no data')", "no data"),
+        ("nowhere.py", None, "there is no script"),
+    ):
+        if script is not None:
+            (tmp_path / name).write_text(script)
+        assert main([str(tmp_path / name), PAIR[1]]) == 2
+        assert words in capsys.readouterr().err

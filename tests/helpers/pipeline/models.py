@@ -1,6 +1,7 @@
 """A small language model in fourteen parts, any run of which is a stage; one batch for it."""
 
 from collections import OrderedDict
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -20,9 +21,8 @@ class Block(nn.Module):
 
     def forward(self, x):
         normal = self.norm(x) * self.scale
-        x = x + functional.scaled_dot_product_attention(
-            self.queries(normal), normal, normal, is_causal=True
-        )
+        attend = functional.scaled_dot_product_attention
+        x = x + attend(self.queries(normal), normal, normal, is_causal=True)
         return x + self.down(functional.silu(self.up(self.norm(x) * self.scale)))
 
 
@@ -44,10 +44,8 @@ def stages_of(schedule, rank, model):
     """The rank's stages, the first ones one block longer; names stay those of the whole model."""
     count, parts = schedule.stages, list(model.named_children())
     edges = [0, *(1 + BLOCKS - BLOCKS * (count - k) // count for k in range(1, count)), len(model)]
-    return {
-        s: nn.Sequential(OrderedDict(parts[edges[s] : edges[s + 1]]))
-        for s in schedule.stages_of(rank)
-    }
+    cut = [nn.Sequential(OrderedDict(parts[a:b])) for a, b in pairwise(edges)]
+    return {s: cut[s] for s in schedule.stages_of(rank)}
 
 
 def make_batch(rows=ROWS):
@@ -60,7 +58,6 @@ def make_batch(rows=ROWS):
 
 
 def loss(logits, targets):
-    """The mean over the targets that count."""
     return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 

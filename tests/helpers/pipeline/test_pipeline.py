@@ -1,15 +1,21 @@
-"""What a step promises on one rank, without a connection, and when something is wrong."""
+"""A step on one rank and when something is wrong; the two halves of its backward passes."""
+
+import weakref
 
 import pytest
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.pipeline import Pace, Pipeline, count_targets
+from helpers.pipeline.split_backward import full_backward, input_grad, weight_grad
 from helpers.ranks import RankFailed, launch
 from helpers.schedules import Schedule, gpipe, naive, one_f_one_b, parse
 from helpers.trace import Recorder
+from tests.said import said
 
+from . import models
 from .models import assert_one_device, gradients_of, loss, make_batch, make_model, stages_of
 
 pytestmark = pytest.mark.ranks
@@ -42,6 +48,7 @@ def test_the_memory_that_is_recorded_is_what_the_graphs_save():
 # --- wrong input: one sentence each --------------------------------------------------------------
 
 IDS, TARGETS = make_batch()
+CHANGING = [IDS, IDS[:, :4]], [TARGETS, TARGETS[:, :4]]
 PACE = Pace(forward=[0.1, 0.2], input_grad=0.3, weight_grad=0.4)
 
 
@@ -80,20 +87,10 @@ WRONG = [
     (lambda: passing_on(lambda ids: (ids, ids)), "stage 0 returns a tuple: what goes to the next"),
     (lambda: passing_on(lambda ids: ids), "stage 0 returns int64 of shape (4, 6): what goes to"),
     (lambda: passing_on(lambda ids: ids[:1].double()), "must keep the rows of its input, 4"),
-    (
-        lambda: alone(TWO).step([IDS, IDS[:, :4]], [TARGETS, TARGETS[:, :4]]),
-        "(8, 4, 12) for micro-batch 1",
-    ),
+    (lambda: alone(TWO).step(*CHANGING), "(8, 4, 12) for micro-batch 1"),
     (lambda: Pace(forward=-1), "Pace(forward=...) holds -1"),
     (lambda: alone(gpipe(1, 1), pace=PACE), "has 2 numbers, and the schedule needs 1"),
 ]
-
-
-def said(call):
-    with pytest.raises(ValueError) as caught:
-        call()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(("call", "words"), WRONG, ids=[words[:40] for _, words in WRONG])
@@ -101,28 +98,13 @@ def test_wrong_input_is_one_sentence(call, words):
     assert words in said(call)
 
 
-def test_a_pace_gives_its_costs_and_the_seconds_of_each_action():
-    costs = PACE.costs(latency=0.01)
-    assert (costs.forward, costs.weight_grad, costs.latency) == ([0.1, 0.2], 0.4, 0.01)
-    actions = TWO.ranks[0]
-    assert [PACE.seconds(actions[n]) for n in (0, 1, -1)] == pytest.approx([0.1, 0.2, 0.7])
-
-
 # --- several ranks -------------------------------------------------------------------------------
 
 
-class Raises(nn.Module):
-    """Fails at its third micro-batch."""
-
-    def __init__(self):
-        super().__init__()
-        self.weight, self.calls = nn.Parameter(torch.ones(()).double()), 0
-
-    def forward(self, x):
-        self.calls += 1
-        if self.calls == 3:
-            raise ArithmeticError("the third one is too much")
-        return x * self.weight
+def fails_at_the_third(stage, inputs):
+    stage.calls = getattr(stage, "calls", 0) + 1
+    if stage.calls == 3:
+        raise ArithmeticError("the third one is too much")
 
 
 def disagreeing_and_failing():
@@ -141,8 +123,10 @@ def disagreeing_and_failing():
         "the stages of rank 0 hold float64 and those of rank 1 hold float32: convert the whole "
         "model before you cut it"
     )
-    stages = [make_model()[0], Raises(), make_model()[-1]]
-    Pipeline(one_f_one_b(3, 6), {rank: stages[rank]}, loss=loss).step(*make_batch())
+    first, middle, *_, last = make_model()
+    middle.register_forward_pre_hook(fails_at_the_third)
+    stage = [first, middle, last][rank]
+    Pipeline(one_f_one_b(3, 6), {rank: stage}, loss=loss).step(*make_batch())
 
 
 def test_ranks_that_disagree_all_say_so_and_a_stage_that_raises_ends_all_and_is_named():
@@ -150,3 +134,109 @@ def test_ranks_that_disagree_all_say_so_and_a_stage_that_raises_ends_all_and_is_
         launch(disagreeing_and_failing, ranks=3, quiet=True, timeout=60)
     assert caught.value.failure.rank == 1
     assert "ArithmeticError: the third one is too much" in str(caught.value)
+
+
+# --- the two halves of a backward pass: together the whole one, and no work done twice ------------
+
+
+class Tables(nn.Module):
+    """Tokens and positions, each with an embedding: two ways to the deepest place."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(models.VOCAB, 12), nn.Embedding(4, 12)
+
+    def forward(self, ids):
+        return self.tokens(ids) + self.places(torch.arange(4))
+
+
+STAGES = {
+    "blocks": lambda: nn.Sequential(models.Block(), models.Block(), models.make_head()),
+    "first, embedding alone": lambda: nn.Embedding(models.VOCAB, 12),
+    "first, two tables": lambda: nn.Sequential(Tables(), models.Block()),
+    "no weights": nn.Tanh,
+    "numbers": lambda: nn.Sequential(nn.Linear(12, 12), nn.Tanh(), nn.Linear(12, 5)),
+}
+
+
+def one_pass(name):
+    """A stage, its input, its output, a gradient for the output; always the same."""
+    torch.manual_seed(3)
+    stage = STAGES[name]().double()
+    x = torch.randn(3, 4, 12).double().requires_grad_(name != "numbers")
+    if name.startswith("first"):
+        x = torch.randint(0, models.VOCAB, (3, 4))
+    y = stage(x)
+    return stage, x, y, torch.randn_like(y)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_both_halves_together_are_the_whole(name):
+    stage, x, y, gradient = one_pass(name)
+    full_backward(y, gradient, x)
+    right = gradients_of(stage), x.grad
+    stage, x, y, gradient = one_pass(name)
+    found, branches = input_grad(y, gradient, x)
+    assert all(p.grad is None for p in stage.parameters())
+    weight_grad(branches)
+    torch.testing.assert_close((gradients_of(stage), found), right, rtol=1e-12, atol=1e-12)
+
+
+class Products(TorchDispatchMode):
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += "mm" in str(function)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("first, in_i", [(True, 1), (False, 2)])
+def test_no_matrix_product_is_computed_twice_or_in_the_wrong_half(first, in_i):
+    """Of two layers a first stage owes one gradient in I, that of what is between them."""
+    stage = nn.Sequential(nn.Linear(12, 12), nn.Tanh(), nn.Linear(12, 12))
+    x = torch.randn(3, 12, requires_grad=not first)
+    y = stage(x)
+    with Products() as products:
+        branches = input_grad(y, torch.ones_like(y), x)[1]
+        assert products.count == in_i
+        weight_grad(branches)
+        assert products.count == in_i + 2
+
+
+def test_after_i_only_w_may_follow():
+    stage = nn.Sequential(nn.Linear(10, 10), nn.GELU(), nn.Softmax(-1), nn.Linear(10, 10))
+    x = torch.randn(4, 10, requires_grad=True)
+    y = stage(x)
+    _, branches = input_grad(y, torch.ones_like(y), x)
+    assert "released after I" in said(y.sum().backward, retain_graph=True, error=RuntimeError)
+    weight_grad(branches)
+    assert all(p.grad is not None for p in stage.parameters())
+
+
+ALIVE, MOST = weakref.WeakSet(), []  # the graphs that exist, and how many there were
+ORDERS = {
+    "F0 F1 F2 F3 B0 B1 B2 B3": 4,
+    "F0 F1 B0 F2 B1 F3 B2 B3": 2,
+    "F0 I0 F1 I1 W0 W1 F2 I2 W2 F3 I3 W3": 2,
+}
+
+
+class Live(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ALIVE.add(ctx)
+        MOST.append(len(ALIVE))
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+@pytest.mark.parametrize("text", ORDERS)
+def test_the_graph_of_a_micro_batch_is_gone_after_its_backward_pass(text):
+    stage, x = nn.Sequential(nn.Linear(4, 4), nn.Identity(), nn.Linear(4, 4)), torch.randn(4, 4)
+    stage[1].forward = Live.apply
+    MOST.clear()
+    Pipeline(parse(f"0: {text}"), {0: stage}, loss=nn.functional.mse_loss).step(x, x)
+    assert (max(MOST), len(ALIVE)) == (ORDERS[text], 0)

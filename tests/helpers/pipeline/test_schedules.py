@@ -20,13 +20,14 @@ from helpers.pipeline import Pace, Pipeline, add_tied, make_tie, run_paced
 from helpers.pipeline import pipeline as pipeline_module
 from helpers.pipeline.transport import group_each_way
 from helpers.ranks import launch
-from helpers.schedules import KINDS, SCHEDULES, gpipe, in_flight, one_f_one_b, parse, waves
+from helpers.schedules import KINDS, SCHEDULES, Action, gpipe, in_flight, one_f_one_b, parse, waves
 from helpers.search import Style, greedy_walk
 from helpers.simulate import Costs, simulate
 from helpers.trace import Recorder
 from tests.drawn import SEED
 from tests.fuzz import definition
 from tests.orders import planned, recorded
+from tests.said import said
 
 from .models import assert_one_device, gradients_of, loss, make_batch, make_model, stages_of
 
@@ -75,16 +76,13 @@ BUILDERS = {
 
 def frozen(name):
     """Names of weights that the model of a drawn schedule does not train: some, most, a layer."""
-    names, number = [name for name, _ in make_model().named_parameters()], name.split(", ")[-1]
     if not name.startswith("drawn"):
         return []
+    names, number = [name for name, _ in make_model().named_parameters()], name.split(", ")[-1]
     draw = random.Random(number)
     layer = f"{draw.randrange(14)}."
-    return [
-        [n for n in names if n.startswith(layer)],
-        draw.sample(names, len(names) // 2),
-        draw.sample(names, len(names) - 1),
-    ][int(number) % 3]
+    some, most = (draw.sample(names, count) for count in (len(names) // 2, len(names) - 1))
+    return ([n for n in names if n.startswith(layer)], some, most)[int(number) % 3]
 
 
 def train():
@@ -221,11 +219,13 @@ def test_a_tie_between_ranks_in_different_numbers_of_groups():
 
 
 def test_a_paced_step_runs_every_action_in_its_order_and_waits_as_the_simulated_one_does():
-    plan, pace = ZB_V(2, 3), Pace(0.02, 0.02, 0.02)
+    plan, pace = ZB_V(2, 3), Pace([0.01, 0.03, 0.02, 0.02], 0.02, 0.01)
+    seconds = [pace.seconds(Action(kind, 1, 0)) for kind in "FIWB"]
+    assert seconds == pytest.approx([0.03, 0.02, 0.01, 0.03]) and pace.costs(0.5).latency == 0.5
     step = run_paced(plan, pace)
     assert recorded(step.trace) == planned(plan)
     assert list(step.most_kept) == list(in_flight(plan, until="weights"))
     assert step.step_time > 0.97 * simulate(plan, pace.costs()).step_time  # a sleep isn't shorter
     assert {c.name for c in step.trace.counters} == {"in flight"}  # and no bytes of tiny stages
-    with pytest.raises(ValueError, match="one for each stage"):  # before any process starts
-        run_paced(one_f_one_b(2, 3), Pace(forward=[0.01, 0.01, 0.01]))
+    uneven = Pace(forward=[0.01, 0.01, 0.01])
+    assert "one for each stage" in said(run_paced, one_f_one_b(2, 3), uneven)  # before it starts

@@ -30,8 +30,8 @@ def test_a_complete_plan_is_a_schedule_that_runs_and_wins_are_kept(monkeypatch, 
     assert simulate(check(game.schedule), level_of("cap").costs()).step_time == 16
     game.best = {"one": 8.0}
     assert noted("levels")["one"] == {"best": 8.0} and play().level == "gpipe"
-    with pytest.raises(ValueError, match="there's no level 'own': choose one of one, gpipe, cap"):
-        play("own")
+    with pytest.raises(ValueError, match="there's no level '3': choose one of one, gpipe, cap"):
+        play(3)
 
 
 def test_without_a_kernel_there_is_a_picture_of_a_plan_half_finished(monkeypatch):

@@ -68,14 +68,20 @@ def test_against_trying_it_out():
 NOTEBOOK = """
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
-from helpers.ranks import Failure, LaunchReport
+from contextlib import suppress
+from helpers.ranks import Failure, LaunchReport, RankFailed
+from helpers.ranks.start import raise_failure
 from helpers.waits import Wait, WaitGraph
 graph = WaitGraph((Wait(0, (1,), "sends"), Wait(1, (0,), "sends")))
 shown, _ = shell.display_formatter.format(graph)
 print(*sorted(shown), shown["text/html"].count('<img alt="Who waits for whom. rank 0 waits'))
 shell.display_pub.publish = lambda data, **_: print(*sorted(data), data["text/html"][:4])
-shell.display_formatter.format(LaunchReport([], Failure(None, "a deadlock", waits=graph), [], 1.0))
+failure = Failure(None, "a deadlock", waits=graph)
+shell.display_formatter.format(LaunchReport([], failure, [], 1.0))
 shell.display_formatter.format(LaunchReport([1], None, [], 1.0))
+shell.kernel = None
+with suppress(RankFailed):
+    raise_failure(failure)
 """
 
 
@@ -84,4 +90,4 @@ def test_a_notebook_draws_what_the_ranks_only_report():
     first, *reports = done.stdout.splitlines()
     assert first == "text/html text/plain 1", done.stderr
     words, picture = "text/html text/plain <pre", "text/html text/plain <img"
-    assert reports == [words, picture, words]
+    assert reports == [words, picture, words, picture]

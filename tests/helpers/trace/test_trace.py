@@ -1,37 +1,225 @@
-"""Traces in files: Chrome's JSON there and back, other programs' files; python -m helpers.trace."""
+"""Events and who records them; who waits, what is busy or idle; files, also of other programs."""
 
+import functools
 import gzip
 import json
+import time
 from dataclasses import astuple
 
 import numpy as np
 import pytest
 
-from helpers.trace import Counter, Event, Trace, in_lanes, shares
+from helpers.trace import Counter, Event, Recorder, Trace, measure, with_waits
 from helpers.trace.__main__ import main, table
+from helpers.trace.match import matched_collectives, matched_messages
+from helpers.trace.measure import bubble, busy, cut_by, idle, idle_by_cause, in_lanes, peak, shares
+from tests.said import said
 from tests.traces import data_parallel, pipeline
+
+
+def test_a_trace_is_put_in_order_and_cut():
+    assert [Event(0, kind, 0, 1).lane for kind in ("F", "all-reduce", "wait", "input")] == [
+        "compute", "communication", "communication", "input"
+    ]  # fmt: skip
+    assert Event(0, "all-reduce", 0, 1, lane="compute").lane == "compute"
+    trace = Trace()
+    assert (trace.ranks, trace.start, trace.end, trace.duration) == ([], 0.0, 0.0, 0.0)
+    events = [Event(1, "B", 3.0, 5.0), Event(0, "F", 1.0, 2.0), Event(1, "send", 2.0, 3.5)]
+    part = Trace(events, {"a": 1}, [Counter(1, "memory", 2.5, 10)]).between(1.5, 3.0)
+    assert [(e.kind, e.start, e.end) for e in part.events] == [("F", 1.5, 2.0), ("send", 2.0, 3.0)]
+    zero = part.from_zero()
+    assert (zero.start, zero.end, zero.counters[0].time) == (0, 1.5, 1.0)
+    merged = part.merged(Trace([Event(2, "F", 0, 3)], {"a": 2, "b": 3}))
+    assert [e.rank for e in merged.events] == [2, 0, 1] and merged.meta == {"a": 1, "b": 3}
+
+
+@pytest.mark.parametrize("end", [1.0, float("nan"), float("inf"), 2e15])
+def test_times_that_make_no_sense(end):
+    there = said(Trace, [Event(3, "F", 2.0, end)])
+    assert there.startswith("event 'F' on rank 3 starts at 2.0 s and ends at")
+
+
+def test_spans_messages_and_counters_become_events(monkeypatch):
+    now = iter(range(1000))  # a clock that moves one second at each reading
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(now)))
+    recorder = Recorder(rank=2)
+    with recorder.span("F", "block", micro_batch=3):
+        with recorder.span("send", peer=1) as info:
+            info["bytes"] = 8
+    with pytest.raises(ZeroDivisionError), recorder.span("B"):
+        1 / 0  # noqa: B018
+    recorder.count("memory", 5_000)
+    recorder.add("recv", 0.5, recorder.now(), peer=0, tag=7)
+    assert recorder.trace() == Trace(
+        [
+            Event(2, "F", 0.0, 3.0, "compute", "block", {"micro_batch": 3}),
+            Event(2, "recv", 0.5, 7.0, info={"peer": 0, "tag": 7}),
+            Event(2, "send", 1.0, 2.0, "communication", info={"peer": 1, "bytes": 8}),
+            Event(2, "B", 4.0, 5.0, info={"error": "ZeroDivisionError"}),
+        ],
+        {},
+        [Counter(2, "memory", 6.0, 5_000)],
+    )
+    off = Recorder(0, enabled=False)
+    with off.span("F") as info:
+        info["tokens"] = 1
+    off.count("memory", 1)
+    off.add("recv", 0, 1)
+    assert off.trace() == Trace()
+
+
+# --- which belong together, and who waits -------------------------------------------------------
+
+
+def all_reduce(rank, start, end, **info):
+    return Event(rank, "all-reduce", start, end, info=info)
+
+
+def message(kind, rank, peer, start, end, **info):
+    return Event(rank, kind, start, end, info={"peer": peer, **info})
+
+
+send, recv = (functools.partial(message, kind) for kind in ("send", "recv"))
+
+
+def pieces(trace, rank):
+    return [(e.kind, e.start, e.end) for e in trace.events_of(rank)]
+
+
+def test_messages_match_by_order_within_peer_and_tag():
+    a, b, other = send(0, 1, 1, 2), send(0, 1, 3, 4), send(0, 1, 0, 9, tag=5)
+    x, y, z = recv(1, 0, 1, 2), recv(1, 0, 3, 4), recv(1, 0, 0, 9, tag=5)
+    lonely = send(1, 0, 0, 1)
+    assert matched_messages(Trace([b, y, x, z, a, other, lonely])) == [(other, z), (a, x), (b, y)]
+
+
+def test_collectives_match_by_number_within_kind_and_group():
+    first = [all_reduce(0, 0, 2), all_reduce(1, 1, 2)]
+    second = [all_reduce(0, 3, 4), all_reduce(1, 3, 4)]
+    pair = [all_reduce(0, 5, 6, group=[0, 1]), all_reduce(1, 5, 6, group=(0, 1))]
+    barrier = [Event(0, "barrier", 7, 8)]
+    events = [*second, *pair, *barrier, *first]
+    assert matched_collectives(Trace(events)) == [first, second, pair, barrier]
+
+
+def test_a_collective_is_split_where_the_last_rank_arrived():
+    trace = Trace([all_reduce(0, 0, 10, bytes=8), all_reduce(1, 4, 10), all_reduce(2, 6, 10)])
+    split = with_waits(trace)
+    assert [pieces(split, rank) for rank in range(3)] == [
+        [("wait", 0, 6), ("all-reduce", 6, 10)],
+        [("wait", 4, 6), ("all-reduce", 6, 10)],
+        [("all-reduce", 6, 10)],
+    ]
+    wait, transfer = split.events_of(0)
+    assert (wait.name, wait.lane) == ("all-reduce", "communication")
+    assert wait.info == {"bytes": 8, "until": 2} and transfer.info == {"bytes": 8}
+    assert with_waits(split) is split
+    # Nobody waits for one that came after he had left.
+    three = Trace([all_reduce(0, 0, 4), all_reduce(1, 3, 9), all_reduce(2, 8, 9)])
+    assert pieces(with_waits(three), 0) == [("wait", 0, 3), ("all-reduce", 3, 4)]
+    apart = [Event(rank, "F", 0, 1 + rank) for rank in range(2)]
+    for events in ([all_reduce(0, 0, 2), all_reduce(1, 5, 6)], apart):
+        assert with_waits(Trace(events)) == Trace(events)
+
+
+def test_messages_wait_for_either_side():
+    for sent, received, right in (
+        ((3, 4), (0, 4), [[("send", 3, 4)], [("wait", 0, 3), ("recv", 3, 4)]]),
+        ((0, 4), (3, 4), [[("wait", 0, 3), ("send", 3, 4)], [("recv", 3, 4)]]),
+        ((0, 1), (1, 1), [[("send", 0, 1)], [("recv", 1, 1)]]),  # it had left when it was awaited
+        ((2, 2), (0, 2), [[("send", 2, 2)], [("wait", 0, 2), ("recv", 2, 2)]]),  # takes no time
+    ):
+        split = with_waits(Trace([send(0, 1, *sent), recv(1, 0, *received)]))
+        assert [pieces(split, rank) for rank in range(2)] == right
+        # Whoever stands in a send or receive waits until the message is there.
+        waits = [sum(e - s for _, s, e in one) for one in right]
+        assert [each["wait"] for each in idle_by_cause(split).values()] == waits
+
+
+def test_a_rank_of_a_pipeline_says_what_it_needs_and_when_it_has_finished():
+    trace = pipeline(stages=2, micro_batches=1)
+    waits = [e for e in with_waits(trace).events if e.kind == "wait"]
+    found = {(e.rank, e.info["cause"], e.info.get("for"), e.info.get("until")) for e in waits}
+    assert found == {
+        (1, "dependency", "1F0", 0),
+        (1, "message", "1F0", 0),
+        (0, "dependency", "0B0", 1),
+        (0, "message", "0B0", 1),
+        (1, "finished", None, None),
+    }
+    assert max(e.end for e in waits) == trace.end
+
+
+# --- busy, idle, steps --------------------------------------------------------------------------
+
+
+def test_a_bubble_is_the_idle_share():
+    trace = pipeline(4, 6, message=0.0)
+    assert bubble(Trace([e for e in trace.events if e.kind in "FB"])) == pytest.approx(3 / 9)
+    assert peak(trace) == dict.fromkeys(range(4), 6 * 100_000_000)
+    none, moment = Trace(), Trace([Event(0, "F", 1, 1)])
+    assert bubble(none) == 0 and busy(none) == idle(none) == idle_by_cause(none) == peak(none) == {}
+    assert shares(none) == {} and astuple(shares(moment)[0])[1:] == (0, 0, 0, 0)
+
+
+def test_computing_is_cut_where_a_blocking_collective_goes_on():
+    trace = Trace([Event(0, "F", 0, 10), Event(0, "all-reduce", 4, 6), Event(1, "F", 0, 10)])
+    cut = cut_by(trace)
+    assert sorted(pieces(cut, 0)) == [("F", 0, 4), ("F", 6, 10), ("all-reduce", 4, 6)]
+    assert pieces(cut, 1) == [("F", 0, 10)]
+
+
+def test_overlap_counts_once_and_waiting_is_no_work():
+    rows = [("F", 0, 4), ("W", 1, 2), ("all-reduce", 3, 6)]
+    trace = Trace([*(Event(0, *row) for row in rows), Event(0, "wait", 6, 8, lane="compute")])
+    assert busy(trace) == {0: 4} and idle(trace) == {0: 4}
+    causes = {cause: seconds for cause, seconds in idle_by_cause(trace)[0].items() if seconds}
+    assert causes == {"communication": 2, "wait": 2}
+
+
+def test_our_own_trace_without_steps_counts_from_its_first_event_to_its_last():
+    rows = [(0, "input", 0, 1), (0, "F", 1, 4), (0, "all-reduce", 3, 6), (1, "F", 0, 8)]
+    trace = Trace([Event(*row) for row in rows])  # the mark F hides a third of the all-reduce
+    assert astuple(shares(trace)[0]) == (8, 3 / 8, 2 / 8, 1 / 8, 2 / 8)
+    assert astuple(shares(trace)[1]) == (8, 1, 0, 0, 0)
+    assert in_lanes(trace).events_of(0) == trace.events_of(0)
+
+
+def test_steps_go_from_update_to_update_of_rank_0():
+    ends = [2.0, 3.0, 5.0, 9.0]
+    events = [Event(0, "update", end - 0.5, end) for end in ends]
+    events += [Event(0, "F", end, end + 0.25) for end in ends]
+    events += [Event(1, "update", 0.0, 8.0)]
+    trace = Trace(events)
+    assert measure.step_seconds(trace) == [1.0, 2.0, 4.0]
+    assert measure.last_steps(trace).duration == 4.0
+    two = measure.last_steps(trace, 2)
+    assert two.duration == 6.0
+    assert [e.kind for e in two.events_of(0)] == ["F", "update", "F", "update"]
+
+
+# --- in files: Chrome's JSON there and back -----------------------------------------------------
 
 
 def phase(content, letter):
     return [row for row in content["traceEvents"] if row["ph"] == letter]
 
 
-@pytest.mark.parametrize(
-    "trace",
-    [
-        Trace(),
-        Trace([Event(7, "F", 1 / 3, 2 / 3, "my lane", "F", {"x": [1, 2.5, None, "é"]})]),
-        Trace([Event(0, "F", 123456.789012345, 123456.789012346)], {"title": "days of uptime"}),
-        Trace([Event(0, "a b", 0.1, 0.1), Event(0, "a", 0.1, 0.2, name="b c")]),
-        Trace([], {"n": 1}, [Counter(1, "memory", 1 / 7, 3), Counter(1, "memory", 0.5, 2.5)]),
-        data_parallel(),
-        pipeline(),
-    ],
-    ids=["none", "odd", "uptime", "names", "counters", "data parallel", "pipeline"],
-)
-def test_our_own_file_gives_back_an_equal_trace(trace, tmp_path):
-    for name in ("t.json", "t.json.gz"):
-        assert Trace.load(trace.save(tmp_path / name)) == trace
+TRACES = {
+    "none": Trace(),
+    "odd": Trace([Event(7, "F", 1 / 3, 2 / 3, "my lane", "F", {"x": [1, 2.5, None, "é"]})]),
+    "uptime": Trace([Event(0, "F", 123456.789012345, 123456.789012346)], {"title": "days"}),
+    "names": Trace([Event(0, "a b", 0.1, 0.1), Event(0, "a", 0.1, 0.2, name="b c")]),
+    "counters": Trace([], {"n": 1}, [Counter(1, "memory", 1 / 7, 3), Counter(1, "memory", 1, 2.5)]),
+    "data parallel": data_parallel(),
+    "pipeline": pipeline(),
+}
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_our_own_file_gives_back_an_equal_trace(name, tmp_path):
+    for ending in ("json", "json.gz"):
+        assert Trace.load(TRACES[name].save(tmp_path / f"t.{ending}")) == TRACES[name]
 
 
 def test_chrome_sees_processes_threads_times_and_an_arrow_for_each_message(tmp_path):
@@ -40,15 +228,14 @@ def test_chrome_sees_processes_threads_times_and_an_arrow_for_each_message(tmp_p
     crossing.append(Event(0, "F", 20, 20.0000015, "", "x", {"tokens": 3}))
     path = trace.merged(Trace(crossing)).save(tmp_path / "t.json")
     content = json.loads(path.read_text(encoding="utf-8"))
-    said = phase(content, "M")
-    names = {r["pid"]: r["args"]["name"] for r in said if r["name"] == "process_name"}
+    named = phase(content, "M")
+    names = {r["pid"]: r["args"]["name"] for r in named if r["name"] == "process_name"}
     assert names == {1: "rank 0", 2: "rank 1", 3: "rank 2"}
-    threads = {r["tid"]: (r["pid"], r["args"]["name"]) for r in said if r["name"] == "thread_name"}
+    threads = {r["tid"]: (r["pid"], r["args"]["name"]) for r in named if r["name"] == "thread_name"}
     both = [(pid, lane) for pid in names for lane in ("compute", "communication")]
-    assert [threads[tid] for tid in sorted(threads)] == [
-        *both[:2], (1, "communication 2"), *both[2:]
-    ]  # fmt: skip
-    order = {r["tid"]: r["args"]["sort_index"] for r in said if r["name"] == "thread_sort_index"}
+    every = [*both[:2], (1, "communication 2"), *both[2:]]
+    assert [threads[tid] for tid in sorted(threads)] == every
+    order = {r["tid"]: r["args"]["sort_index"] for r in named if r["name"] == "thread_sort_index"}
     assert sorted(threads) == sorted(order, key=order.get)
     boxes = phase(content, "X")
     assert all(threads[box["tid"]][0] == box["pid"] for box in boxes)
@@ -80,49 +267,38 @@ def test_every_line_is_an_event_and_all_of_it_strict_json(tmp_path):
 
 
 def test_what_is_no_folder_of_a_run(tmp_path):
-    with pytest.raises(ValueError, match="no trace in the folder .*: it holds no .json file"):
-        Trace.load_all(tmp_path)
-    with pytest.raises(ValueError, match="no trace to load: the list of files is empty"):
-        Trace.load_all([])
-    with pytest.raises(FileNotFoundError, match="cannot read the trace .*nowhere.json: No such"):
-        Trace.load(tmp_path / "nowhere.json")
+    assert "it holds no .json file" in said(Trace.load_all, tmp_path)
+    assert "no trace to load: the list of files is empty" in said(Trace.load_all, [])
+    there = said(Trace.load, tmp_path / "nowhere.json", error=FileNotFoundError)
+    assert there.startswith("cannot read the trace") and "nowhere.json: No such" in there
     for name in "ab":
         Trace([Event(0, "F", 0, 1)]).save(tmp_path / f"{name}.json")
-    with pytest.raises(ValueError, match="rank 0 is in two files, .*a.json and .*b.json: give the"):
-        Trace.load_all(tmp_path)
+    there = said(Trace.load_all, tmp_path)
+    assert f"rank 0 is in two files, {tmp_path / 'a.json'} and {tmp_path / 'b.json'}: give" in there
 
 
-@pytest.mark.parametrize(
-    "data, sentence",
-    [
-        (b"  \n", "is empty: the run that should have written it did not get there"),
-        (b'{"a": x}', "is no trace: it is not JSON (Expecting value: line 1 column 7"),
-        (b"\x89PNG\r\n\xff", "is no trace: it is not text"),
-        (gzip.compress(b"{}", mtime=0)[:-9] + b"\x07" * 9, "is no trace: it is not text"),
-        (b'{"a": 1}', "is JSON but no Chrome trace: it has no list 'traceEvents'"),
-        (b'[{"ph": "X", "name": "F", "ts": 1}, 5]', "misses a field or has one of the wrong type"),
-        (b'[{"ph": "X", "name": "F"}]', "is JSON but no Chrome trace: an event misses a field"),
-        (b'[{"ph": "X", "name": "F", "ts": "now"}]', "has one of the wrong type (TypeError"),
-        (b'[{"ph": "X", "name": "F", "ts": NaN}]', "event 'F' on rank 0 starts at nan s"),
-    ],
-)
+EVENT = b'[{"ph": "X", "name": "F", "ts": 1, "dur": 2, "pid": 0, "tid": 0}]'
+PACKED = gzip.compress(EVENT, mtime=0)
+NO_TRACE = [
+    (b"  \n", "is empty: the run that should have written it did not get there"),
+    (b'{"a": x}', "is no trace: it is not JSON (Expecting value: line 1 column 7"),
+    (b"\x89PNG\r\n\xff", "is no trace: it is not text"),
+    (PACKED[:-9] + b"\x07" * 9, "is no trace: it is not text"),
+    (b'{"a": 1}', "is JSON but no Chrome trace: it has no list 'traceEvents'"),
+    (EVENT.replace(b"}", b"}, 5"), "misses a field or has one of the wrong type"),
+    (b'[{"ph": "X", "name": "F"}]', "is JSON but no Chrome trace: an event misses a field"),
+    (EVENT.replace(b"1", b'"now"'), "has one of the wrong type (TypeError"),
+    (EVENT.replace(b"1", b"NaN"), "event 'F' on rank 0 starts at nan s"),
+    *[(EVENT[:size], f"is cut off after {size} bytes: copy it again") for size in (3, 15, 30, 64)],
+    *[(PACKED[:size], f"is cut off after {size} bytes: copy it again") for size in (5, 40)],
+]
+
+
+@pytest.mark.parametrize("data, sentence", NO_TRACE)
 def test_a_file_that_is_no_trace(data, sentence, tmp_path):
     path = tmp_path / "t.json"
     path.write_bytes(data)
-    with pytest.raises(ValueError) as caught:
-        Trace.load(path)
-    assert str(path) in str(caught.value) and sentence in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("share", [0.05, 0.5, 0.999])
-def test_a_file_that_is_cut_off(share, tmp_path):
-    plain = data_parallel().save(tmp_path / "t.json").read_bytes().rstrip()
-    path = tmp_path / "cut.json"
-    for data in (plain, gzip.compress(plain)):
-        path.write_bytes(data[: int(share * len(data))])
-        with pytest.raises(ValueError, match=r"cut.json is cut off after [\d,]+ bytes: copy it ag"):
-            Trace.load(path)
+    assert said(Trace.load, path).startswith(str(path)) and sentence in said(Trace.load, path)
 
 
 # --- torch.profiler and other programs ----------------------------------------------------------
@@ -200,8 +376,7 @@ def test_a_step_on_a_gpu_is_what_its_kernels_did(tmp_path):
         x("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "kernel", 30, 60, tid=20),
         x("input", "user_annotation", 50, 80),
     ]
-    without_marks = [row for row in rows if row["name"] != "forward"]
-    for each in (rows, without_marks):
+    for each in (rows, [row for row in rows if row["name"] != "forward"]):  # marked or not
         assert (0.30, 0.20, 0.20, 0.30) == parts(load(each, tmp_path))
 
 

@@ -1,22 +1,27 @@
-"""The pieces of the model: what must hold whatever the constants are."""
+"""What must hold whatever the constants are; and how near the model is to published runs."""
 
 import math
 import os
 import random
+import runpy
 from dataclasses import replace
 from itertools import combinations, product
+from statistics import fmean
 
 import numpy as np
 import pytest
 
+from bench.cluster_model import validate
+from bench.cluster_model.fit import EXPECTED, constants, fit
 from helpers import cluster, cost
 from helpers.clone import ROOT
 from helpers.cluster import PRESETS, Interconnect, Layout, estimate, layer, memory, preset
-from helpers.cluster.machine import all_gather_seconds, message_seconds
+from helpers.cluster.machine import A100_HALF, all_gather_seconds
 from helpers.cluster.parts import layers_in_flight, rank_shares
 from helpers.cost import MODELS, gpt, layer_activations
 from helpers.draw.style import CAUSES
 from helpers.simulate import OutOfMemory
+from tests.said import said
 
 A100, H100 = preset("A100"), preset("H100")
 MODEL = gpt(4096, 24, 32)
@@ -25,29 +30,23 @@ MIXTRAL = cost.read_config(ROOT / "EP/configs/mixtral_8x7b.json")
 DEEPSEEK = cost.read_config(ROOT / "EP/configs/deepseek_v3.json")
 LONG = replace(MODELS["Llama 3 8B"], positions=131_072)
 FREE = Interconnect(1e30, 1.0, 0.0)
-IDEAL = replace(
-    *(A100,),
-    **{"inside": FREE, "between": FREE, "memory_bandwidth": 1e30, "launch": 0.0, "straggle": 0.0},
-    **{"matmul": 1.0, "matmul_half": 0.0, "step": 0.0, "fused": 1.0},
-)
-
-
+PERFECT = {"matmul": 1.0, "matmul_half": 0.0, "memory_bandwidth": 1e30, "fused": 1.0}
+IDEAL = replace(A100, inside=FREE, between=FREE, launch=0.0, straggle=0.0, step=0.0, **PERFECT)
 WAYS = ("none", "selective", "full")  # of any model; "op" is of a dense LLaMA
 
 
 # --- time ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "model, recompute", [*((MODEL, how) for how in WAYS), *((GATED, how) for how in cost.RECOMPUTE)]
-)
+BOTH = [*((MODEL, how) for how in WAYS), *((GATED, how) for how in cost.RECOMPUTE)]
+
+
+@pytest.mark.parametrize("model, recompute", BOTH)
 def test_an_ideal_machine_reaches_its_peak(model, recompute):
     """Every operation of `helpers.cost` is in the model, and none more."""
     for tp in (1, 2, 8):
         done = estimate(model, Layout(8, tp=tp, micro_batch=2, recompute=recompute), IDEAL)
         assert done.utilisation.hfu == pytest.approx(1.0)
-    with pytest.raises(ValueError, match="counts a dense LLaMA layer"):
-        print(estimate(MODEL, Layout(8, recompute="op"), IDEAL).seconds)
 
 
 @pytest.mark.parametrize("pp", [1, 16, 61])
@@ -71,7 +70,6 @@ def test_an_ideal_pipeline_has_the_papers_bubble(pp, chunks, m):
 
 
 def random_layouts(seed, count):
-    """(model, layout, machine) that are accepted."""
     chance = random.Random(seed)
     while count:
         model, machine = MODELS[chance.choice(list(MODELS))], PRESETS[chance.choice(list(PRESETS))]
@@ -116,18 +114,6 @@ def test_any_accepted_layout_is_priced_as_on_the_clock():
     assert max(misses) < 0.25 and sorted(misses)[int(0.85 * len(misses))] < 0.05
 
 
-def test_two_tiers_of_network():
-    link = Interconnect(100e9, 1.0, 1e-3)
-    machine = replace(A100, inside=link, between=replace(link, bandwidth=10e9, latency=0.0))
-    volume = cost.all_gather_bytes(1e9, 8)
-    inside, four, alone = (all_gather_seconds(machine, 1e9, 8, near) for near in (8, 4, 1))
-    assert inside == pytest.approx(volume / 100e9 + 3e-3)  # three steps of a message
-    assert alone == pytest.approx(volume / 10e9)  # eight nodes, one rank on each
-    assert four == pytest.approx(volume / 40e9)  # four cards of a node side by side
-    assert all_gather_seconds(machine, 1e9, 1, 1) == 0
-    assert [message_seconds(machine, 1e9, near) for near in (False, True)] == [0.1, 0.011]
-
-
 # --- memory --------------------------------------------------------------------------------------
 
 
@@ -141,10 +127,9 @@ def test_memory_by_component():
     full = memory(MODEL, replace(layout, recompute="full", zero=1))
     assert (full.weights, full.optimizer) == (found.weights, found.optimizer / 4)
     assert full.activations == 4 * 6 * 2 * 2 * 2048 * 4096
-    assert full.working >= layer_activations(MODEL, 2, 2048, 2)
-    share = rank_shares(MIXTRAL, Layout(8, 4096))[0]
-    update = estimate(MIXTRAL, Layout(8, 4096), A100).causes["update"]
-    assert update == pytest.approx(A100.memory_seconds(56 * share.weights))  # Adam's 56 bytes
+    layout = Layout(8, 4096)
+    share, causes = rank_shares(MIXTRAL, layout)[0], estimate(MIXTRAL, layout, A100).causes
+    assert causes["update"] == pytest.approx(A100.memory_seconds(56 * share.weights))  # Adam
     one, two, three = (memory(MODEL, Layout(64, dp=8, zero=zero)) for zero in (1, 2, 3))
     assert two.working - one.working == 2 * count.layer and two.gradients == one.gradients / 8
     ends = count.embedding + count.positions + count.final_norm
@@ -163,9 +148,6 @@ def test_each_device_has_its_part_of_a_sequence():
     assert four.memory.activations == pytest.approx(one.memory.activations / 4)
     assert four.memory.weights == one.memory.weights
     assert four.memory.optimizer == pytest.approx(one.memory.optimizer / 4)
-    assert one.seconds / 4.2 < four.seconds < one.seconds / 2.5
-    gathers = memory(LONG, replace(shared, context="gather")).working - four.memory.working
-    assert gathers in (0, 4 * 65536 * LONG.kv_width / 8)
     # At 8,192 tokens a ring hides less of its messages, and still more than the others do.
     short = (replace(shared, sequence=8192, context=way) for way in ("ring", "gather", "ulysses"))
     seconds = [estimate(LONG, each, A100).seconds for each in short]
@@ -175,40 +157,29 @@ def test_each_device_has_its_part_of_a_sequence():
 # --- experts, FSDP, FP8, DualPipe ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limit", [0, 2])
-def test_nodes_of_a_token_by_counting_every_choice(limit):
-    """Six experts on three nodes, two chosen: all 15 pairs, or those on two nodes."""
-    moe, seen = cost.MoE(6, 2, 8, nodes=limit), []
-    for nodes in combinations(range(3), limit or 3):
-        among = [e for e in range(6) if e // 2 in nodes]
-        seen += [len({e // 2 for e in pair}) for pair in combinations(among, 2)]
-    assert layer.nodes_reached(moe, 3) == pytest.approx(sum(seen) / len(seen))
-
-
-def test_the_bytes_of_a_dispatch_counted_by_hand():
-    """16 ranks on two nodes, 8 experts chosen of 32, hidden 4096, 100 tokens."""
-    model = replace(MIXTRAL, moe=cost.MoE(32, 8, 1024))
-    plain = Layout(16, 100, dp=16, ep=16)
+def test_nodes_and_bytes_of_a_dispatch_counted_by_hand():
+    """Six experts on three nodes, two chosen: all 15 pairs, or those on two nodes. Then 16 ranks on
+    two nodes, 8 experts chosen of 32, hidden 4096, 100 tokens."""
+    for limit in (0, 2):
+        seen = []
+        for nodes in combinations(range(3), limit or 3):
+            among = [e for e in range(6) if e // 2 in nodes]
+            seen += [len({e // 2 for e in pair}) for pair in combinations(among, 2)]
+        reached = layer.nodes_reached(cost.MoE(6, 2, 8, nodes=limit), 3)
+        assert reached == pytest.approx(sum(seen) / len(seen))
+    model, plain = replace(MIXTRAL, moe=cost.MoE(32, 8, 1024)), Layout(16, 100, dp=16, ep=16)
     stays, leaves = layer.experts_messages(model, plain, H100)
     assert (stays, leaves) == (2 * 100 * 4096 * 8 * 7 / 16, 2 * 100 * 4096 * 8 / 2)
-    links = {link: replace(getattr(H100, link), latency=0.0) for link in ("inside", "between")}
-    for sent, times in ((2, 2), (1, 1.5)):  # to the experts in 16 bits or 8, back in 16
-        both = layer.experts_seconds(
-            model, replace(plain, dispatch_bytes=sent), replace(H100, **links)
-        )
-        assert both == pytest.approx(times * leaves / H100.between.speed)
     # Sent once to the other node if one of the 16 experts there is chosen: nearly always.
     other = 1 - math.comb(16, 8) / math.comb(32, 8)
-    once = replace(plain, dedup=True)
-    stays, leaves = layer.experts_messages(model, once, H100)
+    stays, leaves = layer.experts_messages(model, replace(plain, dedup=True), H100)
     assert leaves == pytest.approx(2 * 100 * 4096 * other)
     assert stays == pytest.approx(2 * 100 * 4096 * 8 * 7 / 8)  # all that arrives is passed on
     assert layer.experts_seconds(model, replace(plain, ep=1), H100) == 0
 
 
 def test_a_dualpipe():
-    """Each stage is on twice as many ranks, which share its state: the optimizer takes no more.
-    (p/2 - 1)(F&B + B - 3W), with F = I = W = 1: 2 x 2 of p = 6 (arXiv 2412.19437, table 2)."""
+    """(p/2 - 1)(F&B + B - 3W), with F = I = W = 1: 2 x 2 of p = 6 (arXiv 2412.19437, table 2)."""
     layout = Layout(24, dp=2, pp=6, recompute="none", zero=1, dualpipe=True)
     model, plain = gpt(4096, 24, 32, vocabulary=1), replace(layout, dualpipe=False)
     done, alone = (estimate(model, each, IDEAL) for each in (layout, plain))
@@ -221,8 +192,6 @@ def test_a_dualpipe():
     assert layout.rank_layers(27) == counts
     each = [layers_in_flight(gpt(4096, 27, 32), layout, rank) for rank in range(6)]
     assert each == [(6 - r) * counts[r] + (r + 1) * counts[5 - r] for r in range(6)]
-    with pytest.raises(ValueError, match="a closed form only: .*dualpipe_v, its half"):
-        _ = done.simulated
 
 
 def test_fsdp_shows_the_first_gather_and_the_last_reduction():
@@ -267,7 +236,6 @@ def test_nothing_that_goes_is_left_out_and_the_fastest_comes_first():
 
 
 def test_the_bars_say_their_parts_and_no_two_look_alike():
-    """What stands in one figure: memory by component above time by cause."""
     done = estimate(MODEL, Layout(16, dp=2, pp=2, tp=2), A100)
     names = [*done.memory.named(), *done.causes]
     assert set(names) <= set(CAUSES), "a part without a color of its own: add it to CAUSES"
@@ -278,56 +246,147 @@ def test_the_bars_say_their_parts_and_no_two_look_alike():
     assert {"weights", "optimizer", "1", "2", "3", "a title"} <= in_space
     assert any(text.startswith("A100: ") for text in in_space)
     assert {"matrix products", "bubble"} <= in_time and "weights" in space.alt
-    assert time.alt == (
-        "Bars. t: 1.29 s; matrix products 66 %, other kernels 15 %, tensor-parallel messages 4 %, "
-        "bubble 10 % and update 3 %."
-    )  # what is below 1 % is among the rest
+    assert time.alt.startswith("Bars. t: 1.29 s; matrix products 66 %, other kernels 15 %, ")
+    assert time.alt.endswith(", bubble 10 % and update 3 %.")  # what is below 1 % is in the rest
     assert "recompute full on A100: 1.29 s, MFU 33 %, 22 GB a device>" in repr(done)
 
 
-@pytest.mark.parametrize(
-    "layout, words",
-    [
-        (dict(dp=2, pp=2), "dp 2 x pp 2 x tp 1 is 4 devices, and there are 8: choose"),
-        (dict(pp=4, cp=2), "dp 1 x pp 4 x cp 2 x tp 1 is 8 devices, and there are 9"),
-        (dict(tp=3), "tp 3 does not divide 32 heads: each device needs whole heads"),
-        (dict(tp=16), "tp 16 does not divide 8 heads of keys and values"),
-        (dict(pp=5), "pp 5 does not divide 24 layers: choose a divisor, or uneven=True"),
-        (dict(pp=4, chunks=4), "pp 4 x 4 chunks does not divide 24 layers"),
-        (dict(pp=9, chunks=3, uneven=True), "makes 27 stages of 24 layers: all but the"),
-        (dict(tp=8, cp=8, context="ulysses"), "cp 8 does not divide the 4 heads of a device"),
-        (dict(dp=2, ep=2), "ep 2 does not divide 1 expert: choose a divisor"),
-        (dict(dp=8, ep=3), "ep 3 does not divide 8 replicas"),
-        (dict(cp=3), "2048 tokens cannot be cut into 6 equal chunks for cp 3"),
-        (dict(context="star"), "context='star': choose one of ring, gather, ulysses"),
-        (dict(batch=0), r"Layout\(batch=0\): give a whole number"),
-        (dict(tp=2.0), r"Layout\(tp=2.0\): give a whole number"),
-        (dict(batch=9, dp=2, micro_batch=2), "a batch of 9 cannot be cut into 2 replicas"),
-        (dict(chunks=2), "2 chunks need a pipeline"),
-        (dict(recompute="some"), "recompute='some': choose one of"),
-        (dict(zero=5), "zero=5: choose one of 0, 1, 2, 3"),
-        (dict(pp=3, dualpipe=True), "choose an even pp"),
-        (dict(pp=4, dualpipe=True, zero=3), "ZeRO 3: choose .*, and 0 to 2"),
-        (dict(batch=7, pp=4, dualpipe=True), "7 micro-batches, ZeRO 0: choose an even pp, 1 chunk"),
-    ],
-)
+REFUSED = [
+    (dict(dp=2, pp=2, gpus=8), "dp 2 x pp 2 x tp 1 is 4 devices, and there are 8: choose"),
+    (dict(pp=4, cp=2, gpus=9), "dp 1 x pp 4 x cp 2 x tp 1 is 8 devices, and there are 9"),
+    (dict(tp=3), "tp 3 does not divide 32 heads: each device needs whole heads"),
+    (dict(tp=16), "tp 16 does not divide 8 heads of keys and values"),
+    (dict(pp=5), "pp 5 does not divide 24 layers: choose a divisor, or uneven=True"),
+    (dict(pp=4, chunks=4), "pp 4 x 4 chunks does not divide 24 layers"),
+    (dict(pp=9, chunks=3, uneven=True), "makes 27 stages of 24 layers: all but the"),
+    (dict(tp=8, cp=8, context="ulysses"), "cp 8 does not divide the 4 heads of a device"),
+    (dict(dp=2, ep=2), "ep 2 does not divide 1 expert: choose a divisor"),
+    (dict(dp=8, ep=3), "ep 3 does not divide 8 replicas"),
+    (dict(cp=3), "2048 tokens cannot be cut into 6 equal chunks for cp 3"),
+    (dict(context="star"), "context='star': choose one of ring, gather, ulysses"),
+    (dict(batch=0), "Layout(batch=0): give a whole number"),
+    (dict(tp=2.0), "Layout(tp=2.0): give a whole number"),
+    (dict(batch=9, dp=2, micro_batch=2), "a batch of 9 cannot be cut into 2 replicas"),
+    (dict(chunks=2), "2 chunks need a pipeline"),
+    (dict(recompute="some"), "recompute='some': choose one of"),
+    (dict(model=MODEL, recompute="op"), "counts a dense LLaMA layer"),
+    (dict(zero=5), "zero=5: choose one of 0, 1, 2, 3"),
+    (dict(pp=3, dualpipe=True), "choose an even pp"),
+    (dict(pp=4, dualpipe=True, zero=3), "ZeRO 3: choose an even pp, 1 chunk"),
+    (dict(batch=7, pp=4, dualpipe=True), "7 micro-batches, ZeRO 0: choose an even pp, 1 chunk"),
+    (dict(batch=8, pp=2, dualpipe=True), "dualpipe_v, its half"),
+]
+
+
+@pytest.mark.parametrize("layout, words", REFUSED)
 def test_a_layout_that_does_not_go(layout, words):
-    gpus = {"dp 2 x": 8, "dp 1 x": 9}.get(words[:6])
-    with pytest.raises(ValueError, match=words):
-        estimate(GATED, Layout(**{"batch": 240} | layout), A100, gpus)
+    def ask(gpus=None, model=GATED, batch=240, **layout):
+        done = estimate(model, Layout(batch, **layout), A100, gpus)
+        return done.seconds, done.simulated
+
+    assert words in said(ask, **layout)
 
 
 def test_nothing_goes_or_nothing_fits():
-    with pytest.raises(ValueError, match="a batch of 7 on 4096 devices: no layout cuts 12 layers"):
-        cluster.search(SMALL, A100, 4096, 7)
-    with pytest.raises(OutOfMemory, match="the A100 has 80 GB"):
-        cluster.search(gpt(12288, 96, 96), A100, 8, 8)
-    with pytest.raises(ValueError, match=r"search\(gpus=0\): give a whole number"):
-        cluster.search(SMALL, A100, 0, 8)
-    with pytest.raises(ValueError, match="there is no machine 'A1000': choose one of A100"):
-        preset("A1000")
+    none = said(cluster.search, SMALL, A100, 4096, 7)
+    assert none.startswith("a batch of 7 on 4096 devices: no layout cuts 12 layers")
+    huge = gpt(12288, 96, 96)
+    assert "the A100 has 80 GB" in said(cluster.search, huge, A100, 8, 8, error=OutOfMemory)
+    assert "search(gpus=0): give a whole number" in said(cluster.search, SMALL, A100, 0, 8)
+    assert "there is no machine 'A1000': choose one of A100" in said(preset, "A1000")
     layout = Layout(256, dp=8, pp=16, cp=2, tp=8, chunks=8, zero=2, ep=4, fp8=True)
     assert str(replace(layout, sequence_parallel=True, recompute="none")) == (
         "dp 8 x pp 16 x cp 2 x tp 8, micro-batch 1, 8 chunks, ep 4, ZeRO 2, sequence parallel, "
         "FP8, recompute none"
     )
+
+
+# --- promises on published runs, each with constants that were set elsewhere ---------------------
+
+PAGE = (ROOT / "docs/cluster_model.md").read_text(encoding="utf-8")
+LESSON = (ROOT / "notebooks/source/20_design_your_own.py").read_text(encoding="utf-8")
+TABLES = validate.tables()  # {source: the rows that judge the model}
+SAYS = {  # of all rows of a source: seconds, gigabytes and HFU, added up
+    validate.LAYERS: (5.451079, 375.932, 2.258484),
+    validate.NEWER: (277.0362, 428.2128, 4.371391),
+    validate.OLDER: (247.4834, 462.6031, 5.046831),
+    "Llama 3 405B": (29.53479, 237.0414, 1.406041),
+    "torchtitan": (108.68547184506852, 535.702467072, 5.592428770689846),
+    "experts": (296.92446967938156, 871.1201, 4.376044497712305),
+    "8 bits": (121.6818, 431.6621, 4.181787),
+    "long sequences": (360.7424, 363.2031, 2.339977),
+    "vTrain": (555.0681, 1501.549, 31.60948),
+}
+
+
+@pytest.mark.parametrize("source", TABLES)
+def test_errors_are_as_small_as_promised(source):
+    """The page says how small, and the file why a row is missed by more than 15 %."""
+    assert validate.summary({source: TABLES[source]}).splitlines()[-1] in PAGE
+    for j in TABLES[source]:
+        assert (abs(j.error) > 0.15) == bool(j.row.missed), (j.row.name, j.row.figure, j.error)
+    if source in (validate.NEWER, validate.OLDER):  # on A100s
+        assert fmean(abs(j.error) for j in TABLES[source]) < 0.085
+
+
+@pytest.mark.parametrize("source", SAYS)
+def test_what_the_model_says_of_each_source(source):
+    """A change that moves any row by a millionth is meant, and told here and on the page."""
+    rows = validate.vtrain() if source == "vTrain" else validate.rows_of(source)
+    done = [estimate(row.model, row.layout, row.machine) for row in rows]
+    memory = sum(each.memory.total for each in done) / 1e9
+    found = sum(each.seconds for each in done), memory, sum(e.utilisation.hfu for e in done)
+    assert found == pytest.approx(SAYS[source], rel=1e-6)
+    if source in (validate.OLDER, "vTrain"):  # they ran, on 80 GB
+        assert all(each.memory.total < 80e9 for each in done)
+
+
+def test_single_layers_and_the_constants_of_the_h100_are_what_their_rows_give():
+    judged, factor = validate.judged_recomputation()
+    assert 1 < factor < 1.1 and max(abs(j.error) for j in judged) < 0.05
+    for row in validate.rows_of(validate.LAYERS):
+        measured = [float(ms) / 1e3 for ms in row.figure.split("+")]
+        ours = [one.total for one in layer.layer_seconds(row.model, row.layout, A100)]
+        assert ours == pytest.approx(measured, rel=0.1), row.name
+    sets = {row.sets: row for row in validate.published() if row.sets}
+    for name in ("matmul", "fused"):
+        assert abs(sets[name].error(H100)) < 0.005, name
+    (apart,) = (row for row in validate.published() if row.figure == "19.7")
+    shorter = sets["hidden"].predicted(H100) / apart.predicted(H100)
+    assert shorter == pytest.approx(17.6 / 19.7, rel=0.002)
+
+
+@pytest.mark.long
+def test_code_and_page_have_what_the_140_rows_give():
+    rows = validate.vtrain()
+    found, coded = constants(fit(A100_HALF, rows)), constants(A100)
+    for name in EXPECTED:
+        assert coded[name] == pytest.approx(found[name], rel=0.02), name
+    errors = [abs(row.error(A100_HALF)) for row in rows]
+    assert len(rows) == 140 and fmean(errors) < 0.07
+    for line in validate.summary(validate.tables(folds=True)).splitlines():
+        assert line in PAGE
+
+
+def test_lesson_20_counts_the_runs_on_newer_machines():
+    found = [j.error for name in list(TABLES)[2:] for j in TABLES[name]]
+    within = sum(abs(error) <= 0.15 for error in found)
+    text = LESSON.replace("\n# ", " ")
+    assert f"Of {len(found)} other runs on H100s and H800s" in text
+    assert f"predicts {within} to within 15 %; the worst took more than twice" in text
+    assert sum(error < -0.5 for error in found) == 1
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of running what is imported
+def test_rows_of_your_own(tmp_path, capsys, monkeypatch):
+    row = "64,512,4,3072,32,30,2048,2,32,1,4078.2"
+    path = tmp_path / "rows.csv"
+    more = "8 2 1 2048 16 12 1024 2 1 4 63.1"
+    path.write_text(f"# a comment\ngpus,global_batch,...\n{row}\n{more}\n")
+    monkeypatch.setattr("sys.argv", ["validate", str(path)])
+    runpy.run_module("helpers.cluster.validate", run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "64 GPUs" in shown and "rows.csv | 2 | " in shown
+    assert "'12 x' is not a row: write batch" in said(validate.read_rows, ["12 x"])
+    path.write_text("nothing\n")
+    assert "holds no row" in said(validate.main, [str(path)])
