@@ -84,7 +84,7 @@ def warm_ranks():
 
 @pytest.fixture(autouse=True)
 def ranks_are_warm(request):
-    if os.environ.get("LAB_WARM") == "0":  # plant.py: few tests of a run start ranks
+    if os.environ.get("LAB_WARM") == "0":  # few tests of a run start ranks
         return
     if request.node.get_closest_marker("ranks"):
         request.getfixturevalue("warm_ranks")

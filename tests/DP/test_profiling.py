@@ -10,6 +10,7 @@ import profile_ddp as script
 import profile_flags
 import pytest
 import torch
+import transformer
 
 from helpers.ranks import Place, find_place, launch
 from helpers.trace import Trace, in_lanes, shares
@@ -60,6 +61,16 @@ def test_a_step_of_ddp_is_a_step_of_one_device_and_each_rank_drops_others():
     torch.testing.assert_close([before, before], [*befores], rtol=0, atol=0)
     assert max((after[name] - before[name]).abs().max() for name in after) > 1e-3
     torch.testing.assert_close([after, after], [*afters], rtol=0, atol=1e-6)
+
+
+def test_the_lab_has_the_homeworks_shapes_and_torchs_own_transformer():
+    shapes = flags("--size", "lab").shapes
+    assert (shapes.src, shapes.tgt, shapes.dtype) == ((2048, 1, 512), (2048, 20, 512), "float32")
+    assert flags().shapes.src[-1] < 512
+    with torch.device("meta"):
+        net = transformer.Forecaster(transformer.SIZES["lab"]).transformer
+    assert sum(p.numel() for p in net.parameters()) == 44_140_544
+    assert type(net) is torch.nn.Transformer and net.batch_first
 
 
 def test_items_that_are_left_over_wait_for_another_epoch():

@@ -13,9 +13,15 @@ from helpers.check.task import ROOT
 pytestmark = pytest.mark.ranks
 
 SMALL = "--dmodel 12 --heads 2 --layers 1 --seq-l 16 --steps 4".split()
+RANKS = {"primer": 1, "DP_PP": 6} | dict.fromkeys(
+    ("DP/gradient_aggr", "DP/weight_aggr", "PP/naive", "PP/microbatches", "PP/1F1B"), 3
+)
 SHELLS = [
-    path for name in "DP PP DP_PP CP EP TP".split() for path in ROOT.glob(f"{name}/**/run.sh")
+    path
+    for name in ("DP", "PP", "DP_PP", "CP", "EP", "TP")
+    for path in (ROOT / name).rglob("run.sh")
 ]
+FOLDERS = {*RANKS, *(path.parent.relative_to(ROOT).as_posix() for path in SHELLS)}
 
 
 @pytest.mark.slow
@@ -39,11 +45,13 @@ def test_run_sh_leaves_what_each_rank_printed_and_a_trace(tmp_path):
     assert len(list((tmp_path / "traces").glob("rank*.json"))) == 3
 
 
-@pytest.mark.parametrize("shell", SHELLS, ids=lambda path: path.parent.name)
-def test_run_sh_and_run_bat_start_the_same_script(shell):
-    call = r'^cd .* && exec ([./]+)helpers/ranks/run.sh (-n \d --logs \. (\w+\.py)) "\$@"$'
-    up, flags, script = re.search(call, shell.read_text(), re.MULTILINE).groups()
+@pytest.mark.parametrize("folder", sorted(FOLDERS))
+def test_run_sh_and_run_bat_start_the_same_script(folder):
+    shell = ROOT / folder / "run.sh"
+    call = r'^cd .* && exec ([./]+)helpers/ranks/run.sh (-n (\d) --logs \. (\w+\.py)) "\$@"$'
+    up, flags, ranks, script = re.search(call, shell.read_text(), re.MULTILINE).groups()
     assert (shell.parent / script).is_file() and (shell.parent / up).resolve() == ROOT
+    assert int(ranks) == RANKS.get(folder, int(ranks)) and os.access(shell, os.X_OK)
     up = up.replace("/", "\\")
     assert shell.with_suffix(".bat").read_text() == (
         f'@cd /d "%~dp0" && {up}helpers\\ranks\\run.bat {flags} %*\n'

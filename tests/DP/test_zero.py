@@ -113,12 +113,3 @@ def test_torchs_own_has_the_weights_of_one_device():
     right = train(net, OPTIMIZERS["adam"](net.parameters()), range(RANKS))
     for weights in launch(torchs_weights, RANKS, quiet=True, checked=False, timeout=400):
         assert_same(weights, right)
-
-
-def test_watch_forgets_what_is_freed():
-    x = torch.zeros(1000)
-    with memory.Watch([x]) as watch:
-        y = x + 1
-        del y
-        x.sum()
-    assert (watch.held[""][0], watch.held[""][-1]) == (8000, 4004)

@@ -62,10 +62,5 @@ def test_a_plan_comes_from_its_name_or_from_a_file(tmp_path):
     (tmp_path / "plan.txt").write_text(str(plan), encoding="utf-8")
     for name in ("plan.csv", "plan.txt"):
         assert schedules.make_schedule(str(tmp_path / name), 2, 3, 1).ranks == plan.ranks
-    for name, micro_batches, words in (
-        ("ZB-V", 0, "^a schedule of 0 micro-batches"),
-        ("interleaved", 4, "takes rounds of 3 micro-batches, and there are 4: choose"),
-        ("nowhere.csv", 3, "nowhere.csv: there is no such file; the names are naive"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            schedules.make_schedule(name, 3, micro_batches, 2)
+    with pytest.raises(ValueError, match="^a schedule of 0 micro-batches"):
+        schedules.make_schedule("ZB-V", 3, 0, 2)

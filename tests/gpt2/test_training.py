@@ -1,5 +1,6 @@
 """Ranks with uneven data and uneven tokens, and blocks in a pipeline, are one device."""
 
+import os
 import threading
 
 import pytest
@@ -9,9 +10,9 @@ from data_parallel.dataset import partition_dataset
 from pipeline.model_parallel import GPT2LMHeadModelParallel
 from pipeline.partition import WithDevice
 from pipeline.pipe import Pipe
-from project import utils
+from pipeline.worker import Task, create_workers
+from project import run_data_parallel, utils
 from project.models import make_config, make_model
-from project.run_data_parallel import average_gradients
 from torch import nn
 from torch.utils.data import DataLoader
 from wrong_input import WrongInput
@@ -53,7 +54,7 @@ def steps(samples, longest, ranks=True):
             for step in range(max(map(len, loaders)))
         ]
         batches = DataLoader(together, batch_size=None)
-    average = average_gradients if ranks else None
+    average = run_data_parallel.average_gradients if ranks else None
     _, counts = utils.train(model, optimizer, batches, 3, collate, "", rank, average)
     return {n: p.detach().clone() for n, p in model.named_parameters()}, counts
 
@@ -95,6 +96,7 @@ def test_a_batch_says_what_counts(small):
         read = batch["input_ids"][number][batch["attention_mask"][number].bool()]
         assert tokenizer.decode(read).startswith(row["de"] + "<eos_de>" + row["en"])
     assert batch["input_ids"].shape[1] <= 64
+    assert utils.evaluate_bleu(data, [row["en"] for row in data], "en")["bleu"] > 99
 
 
 def test_padding_changes_no_loss_and_is_no_token(small):
@@ -177,7 +179,26 @@ def test_each_thread_works_in_the_order_of_gpipe():
     recorders = [Recorder(part) for part in range(3)]
     with Pipe(nn.Sequential(*layers), 2, recorders) as pipe:
         pipe(torch.randn(8, 4))
+        of_each = pipe.partitions, pipe.devices, pipe.in_queues, pipe.out_queues
+        assert [len(each) for each in of_each] == [3, 3, 3, 3]
     for recorder, actions in zip(recorders, gpipe(3, 4).ranks, strict=True):
         events = recorder.trace().events
         order = [(e.kind, e.info["stage"], e.info["micro_batch"]) for e in events]
         assert order == [tuple(action) for action in actions if action.kind == "F"]
+
+
+def test_a_worker_takes_tasks_from_one_queue_and_puts_results_in_another():
+    (given,), (taken,) = create_workers([torch.device("cpu")])
+    task = Task(lambda: 8)
+    given.put(task)
+    given.put(None)
+    assert taken.get() == (True, (task, 8))
+
+
+def test_ranks_meet_on_this_machine_unless_they_are_told_where(monkeypatch):
+    places = []
+    monkeypatch.setattr(run_data_parallel, "connect", lambda place, *_, **how: places.append(place))
+    for environment in ({}, {"MASTER_ADDR": "there", "MASTER_PORT": "5"}):
+        monkeypatch.setattr(os, "environ", environment)
+        run_data_parallel.setup(1, 2, "gloo")
+    assert [(p.address, p.port) for p in places] == [("localhost", 11868), ("there", 5)]

@@ -14,7 +14,6 @@ import pytest
 
 from helpers.check.task import load_module
 from helpers.network import Link, TwoHosts, why_not
-from helpers.ranks import run_script
 from helpers.ranks.environment import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,14 +105,6 @@ def test_mpi():
         assert f"rank {rank} of 3: number {rank} of 3 on " in out
     assert out.count("says mpi4py; rank 0 is at localhost") == 3
     assert "all-reduce of 1 MB:" in out
-
-
-def test_the_script_of_the_exercises():
-    report = run_script(ROOT / "jobs/count_ranks.py", ranks=2, quiet=True)
-    assert report.ok, report
-    for rank, text in enumerate(report.texts):
-        assert f"the environment: rank {rank} of 2, local rank {rank}\n" in text
-        assert f"the host names: local rank {rank} of 2, on machine 0 of 1\n" in text
 
 
 # --- below a launcher that is not here -----------------------------------------------------------

@@ -1,19 +1,18 @@
-"""Time and memory by each profile, beside closed forms and other computations of the same.
-
-The digits of `classic` and of the eight puzzles are facts of tests/frozen.
-"""
+"""Time and memory by each profile, beside closed forms and other computations of the same."""
 
 import copy
 import inspect
+from dataclasses import replace
 from itertools import accumulate
 
+import eight
+import part1
 import part2
 import part3
 import part5
 import pytest
 from cluster import Dist, outcome, profiles, run
 from cluster.outcome import cluster_of, fullest
-from cluster.ranks import OutOfMemory
 from steps import data_parallel, load_all, own
 
 from helpers.cluster import Layout, estimate
@@ -25,6 +24,58 @@ H, BLOCK = 4096, 1024
 WEIGHT = 2 * H * H  # bytes
 NVLINK, BETWEEN = 450e9 * 0.65, 45e9
 REDUCE = 2 * (31 / 32 * WEIGHT / BETWEEN + 2e-5)  # of 32 ranks, in seconds
+
+
+# --- the digits of the labs ----------------------------------------------------------------------
+
+CLASSIC = {
+    "load_weights": 8.285045e-5,
+    "forward": 3.817749e-5,
+    "loss": 0,
+    "backward": 3.817749e-5,
+    "update": 3.640889e-5,
+    **dict.fromkeys(("all_reduce", "reduce_scatter", "all_gather"), 7.656540e-4),
+    **dict.fromkeys(("send", "recv"), 2.064135e-4),
+}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "samples", "seconds"),
+    [
+        (16, 16, CLASSIC),
+        (8, 8, {"all_gather": WEIGHT / NVLINK + 1e-5, "send": 2 * H * BLOCK / NVLINK + 1e-5}),
+        (1, 64, {"forward": 2.314761e-3, "backward": 2.314761e-3}),
+    ],
+)
+def test_classic_has_the_seconds_of_the_labs_simulator(ranks, samples, seconds):
+    took = {}
+    for step, *more in (
+        (data_parallel,),
+        (part1.part1_training_loop, samples),
+        (part3.part3_training_loop, 1),
+    ):
+        for model in run(step, ranks, 16, samples, *more, profile="classic"):
+            for event in model.log:
+                took.setdefault(event.typ, event.duration)
+    assert {kind: took[kind] for kind in seconds} == pytest.approx(seconds, rel=2e-7)
+
+
+def test_the_last_event_of_each_of_the_eight_puzzles_begins_half_a_step_before_its_end():
+    for name, (*case, steps, _) in eight.CASES.items():
+        models = run(getattr(eight, name), *case, profile="steps")
+        last = max(event.time for model in models for event in model.log)
+        assert outcome(models).time == pytest.approx(steps) == pytest.approx(last + 0.5)
+
+
+@pytest.mark.parametrize(
+    ("percent", "gigabytes", "score"),
+    [(80, 60, 5), (79.9, 60.1, 4), (70, 69, 4), (69.9, 69.1, 3), (60, 80, 3), (59.9, 80.1, 1.5)]
+    + [(50, 60, 2.75), (49.9, 60, 2), (40, 60, 2), (39.9, 60, 1.25)],
+)
+def test_the_score_of_part_4(percent, gigabytes, score):
+    found = outcome(run(data_parallel, 1, 1, 1))
+    found = replace(found, time=1.0, best=percent / 100, memory=gigabytes * 1e9)
+    assert found.points[0] == score
 
 
 # --- bytes ---------------------------------------------------------------------------------------
@@ -100,21 +151,6 @@ def test_a_message_that_nobody_took_yet_lies_in_the_receivers_memory():
     late, soon = (fullest(cluster_of(run(step, 2, 1, 64, early))) for early in (False, True))
     assert late[1] == soon[1] == 1
     assert late[0] - soon[0] == pytest.approx(3 * 2 * H * BLOCK)
-
-
-def test_out_of_memory_is_an_event_with_a_name():
-    models = []
-
-    async def step(model):
-        models.append(model)
-        kept = [model.load_weights(0)]
-        while True:
-            kept.append(model.get_input_activation(range(1000)))
-
-    says = r"rank 0 runs out of memory at .* and the card has 85\.9 GB"
-    with pytest.raises(OutOfMemory, match=says):
-        run(step, 1, 1, 1000, profile="bytes")
-    assert models[0].log[-1].typ == "out_of_memory"
 
 
 def test_computing_and_communication_overlap_where_a_call_is_awaited_late():

@@ -1,58 +1,29 @@
-"""The scripts as programs, and the traces that they leave.
+"""What utils says of a step, and the traces that are written of it."""
 
-The parts with their own cases are run as programs by tests/frozen.
-"""
-
-import os
-import subprocess
-import sys
-
+import part0
 import part2
 import part3
 import part4
 import pytest
+import utils
 from cluster import outcome, run, trace_of
-from conftest import ROOT
-from utils import get_global_batch_list, write_chrome_trace
 
 from helpers.trace import Trace, idle_by_cause, matched_messages, with_waits
 
 CASE = (4, 8, 32, 4)
 
 
-def python(script, *flags, cwd):
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(ROOT / "puzzles" / script), *flags]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("script", "flags", "says"),
-    [
-        ("part2.py", [], "85.9 GB\n  at part2.py, line "),
-        ("part0.py", ["--ranks", "5"], "a batch of 32 samples cannot be divided into 5 ranks"),
-        ("part1.py", ["--profile", "fast"], "error: there is no profile 'fast'"),
-        ("eight.py", ["nine"], "there is no puzzle 'nine'; they are: basic, accumulation, ddp"),
-    ],
-)
-def test_wrong_flags_end_with_one_sentence(script, flags, says, tmp_path):
-    done = python(script, *flags, cwd=tmp_path)
-    assert done.returncode == 1 and says in done.stderr and done.stderr.startswith("error: ")
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.slow
-def test_scripts_print_what_a_step_takes_and_leave_its_trace(tmp_path):
-    done = python("eight.py", cwd=tmp_path)
-    assert done.returncode == 0 and done.stdout.count("target") == 16
-    basic = "basic: 17 steps (target 17), memory 2,621,440 elements (target 2,621,440)"
-    assert basic in done.stdout.splitlines()
-    assert "(target 1,835,008), a star" in done.stdout
-    done = python("part1.py", "--profile", "classic", cwd=tmp_path)
-    assert "0.184362 s, MFU 19.08 %" in done.stdout
-    traces = list((tmp_path / "debug_traces").glob("*.json"))
-    assert len(traces) == 9 and all(Trace.load(path).events for path in traces)
+def test_what_utils_says_of_a_step(capsys):
+    models = run(part0.train_ddp, 2, 3, 8, 2)
+    found = outcome(models)
+    assert utils.check(models) is None
+    assert utils.get_training_stats(models) == (found.time, found.memory, found.rank)
+    assert utils.get_model_theoretical_best_time(models[0]) == found.best
+    assert len(utils.to_chrome_trace(models)["traceEvents"]) > 2 * 2 * 3 * 2
+    assert set(models[1].final_weights) == {0, 1, 2} and models[1].status() is None
+    assert "opt_states: 0: <optimizer state of layer 0>" in capsys.readouterr().out
+    assert list(utils.get_next_microbatch(8, 2, 3, 1)) == [[4, 5, 6], [7]]
+    assert utils.get_global_batch_list(4, 2) == [[0, 1], [2, 3]]
 
 
 @pytest.mark.parametrize("profile", ["bytes", "classic", "steps"])
@@ -66,7 +37,9 @@ def test_events_of_a_pipeline_and_its_file(profile, tmp_path):
     assert len(matched_messages(trace)) == 2 * 3 * 8
     assert all(send.start <= recv.end for send, recv in matched_messages(trace))
     assert {e.info["micro_batch"] for e in trace.events if e.kind == "F"} == set(range(8))
-    write_chrome_trace(models, str(tmp_path / "new/3.json"), get_global_batch_list(32, 4))
+    utils.write_chrome_trace(
+        models, str(tmp_path / "new/3.json"), utils.get_global_batch_list(32, 4)
+    )
     assert len(Trace.load(tmp_path / "new/3.json").events) == len(trace.events)
     assert {c.name for c in trace.counters} <= {"memory", "memory (elements)"}
     assert max(c.value for c in trace.counters) == pytest.approx(found.memory, rel=0.1)

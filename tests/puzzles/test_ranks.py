@@ -3,13 +3,15 @@
 import asyncio
 
 import eight
+import lib
 import part0
+import part1
 import part3
 import part4
 import pytest
 from cluster import outcome, run
 from cluster.ranks import Deadlock
-from steps import by_asyncio, data_parallel
+from steps import by_asyncio, data_parallel, load_all, own
 
 PROFILES = ["bytes", "classic", "steps"]
 
@@ -25,15 +27,6 @@ async def one_has_returned(m):
         return m
     await m.all_reduce(m.empty_grad(1), 1)
     return m
-
-
-async def collective_and_message(m):
-    if m.rank == 0:
-        await m.all_reduce(m.empty_grad(0), 0)
-        await m.send(1, m.get_input_activation([0]))
-    else:
-        await m.receive(0)
-        await m.all_reduce(m.empty_grad(0), 0)
 
 
 async def groups_in_two_orders(m):
@@ -58,8 +51,6 @@ CASES = [
      "1 waits for rank 0 (it receives from rank 0): none of them can go first"),
     (one_has_returned, 4, "deadlock: rank 0 waits for rank 2 (it is in all_reduce of the weight "
      "gradient of layer 1), which has ended already"),
-    (collective_and_message, 2, "rank 0 waits for rank 1 (it is in all_reduce of the weight "
-     "gradient of layer 0), and rank 1 waits for rank 0 (it receives from rank 0)"),
     (groups_in_two_orders, 3, "rank 0 waits for rank 1 (it is in all_reduce of the weight gradient "
      "of layer 0), and rank 1 waits for rank 0 (it is in all_reduce of the weight gradient of "
      "layer 1)"),
@@ -107,8 +98,11 @@ def test_a_rank_that_sleeps_a_little_is_no_deadlock():
     ("step", "case"),
     [
         (part0.train_ddp, (4, 3, 32, 2)),
+        (part1.part1_training_loop, (4, 2, 4, 1)),  # more ranks than layers
         (part3.part3_training_loop, (4, 8, 32, 2)),
         (part4.part4_training_loop, (8, 6, 64, 3)),
+        (part4.part4_training_loop, (4, 2, 4, 1)),
+        (part4.part4_training_loop, (1, 2, 4, 1)),
         (eight.pipeline_sharded, (16, 4, 4)),
     ],
 )
@@ -120,6 +114,38 @@ def test_whoever_runs_the_ranks_and_in_whatever_order(step, case, profile):
     ):
         assert outcome(models) == outcome(expected)
         assert [model.log for model in models] == [model.log for model in expected]
+
+
+def test_calls_below_the_models_return_the_value_and_the_time():
+    async def step(m):
+        load_all(m)
+        own(m)
+        G = m.grad_weights
+        if m.rank == 0:
+            await m.dist.send(0, 1, (m.get_input_activation([0]), m.time))
+        else:
+            found, when = await m.dist.receive(0, 1)
+            assert (found.samples, when) == ({0}, m.time)
+        G[0], when = await m.dist.all_reduce(m.rank, G[0], m.time)
+        assert G[0].samples == {0, 1} and when == m.time > 0
+        G[1], when = await m.dist.reduce_scatter(m.rank, G[1], m.time)
+        assert (G[1].shards, G[1].num_shards, when) == ({m.rank}, 2, m.time)
+        G[1], when = await m.dist.all_gather(m.rank, G[1], m.time)
+        assert G[1].is_complete() and when == m.time
+        return m
+
+    assert [model.rank for model in by_asyncio(step, 2, 2, 2)] == [0, 1]
+
+
+def test_values_and_constants_of_the_lab():
+    assert (lib.HIDDEN_SIZE, lib.BLOCK_SIZE) == (4096, 1024)
+    assert (lib.DATATYPE, lib.BYTES_PER_ELEMENT) == ("float16", 2)
+    for kind in (lib.Weight, lib.OptState):
+        part = kind(3, 8, 1).shard(1, 2)
+        assert (part.layer, part.step, part.shards, part.num_shards) == (3, 1, {1}, 2)
+        assert not part.is_complete() and part.combine(kind(3, 8, 1).shard(0, 2)).is_complete()
+    both = lib.WeightGrad(0, 4, [1], 4) + lib.WeightGrad(0, 4, [2], 4)
+    assert both.samples == {1, 2} and both.memory() == 4096 * 4096
 
 
 def test_communication_as_tasks_of_asyncio():

@@ -24,7 +24,7 @@ THEIRS += "n_layers num_hidden_layers, ctx_size max_position_embeddings, vocab_s
     "sizes",
     [
         {},
-        {"num_kv_heads": 2, "head_dim": 16},
+        {"num_kv_heads": 2, "head_dim": 16, "device": "cuda"},
         {"hidden_dim": 40, "norm_eps": 1e-3, "rope_parameters": {"rope_theta": 500.0}},
         {"shared": True, "padding_idx": 3, "num_kv_heads": 1},
     ],
@@ -39,6 +39,8 @@ def test_transformers_loads_it_strictly_and_gives_the_same_logits_loss_and_gradi
     judge.load_state_dict(net.state_dict(), strict=True)
     answer, logits = judge(input_ids=IDS, labels=IDS), net(IDS)
     loss = causalLLMLoss(logits, IDS, 50)
+    assert (net.max_seq, net.device) == (64, torch.device("cpu"))
+    assert torch.equal(net.lm_head(net.model(IDS)), logits)
     torch.testing.assert_close(logits, answer.logits, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(loss, answer.loss, rtol=1e-6, atol=1e-6)
     loss.backward()
@@ -51,11 +53,15 @@ def test_transformers_loads_it_strictly_and_gives_the_same_logits_loss_and_gradi
 
 def test_a_seed_is_one_model_and_a_model_of_shapes_draws_nothing():
     state = torch.random.get_rng_state()
-    LLama(CausalLLama, 32000, dmodel=288, num_heads=6, n_layers=6, device="meta")
+    shapes = LLama(CausalLLama, 32000, dmodel=288, num_heads=6, n_layers=6, device="meta")
     assert torch.equal(state, torch.random.get_rng_state())
+    assert sum(p.numel() for p in shapes.parameters()) == 26_398_368
+    assert len(list(shapes.parameters())) == 57
     net, again = small(padding_idx=3), small(padding_idx=3)
     for (name, weight), other in zip(net.named_parameters(), again.parameters(), strict=True):
         assert torch.equal(weight, other) and ("norm" not in name or (weight == 1).all())
+        both = weight.mean().item(), weight.std().item()
+        assert weight.dim() == 1 or both == pytest.approx((0, 0.02), abs=4e-3)
     assert (net.model.embed_tokens.weight[3] == 0).all()
     assert small(padding_idx=-1).model.embed_tokens.padding_idx is None
 
@@ -113,8 +119,6 @@ def test_perplexity_is_averaged_over_sequences_and_counts_what_the_mask_lets_thr
 OUTSIDE = TARGET.clone()
 OUTSIDE[1, 2] = 7
 WRONG = [
-    (lambda: small(num_heads=5), "5 heads do not divide dmodel = 24 evenly"),
-    (lambda: small(num_heads=8), "head_dim must be even.* is 3"),
     (lambda: small(num_kv_heads=3), "num_kv_heads = 3 does not divide num_heads = 4"),
     (lambda: small(num_heads=0), "num_heads must be at least 1, not 0"),
     (lambda: small(n_layers=-1), "n_layers must be at least 0, not -1"),
@@ -131,7 +135,6 @@ WRONG = [
     (lambda: causalLLMLoss(LOGITS, TARGET[:, :4], 7), r"do not fit: \(2, 5, 7\) and \(2, 4\)"),
     (lambda: perplexityLoss(LOGITS[0], TARGET[0]), r"do not fit: \(5, 7\) and \(5,\)"),
     (lambda: perplexityLoss(LOGITS, OUTSIDE), "token 7 at row 1, column 2 is outside the voc"),
-    (lambda: check_finite(torch.tensor(math.nan), 12), r"became nan at step 12: lower .*\(--lr\)"),
     (lambda: check_finite(-math.inf, 3), "the loss became -inf at step 3"),
 ]
 

@@ -25,6 +25,9 @@ def test_slices_give_the_bits_and_the_gradients_of_the_whole_model():
     stages = slice_stages(net, [0, 5, 0, 1])
     kinds = [LLamaFirstStage, *[LLamaStage] * (len(stages) - 2), LLamaLastStage]
     assert [type(stage) for stage in stages] == kinds
+    heads = [{name.partition(".")[0] for name in stage.state_dict()} for stage in stages]
+    assert heads == [{"_embedding"}, {"layers"}, set(), {"layers", "norm", "lm_head"}]
+    assert "layers.4.self_attn.q_proj.weight" in stages[1].state_dict()
     logits, cut = net(IDS), run(stages)
     assert torch.equal(cut, logits)
     causalLLMLoss(logits, IDS, 50).backward()
@@ -72,6 +75,7 @@ def test_a_first_stage_owns_no_norm_and_head_until_forward_end_makes_them(capsys
     causalLLMLoss(first.forward_end(first.embed(IDS)), IDS, 50).backward()
     assert first.lm_head.weight.grad is not None and not capsys.readouterr().err
     ends = LLamaFirstStage(50, n_layers=0, **SIZES)
+    assert torch.equal(ends.embed(IDS), ends._embedding.weight[IDS])
     assert {"norm.weight", "lm_head.weight", "_embedding.weight"} == set(ends.state_dict())
     tied = LLamaFirstStage(50, n_layers=1, share_weights=True, **SIZES)
     assert tied.lm_head.weight is tied._embedding.weight

@@ -38,25 +38,10 @@ def test_a_size_is_where_every_number_comes_from_that_is_not_given():
     assert (given.layers, given.steps, given.dmodel, given.optimizer) == (0, 0, 64, "adam")
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ("--steps -1", "must be a whole number, 0 or more, not '-1'"),
-        ("--batch-size 0", "must be a whole number, 1 or more, not '0'"),
-        ("--lr fast", "must be a number, 0 or more, not 'fast'"),
-        ("--lr inf", "must be a number, 0 or more, not 'inf'"),
-        ("--seed 18446744073709551616", "must be a whole number, from 0 to 18,446,744,073,709,551"),
-        ("--micro-batches 3", "a batch of 4 cannot be cut into 3 equal micro-batches"),
-        ("--layers 2", "2 layers cannot fill 3 stages"),
-        ("--dmodel 10000000", "6 layers of width 10,000,000 .* need more than 76,800,192 GB"),
-        ("--batch-size 1000000000", "500,000,000 windows of 128 .* need more than 307,200 GB"),
-    ],
-)
-def test_flags_that_cannot_be_are_refused_before_any_work(given, words, capsys):
+def test_windows_that_memory_cannot_hold_at_one_time_are_refused():
     parser = TrainingFlags("", 4, micro_batches=2, stages=3)
-    with pytest.raises((SystemExit, ValueError)) as told:
-        prepare(parser.parse_args(given.split()), "cpu")
-    assert words in capsys.readouterr().err or told.match(words)
+    with pytest.raises(ValueError, match="500,000,000 windows of 128 .* need more than 307,200 GB"):
+        prepare(parser.parse_args(["--batch-size", "1000000000"]), "cpu")
 
 
 # --- optimizer -----------------------------------------------------------------------------------
@@ -188,6 +173,3 @@ def test_a_training_continues_from_a_file_of_its_own_size_only(tmp_path):
     assert same(other, prepare(flags(*TINY, "--from", str(file)), "cpu")[1])
     with pytest.raises(ValueError, match="best.safetensors is the checkpoint of another model"):
         prepare(flags("--from", "best", "--dmodel", "32"), "cpu")
-    for call in (lambda: pretrained("beast"), lambda: prepare(flags("--from", "beast"), "cpu")):
-        with pytest.raises(ValueError, match='there is no model "beast": choose "early", "middle"'):
-            call()
