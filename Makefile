@@ -26,7 +26,7 @@ help:  ## this list
 	@"$(PYTHON)" tools/install.py $*
 setup: .venv/lab.done  ## set everything up in .venv
 
-student: setup  ## write my-lab/, a copy without solutions for who learns, and open its lessons
+student: setup  ## write my-lab/, a copy without solutions for a learner, and open its lessons
 	@$(VENV) -m helpers.check.student && $(MAKE) --no-print-directory -C my-lab
 lab: setup  ## set everything up, and open the course in JupyterLab, with its solutions
 	$(VENV) -m jupyterlab $(ROOT_FLAG) --ServerApp.root_dir=. notebooks/00_welcome.ipynb

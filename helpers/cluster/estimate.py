@@ -166,10 +166,12 @@ class Estimate:
         if self.fits:
             return self
         part, size = max(self.memory.named().items(), key=lambda item: item[1])
+        shared = self.layout.replicas > 1 or part == "activations"  # else ZeRO shares nothing out
+        cure = CURES[part] if shared else "cut the model further, over more devices"
         raise OutOfMemory(
             f"{self.layout} needs {bytes_text(self.memory.total)} a device, and the "
             f"{self.machine.name} has {bytes_text(self.machine.memory)}: {bytes_text(size)} of it "
-            f"is {part}; {CURES[part]}"
+            f"is {part}; {cure}"
         )
 
     @cached_property

@@ -198,8 +198,9 @@ means = [sum(losses) / 3 for losses in zip(*unequal, strict=True)]
 print(f"now up to {max(abs(a - b) for a, b in zip(alone, means, strict=True)):.2f} nats apart")
 
 # %% [markdown]
-# A mean of means is the mean only if the shares are equal. (Don't expect three ranks to be three
-# times as fast here, because they share the cores of one processor.)
+# A mean of means is the mean only if the shares are equal. That's true of the losses we print, and
+# of the gradients that were averaged, so the weights are wrong, too. (Don't expect three ranks to
+# be three times as fast here: they share the cores of one processor.)
 #
 # ## When one of them dies
 #
@@ -278,7 +279,7 @@ launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 # (All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)
 #
 # - What 16,384 GPUs could do in 78 days if none of them ever stopped would take one of them 3,500
-#   years, and a laptop's processor millions.
+#   years, and a laptop's processor about a million or more.
 # - A rank is one process among several, and the world size is how many there are. Ranks share no
 #   memory: whatever one knows about another came in a message.
 # - Three ranks with equal shares that average their gradients take the same step as one rank with

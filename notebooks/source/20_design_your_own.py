@@ -231,7 +231,8 @@ def designed(dp, pp, tp, chunks, micro_batches, recompute, zero):
             gpt3, Layout(batch=dp * micro_batches, **sizes, **today), h100
         ).require_room()
         mfu, held = done.utilisation.mfu, done.memory.total / 1e9
-        title = f"{done.seconds:.3g} s a step, MFU {100 * mfu:.0f} %, {held:.0f} GB on each device"
+        title = f"{dp * pp * tp} GPUs, {dp * micro_batches} sequences: {done.seconds:.3g} s, "
+        title += f"MFU {100 * mfu:.0f} %, {held:.0f} GB on each device"
         return time_bars({"time": done}, title)
     except (OutOfMemory, ValueError) as error:
         return str(error)
@@ -323,7 +324,7 @@ for what, worse in {
 
 # %% [markdown]
 # At these factors, slower products and links cost seconds but leave the three numbers as they were;
-# less room in memory makes the third of the list above the best.
+# less room in memory doubles the stages and halves the replicas.
 #
 # But the best one fills most of the memory, by a model that counts what training keeps. Allocators
 # and frameworks take more: two published FSDP runs reserved about 20 GB above what this model says
