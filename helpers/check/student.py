@@ -4,6 +4,7 @@ It holds lessons, scripts and what they import, with a stub in the place of each
 answers and the scripts as they were are in tasks.zip, so that nobody reads them by accident.
 """
 
+import argparse
 import json
 import re
 import shutil
@@ -80,7 +81,9 @@ def files() -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Return 0 if a copy is there now, 1 if this is one."""
-    out = Path(*arguments[:1] or [ROOT / "my-lab"]).absolute()
+    parser = argparse.ArgumentParser("helpers.check.student", description=__doc__)
+    parser.add_argument("folder", nargs="?", default=ROOT / "my-lab", type=Path)
+    out = parser.parse_args(arguments).folder.absolute()
     if (ROOT / PACKED).exists():
         print("This is a student's copy already: there is nothing to write.")
         return 1

@@ -107,14 +107,17 @@ class Run:
                 well = all(each.finished for each in self.ranks)  # just in time
                 if not well and not any(each.failed for each in self.ranks):
                     return _failure(found, say_seconds(self.job.timeout))
+            elif now >= ask and self._round and not answered:
+                # A busy machine, or a rank whose C code keeps Python's lock. It isn't asked again:
+                # who doesn't read is no one to write to.
+                if now > ask + NOTE_S:
+                    self._note(self._snapshot())
+                self._listen(0.05)
             elif now >= ask:
-                if answered and (failure := self._judge()):
+                if self._round and (failure := self._judge()):
                     return failure
-                if answered or not self._round or now > ask + ANSWER_S:
-                    self._ask()
-                    ask = now + ASK_S
-                else:  # a busy machine: an answer to the last question may still come
-                    self._listen(0.05)
+                self._ask()
+                ask = now + ASK_S
         return None
 
     def end(self) -> None:
@@ -202,11 +205,16 @@ class Run:
         if found.certain:
             return _failure(found)
         stuck = found.misfit or found.deadlock or len(found.sure) < len(found.known)
-        if stuck and now - self._since > NOTE_S and not self._noted and self.write:
+        if stuck and now - self._since > NOTE_S:
+            self._note(found)
+        return None
+
+    def _note(self, found: Snapshot) -> None:
+        """Say where each rank stands, once until something moves."""
+        if not self._noted and self.write:
             self._noted = True
             still = f"nothing has moved for {NOTE_S:.0f} s. Where each rank stands:"
             self.write(f"[ranks] {still}\n{found.rows()}\n")
-        return None
 
 
 def _failure(found: Snapshot, seconds: str = "") -> Failure:

@@ -41,6 +41,9 @@ is_library(__file__)  # asks for Python's folders: once in the fork server inste
 gc.freeze()  # imported last by the process that ranks are forked from: what is there stays shared
 
 
+KEPT: dict = {}  # what a script leaves: destructors of torch's may wait for other ranks for good
+
+
 def main(control, text, listening) -> None:
     """Serve one job. text: a pipe on POSIX; elsewhere messages on a connection."""
     if hasattr(os, "setpgid"):
@@ -102,7 +105,7 @@ def _run(job: Job, tell) -> bytes:
         sys.argv = job.script
         sys.path.insert(0, os.path.dirname(os.path.abspath(job.script[0])))
         try:
-            runpy.run_path(job.script[0], run_name="__main__")
+            KEPT.update(runpy.run_path(job.script[0], run_name="__main__"))
         except SystemExit as end:
             if end.code not in (None, 0):
                 raise

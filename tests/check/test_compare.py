@@ -48,6 +48,7 @@ def test_different(one, other, words):
 
 def test_a_tolerance_and_a_common_factor():
     assert same(1.0, 1.05, 0.1) and not same(1.0, 1.05)
+    assert not same(T([200_000, 1]), T([200_001, 1]), 0.1), "of whole numbers there is none"
     assert same({"a": T([1.0, 2.0])}, {"a": T([1.05, 2.05])}, 0.1)
     right = {"a": T([1.0, 2.0]), "b": [3, 0.0], "_seen": 7}
     found = {"a": T([4.0, 8.0]), "b": [12, 0], "_seen": "text"}

@@ -74,6 +74,9 @@ CASES = {
     "shard of the gradient for the whole weight": (
         2, "the weight of layer 0 needs more than the weight gradient of layer 0, shard 1 of 2",
         own, scatter, update),
+    "whole state for a shard": (
+        1, "the weight of layer 0, shard 0 of 2 and the optimizer state of layer 0 are not the "
+        "same part", own, lambda m: m.weights.update({0: m.weights[0].shard(0, 2)}), update),
     "state of another shard": (
         1, "the weight of layer 0, shard 0 of 2 and the optimizer state of layer 0, shard 2 of 4 "
         "are not the same part", own,

@@ -20,6 +20,8 @@ def test_greedy_takes_the_likeliest_token_and_slides_past_the_context(cache):
             text.append(net.eval()(torch.tensor([text[-8:]]))[0, -1].argmax().item())
         net.train()
         assert net.generate(torch.tensor(prompt), 12, cache=cache) == text and net.training
+        assert net.eval().generate(torch.tensor(prompt), 12, cache=cache) == text
+        assert not net.training
         end = text[len(prompt) + 2]
         stops = text.index(end, len(prompt)) + 1
         assert net.generate(prompt, 12, eos_id=end, cache=cache) == text[:stops]

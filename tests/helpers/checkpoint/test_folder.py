@@ -38,6 +38,10 @@ def told(work, *args, **how):
 def test_what_was_saved_comes_back_and_the_last_two_stay(tmp_path):
     folder, training, other = tmp_path / "not" / "there", make(), make(seed=1)
     assert (latest(folder), steps(folder), resume(folder, other).step) == (None, [], 0)
+    other.optimizer.state.clear()  # as before its first step
+    save(tmp_path / "fresh", other, 0)
+    other = make(seed=1)
+    assert load(tmp_path / "fresh", other).step == 0 and not other.optimizer.state
     training.optimizer.param_groups[1].update(lr=0.025, betas=(0.5, 0.75))
     for step in (1, 2, 5):
         path = save(folder, training, step, position={"story": 12 + step})

@@ -385,7 +385,7 @@ def test_a_dense_layer_by_the_formulas(model):
     assert data_parallel_tokens(model, **RATES, ranks=1) == 0  # there is nobody to average with
     four = data_parallel_tokens(model, **RATES, gradient=4)
     assert four == pytest.approx(2 * data_parallel_tokens(model, **RATES))
-    for weight, gradient, times in ((1, 1, 0.5), (1, 4, 1.25), (2, 4, 1.5)):
+    for weight, gradient, times in ((1, 1, 0.5), (1, 4, 1.25), (2, 4, 1.5), (2, 1, 1.0)):
         found = fsdp_tokens(model, **RATES, weight=weight, gradient=gradient)
         assert found == pytest.approx(times * fsdp_tokens(model, **RATES))
 

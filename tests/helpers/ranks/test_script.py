@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch.distributed as dist
 
-from helpers.ranks import ConnectError, Place, run_script
+from helpers.ranks import ConnectError, Place, run_script, supervisor
 from helpers.ranks import store as meeting
 from helpers.ranks.__main__ import main
 from helpers.ranks.connect import agree
@@ -134,6 +134,34 @@ def test_a_script_that_fails(script, capfd, tmp_path):
     assert main(["-n", "2", "nowhere.py"]) == 2
     said = "error: the script nowhere.py does not exist: name a Python file\n"
     assert capfd.readouterr().err == said
+
+
+ONE_STEP_LESS = """
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4))
+for step in range(2):
+    if not (step and dist.get_rank() == 0):
+        model(torch.ones(4)).sum().backward()
+dist.destroy_process_group()
+"""
+KEEPS_THE_LOCK = """
+import ctypes, os
+if os.environ["RANK"] == "0":
+    ctypes.PyDLL(None).sleep(3)
+"""
+
+
+def test_what_a_script_leaves_holds_nobody_up_and_who_is_silent_is_named(
+    tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "less.py").write_text(ONE_STEP_LESS)
+    said = run_script(tmp_path / "less.py", 2).failure.sentence
+    assert "rank 0 left early" in said and "line 7 of less.py" in said
+    monkeypatch.setattr(supervisor, "NOTE_S", 0.5)
+    (tmp_path / "lock.py").write_text(KEEPS_THE_LOCK)
+    assert run_script(tmp_path / "lock.py", 2).ok
+    assert "Where each rank stands:\n  rank 0 did not answer" in capsys.readouterr().out
 
 
 def test_a_script_that_ends_itself_or_is_not_python(tmp_path, capsys):
