@@ -30,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(overview())
             return 0
         tasks = tasks_of(options.tasks)
+        if not 0 <= (options.seed or 0) < 2**32:
+            raise TaskError(f"--seed {options.seed}: give a whole number from 0 to {2**32 - 1:,}")
         for folder in filter(None, (options.root, options.all)):
             if not folder.is_dir():
                 raise TaskError(f"there is no folder {folder}")

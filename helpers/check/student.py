@@ -20,7 +20,7 @@ from helpers.plain_errors import plain_errors
 
 COPIED = "helpers simplellm notebooks imgs demo.py pyproject.toml constraints.txt LICENSE"
 COPIED += " LICENSE-TEXT .gitignore .devcontainer Dockerfile tools/install.py tools/on_volume.sh"
-COPIED += " docs/glossary.md docs/scripts.md docs/torch.md"
+COPIED += " docs/glossary.md docs/scripts.md docs/torch.md bench/cluster_model"
 LEFT_OUT = "notebooks/source/"
 # What stands elsewhere here.
 MOVED = {"README.student.md": "README.md", "tools/student.Makefile": "Makefile"}
@@ -84,6 +84,8 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("helpers.check.student", description=__doc__)
     parser.add_argument("folder", nargs="?", default=ROOT / "my-lab", type=Path)
     out = parser.parse_args(arguments).folder.absolute()
+    if out.is_file():
+        parser.error(f"{out} is a file: name a folder")
     if (ROOT / PACKED).exists():
         print("This is a student's copy already: there is nothing to write.")
         return 1

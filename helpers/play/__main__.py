@@ -8,6 +8,7 @@ import argparse
 from pathlib import Path
 
 from helpers.files import write_whole
+from helpers.plain_errors import plain_errors
 from helpers.play.levels import LEVELS
 from helpers.play.widget import html
 
@@ -23,4 +24,5 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with plain_errors():
+        main()

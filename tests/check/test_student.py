@@ -63,7 +63,7 @@ def test_no_line_of_a_solution_stands_anywhere(written):
 def test_it_holds_what_a_student_needs_and_nothing_else(written):
     top = {path.name for path in written.iterdir()}
     assert {"notebooks", "helpers", "simplellm", "README.md", "Makefile", *LABS} <= top
-    assert not top & {"tests", "bench", "tasks", "TEACHING.md", "README.student.md", "docs.md"}
+    assert not top & {"tests", "site", "tasks", "TEACHING.md", "README.student.md", "docs.md"}
     assert not list(written.glob("notebooks/source"))
     for path in written.glob("notebooks/*.ipynb"):
         cells = json.loads(path.read_text("utf-8"))["cells"]
@@ -100,6 +100,7 @@ def test_without_git_nothing_that_was_made_comes_along(tmp_path, monkeypatch):
 def test_a_copy_makes_no_copy_and_its_commands_work(copy):
     assert "This is a student's copy already" in copy.run("-m", "helpers.check.student")
     assert copy.run("-m", "helpers.check.student", "--help").startswith("usage: ")
+    assert "| experts |" in copy.run("-m", "helpers.cluster.validate"), "lesson 20 needs it"
     text = copy.run("-m", "helpers.check", "DP-1", "--seed", "3")
     assert "DP-1  TO DO" in text and "0 of 1 passed, 0 of 10 points" in text
     assert "next: lesson 01, task TR-1" in copy.run("-m", "helpers.check", "--progress")
