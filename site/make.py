@@ -33,8 +33,8 @@ from in_browser import answered  # noqa: E402
 from lessons import HOME, cards, links_of, with_live_outputs  # noqa: E402
 from vendored import NotHad, vendored  # noqa: E402
 
-PURE = "trace draw waits cost schedules grid simulate search cluster timeline".split()
-TOP = ("__init__.py", "files.py", "words.py")
+PURE = "trace draw cost schedules grid simulate search cluster timeline".split()
+TOP = ("__init__.py", "files.py", "waits.py", "words.py")
 COPY = "distributed-ml-lab"
 
 
