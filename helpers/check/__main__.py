@@ -22,6 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     add("--root", type=Path, help="the folder with the work; this lab by default")
     add("--all", type=Path, metavar="FOLDER", help="grade each folder and zip in FOLDER")
     add("--out", type=Path, default=Path("grades.csv"), help="the table of --all")
+    add("--hint", type=int, default=0, help="show this hint of what isn't right yet; 1 is a nudge")
     add("--seed", type=int, help="draw the inputs from this seed")
     add("--progress", action="store_true", help="what is done of the lessons, and what is next")
     options = parser.parse_args(arguments)
@@ -38,14 +39,14 @@ def main(arguments: list[str] | None = None) -> int:
         if options.all:
             grade_all(options.all, tasks, options.out, options.seed or 0)
             return 0
+        passed = points = 0
+        for task in tasks:
+            verdict = check(task.id, options.hint, options.root, options.seed)
+            print(verdict, flush=True)
+            passed, points = passed + verdict.passed, points + verdict.points
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    passed = points = 0
-    for task in tasks:
-        verdict = check(task.id, root=options.root, seed=options.seed)
-        print(verdict, flush=True)
-        passed, points = passed + verdict.passed, points + verdict.points
     of = sum(task.points for task in tasks)
     print(f"{passed} of {len(tasks)} passed, {points} of {of} points")
     return int(passed < len(tasks))
@@ -53,7 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def grade_all(folder: Path, tasks: list[Task], out: Path, seed: int) -> None:
     """Write a row for each folder and zip: points, and of each task its points and the sentence."""
-    paths = [p for p in folder.iterdir() if p.is_dir() or p.suffix.lower() == ".zip"]
+    every = {p for p in folder.iterdir() if p.name[0] != "." and p.resolve() != out.resolve()}
+    paths = {p for p in every if p.is_dir() or p.suffix.lower() == ".zip"}
     heads = [head for t in tasks for head in (t.id, f"{t.id} says", f"{t.id} score")]
     with open(out, "w", encoding="utf-8-sig", newline="") as file:  # the mark is for Excel
         table = csv.writer(file)
@@ -77,6 +79,8 @@ def grade_all(folder: Path, tasks: list[Task], out: Path, seed: int) -> None:
             table.writerow([f"'{c}" if str(c).startswith(formula) else c for c in row])
             file.flush()
             print(f"{path.name}: {row[1]} points", flush=True)
+    if skipped := sorted(path.name for path in every - paths):
+        print(f"Skipped, neither a folder nor a zip: {', '.join(skipped)}")
 
 
 def top_of(root: Path, tasks: list[Task]) -> Path:

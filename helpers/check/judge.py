@@ -7,6 +7,7 @@ import secrets
 import time
 import traceback
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -16,8 +17,9 @@ from helpers.check.marks import TaskError, completed, mutated
 from helpers.check.notebook import explain_undone_tasks, holds_solution, take_anew, text_of
 from helpers.check.progress import note_check
 from helpers.check.ranks import WORK, launched
-from helpers.check.task import Task, lab, load_task, solved
+from helpers.check.task import Task, lab, load_task, solution_text, solved
 from helpers.check.verdict import Verdict
+from helpers.draw.themed import static
 from helpers.words import LONGEST, shorten
 
 RIGHT = "the solution"
@@ -48,11 +50,12 @@ def check(
     random.setstate(drawn_before)
     facts["reason"] = shorten(facts["reason"], LONGEST)  # the work may `raise ValueError(a_list)`
     verdict = Verdict(task, **facts, seconds=time.monotonic() - begun, hint=hint)
+    if root is None and verdict.passed:
+        take_anew(task)
+        if holds_solution(task, text_of(task)):  # which is nobody's try
+            return verdict if static() else replace(verdict, counted=False)
     if root is None:
-        if not verdict.passed or not holds_solution(task, text_of(task)):  # which is nobody's try
-            note_check(task.id, verdict.kind)
-        if verdict.passed:
-            take_anew(task)
+        note_check(task.id, verdict.kind)
     return verdict
 
 
@@ -141,18 +144,12 @@ def known_mistake(
     of_mutants: Callable, work: list, wrong: list[int], tolerance: float | None
 ) -> str | None:
     """Return the mistake that explains the first wrong case, and the most of the others."""
-
-    def agree(cases: list[int], *of: Iterable[str]) -> dict[str, int]:
-        """How many of these cases each mistake explains."""
-        leads_to = of_mutants(cases[-1] + 1, *of)
-        return {
-            s: sum(same(seen[n], work[n], tolerance) for n in cases) for s, seen in leads_to.items()
-        }
-
-    fit = [sentence for sentence, count in agree(wrong[:1]).items() if count]
-    if len(fit) > 1 and len(wrong) > 1:
-        counts = agree(wrong, fit)
-        return max(fit, key=counts.get)
+    first, last = wrong[0], wrong[-1]
+    found = of_mutants(first + 1)
+    fit = [says for says, seen in found.items() if same(seen[first], work[first], tolerance)]
+    if len(fit) > 1 and last > first:
+        found = of_mutants(last + 1, fit)
+        return max(fit, key=lambda s: sum(same(found[s][n], work[n], tolerance) for n in wrong))
     return fit[0] if fit else None
 
 
@@ -171,11 +168,6 @@ def failed(task: Task, report) -> dict:
     facts = {"kind": "crash", "reason": sentence, "waits": failure.waits}
     facts["details"] = "\n".join(filter(None, (failure.details, failure.traceback)))
     return facts | {"printed": "".join(report.texts)}
-
-
-def solution_text(task: Task) -> str:
-    """Return the script with the solution, still marked."""
-    return (solved() / task.file).read_text("utf-8")
 
 
 explain_undone_tasks()

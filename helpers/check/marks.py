@@ -31,11 +31,6 @@ def regions(text: str, task: str = "") -> list[re.Match]:
     return [region for region in REGION.finditer(text) if task in ("", region["task"])]
 
 
-def body_of(text: str, task: str) -> str:
-    """Return the solution of a task, at the left edge."""
-    return "\n".join(textwrap.dedent(region["body"]) for region in regions(text, task))
-
-
 def definitions(tree: ast.AST, before: str = "") -> dict[str, ast.stmt]:
     """Return {"Pipe.forward": its node} of the functions and classes of a module."""
     found = {}
@@ -90,7 +85,7 @@ def mutated(text: str, task: str, change: str | tuple) -> str:
     if isinstance(change, str):
         return replaced(text, lambda one, body: change if one == task else body)
     pairs = [change] if isinstance(change[0], str) else change
-    solution = body_of(text, task)
+    solution = "\n".join(textwrap.dedent(region["body"]) for region in regions(text, task))
     for old, _ in pairs:
         if (count := solution.count(old)) != 1:
             raise TaskError(f"{task}: {old!r} stands {count} times in the solution, not once")

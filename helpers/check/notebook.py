@@ -11,19 +11,15 @@ import types
 from html import escape
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from helpers.check.marks import around, definitions, lines_of, replaced
-from helpers.check.task import Task, lab, load_task, solved, task_ids
+from helpers.check.task import Task, lab, load_task, solution_text, task_ids
+from helpers.ranks.pool import the_shell
 
 STUB = re.compile(r"\bTask ([A-Z][A-Z0-9-]*): ")
 NAME = re.compile(r"name '(\w+)' is not defined")
 OWED: dict[str, str] = {}  # {a name that a stopped cell would have set: the task}
 STOPPED: list[str] = []  # the task that the running cell has been stopped by
-
-
-def the_shell() -> Any:
-    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 
 def explain_undone_tasks() -> None:
@@ -97,7 +93,7 @@ def holds_solution(task: Task, text: str) -> bool:
 def with_solution(task: Task, mine: str) -> str:
     """Return the text of a student's script with the reference in it; where that text can't be
     read, or lacks the function, the script as it was, with stubs in the place of other tasks."""
-    marked = (solved() / task.file).read_text("utf-8")
+    marked = solution_text(task)
     text = replaced(marked, lambda one, body: body if one == task.id else load_task(one).stub)
     ours = definitions(ast.parse(text))
     try:

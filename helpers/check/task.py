@@ -103,6 +103,11 @@ def task_ids() -> list[str]:
     return list(solutions())
 
 
+def solution_text(task: Task) -> str:
+    """Return the script with the solution, still marked."""
+    return (solved() / task.file).read_text("utf-8")
+
+
 @functools.cache
 def load_task(task_id: str) -> Task:
     """Read tasks/dp_1.py for "DP-1"; for "PZ-1" a row of TASKS in tasks/pz.py."""

@@ -9,6 +9,7 @@ from typing import Any
 from helpers.check.task import Task, lab
 from helpers.draw.code import code_html, fold_html
 from helpers.draw.style import CURVES
+from helpers.ranks.pool import the_shell
 
 ONE_WAY = "One way to write it"
 COLORS = {"PASS": CURVES[0], "FAIL": CURVES[1], "TO DO": "#555555"}  # the word says the same
@@ -36,6 +37,7 @@ class Verdict:
     code: str = ""  # of a pass, one way to write it
     seconds: float = 0.0
     hint: int = 0
+    counted: bool = True  # a pass of the lab's own solution isn't
 
     @property
     def passed(self) -> bool:
@@ -58,8 +60,11 @@ class Verdict:
         if not self.passed and self.hint:
             found.append(f"Hint {self.hint}: {task.hints[self.hint - 1]}")
         if not self.passed and self.hint < len(task.hints):
-            words = "More help" if self.hint else "For a hint"
-            found.append(f'{words}: check("{task.id}", hint={self.hint + 1})')
+            words, typed = "More help" if self.hint else "For a hint", 'check("{}", hint={})'
+            typed = typed if the_shell() else "python -m helpers.check {} --hint {}"
+            found.append(f"{words}: {typed.format(task.id, self.hint + 1)}")
+        if not self.counted:
+            found.append("This is the lab's own solution, so make progress doesn't count it.")
         return [line for line in found if line]
 
     def __repr__(self) -> str:

@@ -46,10 +46,11 @@ def test_hints_come_when_asked_for(tmp_path):
     Copy(tmp_path).put()
     last = len(DP_1.hints)
     text = words_of(check("DP-1", root=tmp_path))
-    assert 'check("DP-1", hint=1)' in text and not any(hint in text for hint in DP_1.hints)
+    assert "For a hint: python -m helpers.check DP-1 --hint 1" in text
+    assert not any(hint in text for hint in DP_1.hints)
     html = unescape(check("DP-1", hint=1, root=tmp_path)._repr_html_())
-    assert DP_1.hints[0] in html and "hint=2" in html
-    assert "hint=" not in words_of(check("DP-1", hint=last, root=tmp_path))
+    assert DP_1.hints[0] in html and "--hint 2" in html
+    assert "hint " not in words_of(check("DP-1", hint=last, root=tmp_path))
     for wrong in (last + 1, -1, "1"):
         with pytest.raises(ValueError, match=f"hint must be a number from 1 to {last}, not"):
             check("DP-1", hint=wrong)
@@ -152,10 +153,10 @@ def test_in_a_kernel_a_cell_names_the_task_it_needs_and_solve_helps(copy):
     for n in (2, 3):  # the cell that stopped, and one that lacks a name of it
         assert said[n].startswith(line) and said[n].endswith('solve("DP-1")')
         assert said[n].count("\n") == 0
-    assert "DP-1  TO DO" in said[5]
+    assert "DP-1  TO DO" in said[5] and 'For a hint: check("DP-1", hint=1)' in said[5]
     assert said[6].endswith("what you had is in intro_DP_GA.mine1.py.\n")
     assert said[8] == "False True\n"
-    assert "DP-1  PASS" in said[10]
+    assert "DP-1  PASS" in said[10] and "so make progress doesn't count it." in said[10]
     mine = copy.root / "DP/gradient_aggr/intro_DP_GA.mine1.py"
     assert "raise NotImplementedError" in mine.read_text()
     assert not copy.record.exists()  # it was nobody's work

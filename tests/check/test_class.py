@@ -21,16 +21,20 @@ OTHERS = {"cleo": f"^there is no file {DP_1.file}$", "eve": "^$", "gus": "the zi
 
 
 @pytest.mark.slow
-def test_a_row_for_each_and_the_checks_own_sentence(tmp_path, monkeypatch):
+def test_a_row_for_each_and_the_checks_own_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LAB_PROGRESS", str(tmp_path / "progress.json"))
-    root, out = tmp_path / "submissions", tmp_path / "grades.csv"
+    root = tmp_path / "submissions"
+    out = root / "grades.csv"
     for name, (body, _) in WORK.items():
         Copy(root / name).put(body)
     (root / "cleo").mkdir()
     with zipfile.ZipFile(root / "eve.zip", "w") as packed:
         packed.write(root / "ada" / DP_1.file, f"eves lab/{DP_1.file}")
-    (root / "gus.zip").write_text("no zip")
+    for name in ("gus.zip", "hal.tar.gz", "notes.txt"):
+        (root / name).write_text("no zip")
     assert main(["--all", str(root), "--out", str(out), "DP-1"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "Skipped, neither a folder nor a zip: hal.tar.gz, notes.txt"
     head, *rows = csv.reader(out.read_text("utf-8-sig").splitlines())
     assert head == ["name", "points of 10", "DP-1", "DP-1 says", "DP-1 score"]
     says = dict(sorted(({name: words for name, (_, words) in WORK.items()} | OTHERS).items()))
@@ -47,6 +51,7 @@ def test_wrong_arguments_are_one_sentence(capsys, tmp_path):
         (["XX-1"], "there is no task, lab or lesson 'XX-1'"),
         (["--all", str(tmp_path / "none")], "there is no folder"),
         (["--root", str(tmp_path / "none"), "DP-1"], "there is no folder"),
+        (["--hint", "9", "DP-1"], "hint must be a number from 1 to 2, not 9"),
     ):
         assert main(words) == 2
         error = capsys.readouterr().err

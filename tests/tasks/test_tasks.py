@@ -20,10 +20,10 @@ from types import SimpleNamespace
 import pytest
 
 from helpers.check.compare import differences, leaves
-from helpers.check.judge import RIGHT, drawn, judged, launched, not_begun, reason_of, solution_text
+from helpers.check.judge import RIGHT, drawn, judged, launched, not_begun, reason_of
 from helpers.check.marks import mutated
 from helpers.check.ranks import WORK
-from helpers.check.task import LABS, ROOT, load_task, part_of_tasks, task_ids
+from helpers.check.task import LABS, ROOT, load_task, part_of_tasks, solution_text, task_ids
 
 from .closed_forms import CLOSED_FORMS
 from .programs import PROGRAMS
