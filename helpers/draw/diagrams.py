@@ -10,12 +10,13 @@ from helpers.draw.texts import PAD, WIDE, shortened, width_of
 from helpers.waits import WaitGraph, find_deadlock, sentence
 from helpers.words import names
 
-Rows = Sequence[Sequence[object]] | Mapping[str, Sequence[object]]
+Rows = Mapping[str, Sequence[object]]
 Colors = Mapping[str, str] | Callable[[object], str]
 GAP = 2  # pixels between two cells
 
 
 def table(ax: Picture, x: float, y: float, rows, colors: Colors, wide, high) -> float:
+    """Draw rows of cells from (x, y), in pixels, and return the x at which they end."""
     for r, row in enumerate(rows):
         for c, cell in enumerate(row):
             said = str(cell)
@@ -38,39 +39,30 @@ def cells(
     """Draw a table of colored cells: ``cells({"rank 0": ["F0", "B0"], "rank 1": ["F0", "B0"]})``.
 
     Args:
-        rows: a sequence of rows; {name: row}; or {name: {name: row}}, tables side by side.
+        rows: {name: row}; or {name: {name: row}}, tables side by side.
         columns: the words above the columns.
         colors: of a cell by its text, or else its first letter; or a function of the cell.
         wide, high: pixels of a cell.
     """
-    tables = _tables(rows)
-    if not any(row for _, each in tables for _, row in each):
-        raise ValueError("cells() needs at least one cell: cells([['a', 'b'], ['c', 'd']])")
-    top = (26 if any(name for name, _ in tables) else 0) + (22 if columns else 0)
-    ax = canvas(top + high * max(len(each) for _, each in tables), title)
+    tables = rows if isinstance(next(iter(rows.values()), ()), Mapping) else {"": rows}
+    if not any(row for each in tables.values() for row in each.values()):
+        raise ValueError("cells() needs at least one cell: cells({'rank 0': ['F0', 'B0']})")
+    top = (26 if any(tables) else 0) + (22 if columns else 0)
+    ax = canvas(top + high * max(map(len, tables.values())), title)
     x, said = 0.0, [f"{title}."] if title else []
-    for name, each in tables:
-        x += max((width_of(label) + 10 for label, _ in each if label), default=0)
+    for name, each in tables.items():
+        x += max((width_of(label) + 10 for label in each if label), default=0)
         write(ax, x, 8, name, 13, bold=True)
         for c, column in enumerate(columns):
             write(ax, x + (c + 0.5) * wide - 1, top - 12, str(column), 12, MUTED, "center")
-        for r, (label, _) in enumerate(each):
+        for r, label in enumerate(each):
             write(ax, x - 8, top + high * (r + 0.5) - 1, label, 12, MUTED, "right")
-        right = table(ax, x, top, [row for _, row in each], colors, wide, high)
+        right = table(ax, x, top, list(each.values()), colors, wide, high)
         x = max(right, x + width_of(name, 13, True)) + 30
-        read = [f"{label}{': ' * bool(label)}{', '.join(map(str, row))}" for label, row in each]
+        read = [f"{label}: {', '.join(map(str, row))}" for label, row in each.items()]
         said.append(f"{name}{': ' * bool(name)}{'; '.join(read)}.")
     ax.alt = " ".join(said)
     return ax
-
-
-def _tables(rows) -> list[tuple[str, list[tuple[str, Sequence]]]]:
-    """Return (name, rows) of each table, and (label, cells) of each row."""
-    if not isinstance(rows, Mapping):
-        return [("", [("", row) for row in rows])]
-    if isinstance(next(iter(rows.values()), ()), Mapping):
-        return [(str(name), _tables(each)[0][1]) for name, each in rows.items()]
-    return [("", [(str(label), row) for label, row in rows.items()])]
 
 
 @styled
@@ -204,13 +196,8 @@ def who_waits(found: WaitGraph) -> Picture:
 
 def _ways(arrows: Sequence[tuple[int, int]]) -> list[int]:
     """Return a way for each arrow, so that no two that pass the same row share one."""
-    taken: list[list[tuple[int, int]]] = []
-    ways = []
+    placed: list[tuple[int, int, int]] = []  # way, first row, last row
     for low, high in map(sorted, arrows):
-        free = (n for n, spans in enumerate(taken) if all(high < a or b < low for a, b in spans))
-        way = next(free, len(taken))
-        if way == len(taken):
-            taken.append([])
-        taken[way].append((low, high))
-        ways.append(way)
-    return ways
+        taken = {way for way, first, last in placed if first <= high and low <= last}
+        placed.append((min({*range(len(placed) + 1)} - taken), low, high))
+    return [way for way, _, _ in placed]

@@ -45,15 +45,8 @@ STYLE = {
     **{"axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True},
 }
 styled = matplotlib.rc_context(STYLE)  # a decorator: the function draws in this style
-THEMED = "|".join(THEMES)
 TENTH = re.compile(r"(\d\.\d)\d+")
 HATCHING = {"facecolor": BAND, "edgecolor": WAIT, "hatch": "//////", "lw": 0}
-
-
-def _on_both(found: re.Match) -> str:
-    """A color for both themes; an old viewer that doesn't know light-dark() keeps the first."""
-    what, color = found.groups()
-    return f"{what}: {color}; {what}: light-dark({color}, {THEMES[color]})"
 
 
 class Picture(Axes):
@@ -93,8 +86,10 @@ class Picture(Axes):
         look = f"color-scheme: light dark; font-family: {FONTS}; fill: {INK.lower()}"
         title = f"<title>{escape(self.alt, quote=False)}</title>"
         svg = re.sub("<svg([^>]*)>", rf'<svg role="img" style="{look}"\1>', svg, count=1)
-        svg = re.sub(rf'(fill|stroke)="({THEMED})"', r'style="\1: \2"', svg)  # of hatching
-        svg = re.sub(rf"(fill|stroke): ({THEMED})", _on_both, svg)
+        for color, dark in THEMES.items():
+            svg = re.sub(rf'(fill|stroke)="{color}"', rf'style="\1: {color}"', svg)  # of hatching
+            both = rf"\1: {color}; \1: light-dark({color}, {dark})"  # an old viewer keeps the first
+            svg = re.sub(rf"(fill|stroke): {color}", both, svg)
         return svg.replace(">", f">{title}", 1) + "\n"
 
     def png(self) -> bytes:

@@ -176,7 +176,7 @@ def _label(ax: Picture, row: Row, tries, x: float, room: float, ink: str, behind
 
 def _entries(parts: list[TraceSummary], by_stage: bool) -> list[tuple[str, str, str]]:
     events = [e for part in parts for e in part.trace.events]
-    kinds = {"finished" if has_finished(e) else e.kind for e in events if e.duration}
+    kinds = {kind_of(e) for e in events if e.duration}
     entries = [look(kind) for kind in ("F", "B", "I", "W", "update", "input") if kind in kinds]
     unknown = sorted(kind for kind in kinds if look(kind).color == UNKNOWN)
     gray = look("send").color

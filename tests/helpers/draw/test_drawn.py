@@ -86,7 +86,6 @@ PICTURES = {
     "long name": lambda: curves({"a name that is much too long " * 3: [1e-9]}),
     "bars": lambda: bars({"one": SIZES, "two": {"mine": 4.0}}, text=str),
     "limit": lambda: bars({"": {"a": 5, "b": 0.1}}, "t", limit=4),
-    "rows": lambda: cells([["a", "b"], ["c"]], "t"),
     "named": lambda: cells({"r 0": ["F0", ""]}, columns=[0, 1], colors={"F": BLUE}),
     "tables": lambda: cells(TABLES, colors={"F": BLUE, "F1": ORANGE}),
     "counts": lambda: grid({"x": [[0, 9], [1, math.nan]]}),
