@@ -3,7 +3,6 @@
 import hashlib
 import os
 import pickle
-import re
 import secrets
 import shutil
 import warnings
@@ -37,8 +36,8 @@ class Resumed(NamedTuple):
 
 def steps(folder: str | os.PathLike) -> list[int]:
     """Return the steps of all checkpoints in a folder, in order."""
-    names = [path.name for path in Path(folder).glob("step-*") if path.is_dir()]
-    return sorted(int(name[5:]) for name in names if re.fullmatch(r"step-\d{8}", name))
+    paths = Path(folder).glob(f"step-{'[0-9]' * 8}")
+    return sorted(int(path.name[5:]) for path in paths if path.is_dir())
 
 
 def latest(folder: str | os.PathLike) -> int | None:
@@ -106,7 +105,7 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
             were written, another model or optimizer. Then nothing has changed, unless the disk
             failed in the middle of reading.
     """
-    folder, no_dist = Path(folder), size_of(None) == 1
+    folder, alone = Path(folder), size_of(None) == 1
     found = _together(lambda: latest(folder) if step is None else step, only_first=True)[0]
     path = folder / f"step-{found or 0:08}"
     sums = _together(lambda: _checked(path))[0]
@@ -114,7 +113,7 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
     there = reader.read_metadata().state_dict_metadata
     room: dict[str, torch.Tensor] = {}  # into which it is read
     states: dict = {}  # of the optimizer, by parameter
-    settings: list[tuple[dict, dict]] = []  # of the optimizer's groups
+    groups: list[tuple[dict, dict]] = []  # of the optimizer, with their settings
 
     def prepare() -> tuple[set[str], dict]:
         trained = {f"group/{training.name(name)}": group for name, _, group in training.trained()}
@@ -127,7 +126,7 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
                 f"{path} was saved with the optimizer {facts['optimizer']} and this one is {kind}: "
                 "take the same, or load the weights alone with Training(model)"
             )
-        settings.extend((trained[key], values) for key, values in found.items())
+        groups.extend((trained[key], values) for key, values in found.items())
         weights = training.weights()
         room.update(weights | training.room(there, states))
         return set(weights), facts
@@ -137,12 +136,12 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
         if key.startswith("model/") and key not in set().union(*names):
             raise CheckpointError(f"{path} is of another model: no rank here holds its {key}")
     other = f"{path} is the checkpoint of another model"
-    _together(lambda: dcp.load(room, storage_reader=reader, no_dist=no_dist), cure=other)
+    _together(lambda: dcp.load(room, storage_reader=reader, no_dist=alone), cure=other)
     if training.optimizer is not None:
         training.optimizer.state.clear()
         training.optimizer.state.update(states)
-    for group, values in settings:
-        group.update(values)
+    for group, settings in groups:
+        group.update(settings)
     LAST[folder.resolve()] = sums
     return Resumed(facts["step"], facts["position"], path)
 

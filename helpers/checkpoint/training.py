@@ -41,7 +41,7 @@ class Training:
     group: Any = None
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """The tensors of the model by their whole names; they share their memory with the model."""
+        """Return the tensors by their names in the whole model; they share the model's memory."""
         held = self.model.state_dict()
         found = {f"model/{self.name(name)}": self.part(name, held[name]) for name in held}
         if len(found) < len(held):
@@ -52,14 +52,14 @@ class Training:
         return found
 
     def trained(self) -> Iterator[tuple[str, nn.Parameter, dict]]:
-        """Each parameter that the optimizer trains, under each of its names, with its group."""
+        """Yield each parameter that is trained, under each of its names, with its group."""
         groups = self.optimizer.param_groups if self.optimizer else ()
         group_of = {id(p): group for group in groups for p in group["params"]}
         named = self.model.named_parameters(remove_duplicate=False)
         return ((name, p, group_of[id(p)]) for name, p in named if id(p) in group_of)
 
     def state(self) -> dict[str, Any]:
-        """{"optimizer/NAME/exp_avg": tensor, …, "group/NAME": settings}, of each parameter."""
+        """Return {"optimizer/NAME/exp_avg": tensor, …, "group/NAME": settings}."""
         found: dict[str, Any] = {}
         for name, parameter, group in self.trained():
             settings = {key: value for key, value in group.items() if key != "params"}
@@ -71,7 +71,7 @@ class Training:
         return found
 
     def room(self, saved: dict, states: dict) -> dict[str, torch.Tensor]:
-        """Tensors to read the optimizer's state into, by key; in `states` by parameter.
+        """Return tensors to read the optimizer's state into, by key; in `states` by parameter.
 
         saved: of each tensor of the checkpoint, by key, what torch knows about it.
         """
@@ -91,7 +91,7 @@ class Training:
         return tensors
 
     def part(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
-        """The tensor itself, or where the plan cuts it a DTensor: a part that knows its place."""
+        """Return the tensor, or where the plan cuts it a DTensor: a part that knows its place."""
         dim = cut_dimension(name, self.plan) if self.plan and dist.is_initialized() else None
         if dim is None or tensor.dim() == 0 or isinstance(tensor, DTensor):
             return tensor

@@ -23,6 +23,7 @@ from helpers.oracle import record
 from helpers.oracle.judge import Comparison, Judgment, judge
 from helpers.oracle.record import CannotRecord
 from helpers.oracle.step import GatherError, Step, gather
+from helpers.ranks import run_script
 
 
 def compare_scripts(
@@ -48,8 +49,6 @@ def compare_scripts(
 
 
 def recorded(script: str, ranks: int, at: int, arguments: Sequence[str]) -> list[Step]:
-    from helpers.ranks import run_script
-
     if not Path(script).is_file():
         raise CannotRecord(f"there is no script {script}")
     with tempfile.TemporaryDirectory() as folder:

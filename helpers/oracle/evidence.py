@@ -161,7 +161,7 @@ def aligned(expected: Step, rank: Step) -> Step:
         for name, tensor in right.items():
             names = expected.ties.get(name, (name,))
             known.update(names)
-            there = copies(expected, name, tensors)
+            there = [tensors[n] for n in names if tensors.get(n) is not None]
             if tensor is None:
                 there = [t for t in there if not is_zero(t)]
             elif all(t.shape == tensor.shape for t in there):
@@ -170,9 +170,3 @@ def aligned(expected: Step, rank: Step) -> Step:
                 found[name] = there[0] if there else None
         facts[kind] = found | {n: t for n, t in tensors.items() if n not in known}
     return replace(rank, **facts)
-
-
-def copies(expected: Step, name: str, tensors: Tensors) -> list[torch.Tensor]:
-    """Return what a rank holds of one tensor, under each of its names."""
-    names = expected.ties.get(name, (name,))
-    return [tensors[n] for n in names if tensors.get(n) is not None]

@@ -13,7 +13,6 @@ from helpers.oracle.mistakes import name_mistakes
 from helpers.oracle.step import Step
 from helpers.words import many
 
-KINDS = {"gradients": "gradient", "after": "weight"}
 MOST_ROWS = 20
 
 
@@ -135,7 +134,7 @@ def _note(evidence: Evidence) -> str:
 
 def _rows(evidence: Evidence) -> tuple[Comparison, ...]:
     rows = []
-    for kind, word in KINDS.items():
+    for kind, word in {"gradients": "gradient", "after": "weight"}.items():
         found = evidence.wrong_weights if kind == "after" else evidence.differing[kind]
         wrong = {(rank, d.name): d for rank, d in found}
         for name, tensor in getattr(evidence.expected, kind).items():

@@ -24,7 +24,7 @@ from helpers.oracle.compare import (
     on_ranks,
     same,
 )
-from helpers.oracle.evidence import Evidence, copies
+from helpers.oracle.evidence import Evidence
 from helpers.oracle.step import KINDS, Step
 from helpers.words import many
 
@@ -180,11 +180,12 @@ def tied(e: Evidence) -> Found:
     """One tensor under two names: its gradient is the sum over its uses, once."""
     wrong = [name for name in e.expected.ties if name in e.wrong_names]
     for name in wrong:
+        names, right = e.expected.ties[name], e.expected.gradients[name]
         for rank, step in enumerate(e.raw):
-            held = copies(e.expected, name, step.gradients)
-            if len(held) > 1 and same({name: e.expected.gradients[name]}, {name: sum(held)}):
-                both = " = ".join(e.expected.ties[name])
-                yield "tied apart", {"shown": both, "held": len(held), "on": e.on(rank)}
+            held = [g for n in names if (g := step.gradients.get(n)) is not None]
+            if len(held) > 1 and same({name: right}, {name: sum(held)}):
+                facts = {"shown": " = ".join(names), "held": len(held), "on": e.on(rank)}
+                yield "tied apart", facts
                 return
     if len(wrong) == len(e.wrong_names):
         both = " = ".join(e.expected.ties[wrong[0]])

@@ -14,6 +14,7 @@ import os
 import runpy
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -65,15 +66,11 @@ class Recording:
         kind, settings = self.optimizer
         fresh = self.at == 0 and bool(settings)
         known = fresh or kind is torch.optim.SGD  # where Adam has a past, weights say little
-        return Step(
-            self.before,
-            self.gradients,
-            self.after if known else {},
-            self.ties,
-            self._parts(),
-            kind.__name__ if fresh else "",
-            partial(kind, **settings) if fresh else None,
-        )
+        after = self.after if known else {}
+        step = Step(self.before, self.gradients, after, self.ties, self._parts())
+        if not fresh:
+            return step
+        return replace(step, optimizer=kind.__name__, make_optimizer=partial(kind, **settings))
 
     def _parts(self) -> tuple[Part, ...]:
         """Each backward as a micro-batch, where together they make the gradients."""
@@ -84,10 +81,10 @@ class Recording:
         factor = common_factor(total, known) if set(known) == set(total) else None
         if factor is None:
             return ()
-        many = len(self.backwards) * factor  # and clipping, if there was any
+        times = len(self.backwards) * factor  # and clipping, if there was any
         none = dict.fromkeys(self.gradients)
         return tuple(
-            Part(1, none | {n: g * many for n, g in each.items()}) for each in self.backwards
+            Part(1, none | {n: g * times for n, g in each.items()}) for each in self.backwards
         )
 
     # --- what torch calls ------------------------------------------------------------------------
