@@ -27,19 +27,15 @@ def drawn(ranks, more=()):
     a, b, c = torch.randint(2, 9, (3,)).tolist()
     shapes = {"embedding": (c, a), "weight": (a, b), "scale": (), FROZEN: (b,)}
     shapes |= dict.fromkeys(more, (a,)) | {"bias": (b,), "head": (b, 2, c)}
+
+    def pair(name, dtype, frozen):
+        weight = frozen if name == FROZEN else some(shapes[name], dtype)
+        return weight, None if name in (FROZEN, *more) else some(shapes[name], dtype)
+
     found = []
     for dtype in (torch.float32, torch.float64):
         frozen = some((b,), dtype)
-        found.append([
-            {
-                name: (
-                    frozen if name == FROZEN else some(shape, dtype),
-                    None if name in (FROZEN, *more) else some(shape, dtype),
-                )
-                for name, shape in shapes.items()
-            }
-            for _ in range(ranks)
-        ])  # fmt: skip
+        found.append([{n: pair(n, dtype, frozen) for n in shapes} for _ in range(ranks)])
     return found
 
 

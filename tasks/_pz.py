@@ -21,14 +21,12 @@ def library():
     """
     sys.path.insert(0, str(ROOT / "puzzles"))
     try:
-        for name in ("lib", "utils"):
-            importlib.import_module(name)
-        return importlib.import_module("cluster")
+        return [importlib.import_module(name) for name in ("lib", "utils", "cluster")]
     finally:
         sys.path.remove(str(ROOT / "puzzles"))
 
 
-cluster = library()  # before the work, which imports from it
+_, utils, cluster = library()  # before the work, which imports from it
 
 
 def sizes(case):
@@ -94,7 +92,7 @@ def puzzle(function, minutes, title, hints, cases, enough, slow, large, *,
             models = cluster.run(step, *sizes(case), *case["more"], profile=case["profile"])
             return {"took": asdict(cluster.outcome(models))}
         except cluster.PuzzleError as error:
-            place = sys.modules["utils"].line_of(error)
+            place = utils.line_of(error)
             return {"error": f"{error} (at {place})" if place else str(error)}
 
     def explain(case, seen):

@@ -106,9 +106,8 @@ def observe(module, case):
 
 def cases():
     step = random.randint(10, 99_999)
-    states = [
-        {"weights": torch.full((5,), float(step + rank)), "rank": rank} for rank in range(RANKS)
-    ]
+    weights = [torch.full((5,), float(step + rank)) for rank in range(RANKS)]
+    states = [{"weights": each, "rank": rank} for rank, each in enumerate(weights)]
     return [{"step": step, "states": states}]
 
 

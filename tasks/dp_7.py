@@ -113,8 +113,6 @@ MUTANTS = {
     "stay from the first forward until its gradients are complete",
     (SUPER, "self.missing[self.unit_of[p]].discard(p)"): "no unit is averaged in backward: "
     f"ZeRO-2's complete() does it, once, so call {SUPER}",
-    (
-        SUPER,
-        "pass",
-    ): f"a gradient that is complete stays among those that are missing: call {SUPER}",
+    (SUPER, "pass"): "a gradient that is complete stays among those that are missing: call "
+    f"{SUPER}",
 }

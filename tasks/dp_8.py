@@ -71,10 +71,8 @@ FLAGS = "--layers 1 --dmodel 48 --seq-l 64".split()
 def cases():
     """moved: of each replica, by how much the numbers of all tokens move: another language."""
     real = {"seed": random.choice(list(LOCAL_SGD)), "budget": 300.0}
-    alone, by = (
-        random.randrange(3),
-        random.randrange(400, 800),
-    )  # of 1200 tokens, the common ones first
+    # Of 1200 tokens, the common ones first.
+    alone, by = random.randrange(3), random.randrange(400, 800)
     moved = [0 if replica == alone else by for replica in range(3)]
     return [
         {**real, "moved": moved, "left out": alone, "budget": SHORT},

@@ -38,6 +38,7 @@ def cases():
 
 TOTAL, GATHER = "restore(parts).sum(0, keepdim=True)", "gather(quantize(total, ROW), group)"
 BACK = "restore(everything).flatten()"
+OWN_SCALES = "restore(Blocks(parts.codes, quantize(rows, ROW).scales, ROW))"
 ROUNDED = """restore(parts)
 while len(total) > 1:
     total = torch.cat([restore(quantize(total[:1] + total[1:2], ROW)), total[2:]])"""
@@ -56,10 +57,8 @@ MUTANTS = {
     "an all-reduce adds",
     (TOTAL, "parts.codes.float().sum(0, keepdim=True)"): "the codes are added without their "
     "scales: restore the parts first",
-    (
-        TOTAL,
-        "restore(Blocks(parts.codes, quantize(rows, ROW).scales, ROW)).sum(0, keepdim=True)",
-    ): "each rank restores what it got with its own scales: those of a row travel beside its codes",
+    ("restore(parts)", OWN_SCALES): "each rank restores what it got with its own scales: those of "
+    "a row travel beside its codes",
     (TOTAL, "sum(restore(parts).bfloat16()).float()[None]"): "the sum is added up in bf16: "
     "restore first, and add in float32",
     (TOTAL, ROUNDED): "the sum is added up in eight bits, rounded after each rank: restore first, "

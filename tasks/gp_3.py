@@ -12,9 +12,8 @@ PAGE = "gpt2/README.md"
 
 def observe(module, case):
     layers = [nn.Linear(1, 1) for _ in case["devices"]]
-    marked = (
-        module.WithDevice(each, f"cpu:{n}") for each, n in zip(layers, case["devices"], strict=True)
-    )
+    pairs = zip(layers, case["devices"], strict=True)
+    marked = (module.WithDevice(layer, f"cpu:{n}") for layer, n in pairs)
     parts, devices = module._split_module(nn.Sequential(*marked))
     number = {id(layer): n for n, layer in enumerate(layers)}
     return {

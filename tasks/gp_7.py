@@ -46,9 +46,8 @@ TOLERANCE = 1e-4
 
 
 def cases():
-    rows, length, padded = (
-        torch.randint(low, high, ()).item() for low, high in ((4, 7), (8, 12), (2, 5))
-    )
+    ends = (4, 7), (8, 12), (2, 5)
+    rows, length, padded = (torch.randint(*each, ()).item() for each in ends)
     ids = torch.randint(0, 50, (rows, length))
     mask = torch.ones_like(ids)
     mask[0, :padded] = 0

@@ -32,6 +32,7 @@ def cases():
 
 explain, NAME, TOLERANCE = _trained.explain, _trained.NAME, _trained.TOLERANCE
 PART, STEP = 'tokenizer, dp, mesh["dp"].size(),', "optimizer.step()"
+SUM = "for p in stage.parameters():\n    p.grad *= mesh['dp'].size()"
 SHARD = 'fully_shard(module, mesh=mesh["dp"], reshard_after_forward=False)'
 MUTANTS = {
     (PART, "tokenizer, 0, 1,"): "every pipeline reads the same stories, so the second one adds "
@@ -41,11 +42,8 @@ MUTANTS = {
     "divide them along mesh['dp']",
     (SHARD, "pass"): "nobody averages: each pipeline trains a model of its own; fully_shard over "
     "mesh['dp'] averages in the backward",
-    (
-        STEP,
-        f"for p in stage.parameters():\n    p.grad *= mesh['dp'].size()\n{STEP}",
-    ): "the gradients are the "
-    "sum over the pipelines: fully_shard divides by their number, so nothing must undo it",
+    (STEP, f"{SUM}\n{STEP}"): "the gradients are the sum over the pipelines: fully_shard divides "
+    "by their number, so nothing must undo it",
     ("optimizer.zero_grad()", "pass"): "a part of the last step's gradients is still there, "
     "because torch's step divides all of .grad by the micro-batches: call optimizer.zero_grad() "
     "in every step",

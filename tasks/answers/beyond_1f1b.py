@@ -1,26 +1,21 @@
 from helpers.lesson.asked import Number, Prediction
 
 
-def _whole(latency: float) -> float:
-    from helpers.schedules import interleaved
-    from helpers.simulate import Costs, simulate
-
-    return simulate(interleaved(4, 8, 2), Costs(1, 1, 1, latency=latency)).step_time
-
-
-def _less_ahead(latency: float) -> float:
-    """The step of interleaved 1F1B if ranks go ahead by as many as in 1F1B, and a round."""
+def _lost_with_less_ahead() -> float:
+    """How much longer interleaved 1F1B takes if ranks go ahead by as many as in 1F1B, and a round,
+    in seconds."""
     from helpers.schedules import interleaved, parse
     from helpers.simulate import Costs, simulate
 
-    lines = []
-    for rank, row in enumerate(interleaved(4, 8, 2).ranks):
+    whole, costs, lines = interleaved(4, 8, 2), Costs(1, 1, 1, latency=0.5), []
+    for rank, row in enumerate(whole.ranks):
         words = list(map(str, row))
         down, up = ([w for w in words if kind in w] for kind in "FB")
         ahead, rest = down[: 3 - rank + 4], down[3 - rank + 4 :]
         mixed = [w for n, b in enumerate(up) for w in [*rest[n : n + 1], b]]
         lines.append(f"rank {rank}: {' '.join(ahead + mixed)}")
-    return simulate(parse("\n".join(lines)), Costs(1, 1, 1, latency=latency)).step_time
+    less = simulate(parse("\n".join(lines)), costs)
+    return less.step_time - simulate(whole, costs).step_time
 
 
 PREDICTIONS = {
@@ -51,7 +46,7 @@ PREDICTIONS = {
 
 NUMBERS = {
     "beyond_1f1b-9": Number(
-        lambda: _less_ahead(0.5) - _whole(0.5),
+        _lost_with_less_ahead,
         unit="s",
         tolerance=0.25,
         because="72 s against 64: with so little ahead each pair waits for a message to come and "
