@@ -1,7 +1,7 @@
 """Homework: `check("DP-1")` runs a student's function on real ranks and says what is wrong with it.
 
     check("DP-1")                    in a notebook; check("DP-1", hint=1) gives a nudge
-    solve("DP-1")                    write the reference into the script; yours stays beside it
+    solve("DP-1")                    write the solution into the script; yours stays beside it
     python -m helpers.check [DP-1 …] in a terminal; a lab (DP), a lesson (03); nothing: all tasks
     python -m helpers.check --all FOLDER --out grades.csv [DP …]
                                      a class: a row for each folder or zip

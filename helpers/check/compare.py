@@ -15,12 +15,12 @@ TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-5, torch.float16: 1e-2, tor
 
 
 def same(expected: Any, seen: Any, tolerance: float | None = None) -> bool:
-    """Whether two observations agree: what they contain, shapes, dtypes, and values."""
+    """Return whether two observations agree: what they contain, shapes, dtypes, and values."""
     return next(differences(expected, seen, tolerance), None) is None
 
 
 def where(expected: Any, seen: Any, ranks: int, tolerance: float | None) -> str:
-    """The first place where an observation differs, how many there are, and a common factor."""
+    """Return the first place that differs, how many there are, and a common factor, in words."""
     if ranks and isinstance(seen, list) and len(expected) == len(seen):
         expected, seen = _numbered("rank", expected), _numbered("rank", seen)
     found = list(differences(expected, seen, tolerance))

@@ -14,7 +14,7 @@ import torch
 
 from helpers.check.compare import same, where
 from helpers.check.marks import TaskError, completed, mutated
-from helpers.check.notebook import explain_undone_tasks, holds_solution, take_anew, text_of
+from helpers.check.notebook import holds_solution, take_anew, text_of
 from helpers.check.progress import note_check
 from helpers.check.ranks import WORK, launched
 from helpers.check.task import Task, lab, load_task, solution_text, solved
@@ -28,7 +28,8 @@ RIGHT = "the solution"
 def check(
     task_id: str, hint: int = 0, root: Path | None = None, seed: int | None = None
 ) -> Verdict:
-    """Check one task; in a notebook the verdict shows itself. Wrong work raises nothing.
+    """Check one task; in a notebook the verdict shows itself. Wrong work raises nothing, a task or
+    a hint that doesn't exist a ValueError.
 
     Args:
         hint: which hint to show if it failed: 1 is a nudge, the last nearly the answer, 0 none.
@@ -166,8 +167,5 @@ def failed(task: Task, report) -> dict:
         if re.search(words, sentence):
             sentence = f"{says} ({sentence})"
     facts = {"kind": "crash", "reason": sentence, "waits": failure.waits}
-    facts["details"] = "\n".join(filter(None, (failure.details, failure.traceback)))
-    return facts | {"printed": "".join(report.texts)}
-
-
-explain_undone_tasks()
+    details = "\n".join(filter(None, (failure.details, failure.traceback)))
+    return facts | {"details": details, "printed": "".join(report.texts)}

@@ -22,13 +22,6 @@ OWED: dict[str, str] = {}  # {a name that a stopped cell would have set: the tas
 STOPPED: list[str] = []  # the task that the running cell has been stopped by
 
 
-def explain_undone_tasks() -> None:
-    """Look at every error of this notebook from now on. Does nothing outside of one."""
-    if shell := the_shell():
-        shell.set_custom_exc((Exception,), show)
-        shell.events.register("post_run_cell", after)
-
-
 def show(shell, kind, error, trace, tb_offset=None) -> None:
     """Show an error: the line where a task is behind it, else as always."""
     from IPython.display import display
@@ -62,9 +55,9 @@ def after(result) -> None:
 
 
 def solve(task_id: str) -> None:
-    """Write the reference into the script, in place of your function; yours is kept beside it.
+    """Write the solution into the script, in place of your function; yours is kept beside it.
 
-    What this kernel has imported from the script is the reference from now on, too. It isn't
+    What this kernel has imported from the script is the solution from now on, too. It isn't
     counted as done: to write the function yourself after all, take your file back.
     """
     task = load_task(task_id)
@@ -91,7 +84,7 @@ def holds_solution(task: Task, text: str) -> bool:
 
 
 def with_solution(task: Task, mine: str) -> str:
-    """Return the text of a student's script with the reference in it; where that text can't be
+    """Return the text of a student's script with the solution in it; where that text can't be
     read, or lacks the function, the script as it was, with stubs in the place of other tasks."""
     marked = solution_text(task)
     text = replaced(marked, lambda one, body: body if one == task.id else load_task(one).stub)
@@ -134,3 +127,8 @@ def take_anew(task: Task) -> None:
         for place in [*places, getattr(the_shell(), "user_ns", {})]:
             for name in [name for name, value in place.items() if id(value) in old]:
                 place[name] = getattr(module, old[id(place[name])].__name__, place[name])
+
+
+if shell := the_shell():  # in a notebook, from its first check on
+    shell.set_custom_exc((Exception,), show)
+    shell.events.register("post_run_cell", after)

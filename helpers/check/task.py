@@ -36,7 +36,7 @@ class Task:
     page: str = ""  # where the task stands, if not in its lesson
     libraries: tuple[str, ...] = ()  # what it imports, if that takes seconds
     functions: tuple[str, ...] = ()  # to write, "Pipe.forward" of a method: around the marks
-    title: str = ""  # "average the gradients", as the first line of its file says behind the id
+    title: str = ""  # "average the gradients", as the first line of its file says after the id
     id: str = ""  # that of tasks/dp_1.py is "DP-1"
     file: str = ""  # the script with the marks, from the repository's root
     side: ModuleType | None = field(default=None, repr=False, compare=False)  # its file in tasks/
@@ -153,7 +153,7 @@ def all_tasks() -> list[Task]:
 
 
 def tasks_of(names: Iterable[str]) -> list[Task]:
-    """Return the tasks that names stand for: "PP-2", a lab ("PP"), a lesson ("06"); none: all."""
+    """Return the tasks of "PP-2", a lab ("PP") or a lesson ("06"); none: all. Raises TaskError."""
     found: dict[Task, None] = {}
     for name in names:
         upper = name.upper()

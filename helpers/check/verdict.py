@@ -25,8 +25,6 @@ class Score:
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """The result of one check."""
-
     task: Task
     kind: str  # "pass", "to do", "mistake", "crash" (also a hang), "no file" or "check" (it's ours)
     reason: str = ""  # one sentence
@@ -64,7 +62,7 @@ class Verdict:
             typed = typed if the_shell() else "python -m helpers.check {} --hint {}"
             found.append(f"{words}: {typed.format(task.id, self.hint + 1)}")
         if not self.counted:
-            found.append("This is the lab's own solution, so make progress doesn't count it.")
+            found.append("This is the lab's own solution, so it doesn't count as done.")
         return [line for line in found if line]
 
     def __repr__(self) -> str:

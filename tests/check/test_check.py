@@ -156,7 +156,7 @@ def test_in_a_kernel_a_cell_names_the_task_it_needs_and_solve_helps(copy):
     assert "DP-1  TO DO" in said[5] and 'For a hint: check("DP-1", hint=1)' in said[5]
     assert said[6].endswith("what you had is in intro_DP_GA.mine1.py.\n")
     assert said[8] == "False True\n"
-    assert "DP-1  PASS" in said[10] and "so make progress doesn't count it." in said[10]
+    assert "DP-1  PASS" in said[10] and "so it doesn't count as done." in said[10]
     mine = copy.root / "DP/gradient_aggr/intro_DP_GA.mine1.py"
     assert "raise NotImplementedError" in mine.read_text()
     assert not copy.record.exists()  # it was nobody's work
