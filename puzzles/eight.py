@@ -8,7 +8,8 @@ sample, an update 0.5, a collective 0.3, a message 0.2 at each of its two ends.
 Keep what a rank holds in the five dictionaries of model.storage(): there its memory counts.
 activations[l] is the input of layer l, grad_activations[l] the gradient of the output of layer l:
 so backward of layer 0 returns grad_activations[-1], which nobody needs. What `model` can do is
-listed in cluster/model.py, in the class `Model`.
+listed in cluster/model.py, in the class `Model`. After `basic` you may leave the first and the last
+loop to model.load_all(layers) and model.update_all(layers).
 """
 
 from lib import Model
@@ -30,22 +31,22 @@ CASES = {
 async def basic(model: Model) -> Model:
     """One rank and the whole batch at once: forward, loss, backward, update."""
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
-    last = model.num_layers - 1
+    layers, last = range(model.num_layers), model.num_layers - 1
     # BEGIN SOLUTION PZ-1
-    for layer in range(model.num_layers):
+    for layer in layers:
         weights[layer], opt_states[layer] = model.load_weights(layer)
     activations[0] = model.get_input_activation(range(model.global_batch_size))
-    for layer in range(model.num_layers):
+    for layer in layers:
         activations[layer + 1] = model.forward(layer, activations[layer], weights[layer])
     grad_activations[last] = model.loss(activations[last + 1])
     del activations[last + 1]
-    for layer in reversed(range(model.num_layers)):
+    for layer in reversed(layers):
         grad_weights[layer], grad_activations[layer - 1] = model.backward(
             layer, activations[layer], grad_activations[layer], weights[layer]
         )
         del activations[layer], grad_activations[layer]
     del grad_activations[-1]
-    for layer in range(model.num_layers):
+    for layer in layers:
         new, _ = model.update(layer, grad_weights[layer], weights[layer], opt_states[layer])
         model.set_final_weight(layer, new)
     # END SOLUTION
@@ -55,17 +56,16 @@ async def basic(model: Model) -> Model:
 async def accumulation(model: Model) -> Model:
     """One rank and one sample at a time: the gradients are added up, and there is one update."""
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
-    last = model.num_layers - 1
+    layers, last = range(model.num_layers), model.num_layers - 1
     # BEGIN SOLUTION PZ-2
-    for layer in range(model.num_layers):
-        weights[layer], opt_states[layer] = model.load_weights(layer)
+    model.load_all(layers)
     for sample in range(model.global_batch_size):
         activations[0] = model.get_input_activation([sample])
-        for layer in range(model.num_layers):
+        for layer in layers:
             activations[layer + 1] = model.forward(layer, activations[layer], weights[layer])
         grad_activations[last] = model.loss(activations[last + 1])
         del activations[last + 1]
-        for layer in reversed(range(model.num_layers)):
+        for layer in reversed(layers):
             grad_weights["new"], grad_activations[layer - 1] = model.backward(
                 layer, activations[layer], grad_activations[layer], weights[layer]
             )
@@ -73,9 +73,7 @@ async def accumulation(model: Model) -> Model:
             grad = grad_weights.pop("new")
             grad_weights[layer] = grad_weights[layer] + grad if sample > 0 else grad
         del grad_activations[-1]
-    for layer in range(model.num_layers):
-        new, _ = model.update(layer, grad_weights[layer], weights[layer], opt_states[layer])
-        model.set_final_weight(layer, new)
+    model.update_all(layers)
     # END SOLUTION
     return model
 
@@ -83,25 +81,22 @@ async def accumulation(model: Model) -> Model:
 async def ddp(model: Model) -> Model:
     """Each rank has all weights and one sample; the gradients are summed over the ranks."""
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
-    last = model.num_layers - 1
+    layers, last = range(model.num_layers), model.num_layers - 1
     # BEGIN SOLUTION PZ-3
-    for layer in range(model.num_layers):
-        weights[layer], opt_states[layer] = model.load_weights(layer)
+    model.load_all(layers)
     activations[0] = model.get_input_activation([model.rank])
-    for layer in range(model.num_layers):
+    for layer in layers:
         activations[layer + 1] = model.forward(layer, activations[layer], weights[layer])
     grad_activations[last] = model.loss(activations[last + 1])
     del activations[last + 1]
-    for layer in reversed(range(model.num_layers)):
+    for layer in reversed(layers):
         grad_weights[layer], grad_activations[layer - 1] = model.backward(
             layer, activations[layer], grad_activations[layer], weights[layer]
         )
         del activations[layer], grad_activations[layer]
         grad_weights[layer] = await model.all_reduce(grad_weights[layer], layer)
     del grad_activations[-1]
-    for layer in range(model.num_layers):
-        new, _ = model.update(layer, grad_weights[layer], weights[layer], opt_states[layer])
-        model.set_final_weight(layer, new)
+    model.update_all(layers)
     # END SOLUTION
     return model
 
@@ -109,28 +104,26 @@ async def ddp(model: Model) -> Model:
 async def weight_sharded(model: Model) -> Model:
     """Each rank keeps one shard of every weight; layers are gathered where they are needed."""
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
-    last = model.num_layers - 1
+    layers, last = range(model.num_layers), model.num_layers - 1
     # BEGIN SOLUTION PZ-4
-    for layer in range(model.num_layers):
-        weights[layer], opt_states[layer] = model.load_weights(layer, model.rank, model.world_size)
+    model.load_all(layers, model.rank, model.world_size)
     activations[0] = model.get_input_activation([model.rank])
-    for layer in range(model.num_layers):
+    for layer in layers:
         weights["whole"] = await model.all_gather(weights[layer], layer)
         activations[layer + 1] = model.forward(layer, activations[layer], weights["whole"])
         del weights["whole"]
     grad_activations[last] = model.loss(activations[last + 1])
     del activations[last + 1]
-    for layer in reversed(range(model.num_layers)):
+    for layer in reversed(layers):
         weights["whole"] = await model.all_gather(weights[layer], layer)
         grad_weights[layer], grad_activations[layer - 1] = model.backward(
             layer, activations[layer], grad_activations[layer], weights["whole"]
         )
         del weights["whole"], activations[layer], grad_activations[layer]
     del grad_activations[-1]
-    for layer in range(model.num_layers):
+    for layer in layers:
         grad_weights[layer] = await model.all_reduce(grad_weights[layer], layer)
-        new, _ = model.update(layer, grad_weights[layer], weights[layer], opt_states[layer])
-        model.set_final_weight(layer, new)
+    model.update_all(layers)
     # END SOLUTION
     return model
 
@@ -138,18 +131,17 @@ async def weight_sharded(model: Model) -> Model:
 async def fully_sharded(model: Model) -> Model:
     """As before, and each rank keeps only its shard of the summed gradient."""
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
-    last = model.num_layers - 1
+    layers, last = range(model.num_layers), model.num_layers - 1
     # BEGIN SOLUTION PZ-5
-    for layer in range(model.num_layers):
-        weights[layer], opt_states[layer] = model.load_weights(layer, model.rank, model.world_size)
+    model.load_all(layers, model.rank, model.world_size)
     activations[0] = model.get_input_activation([model.rank])
-    for layer in range(model.num_layers):
+    for layer in layers:
         weights["whole"] = await model.all_gather(weights[layer], layer)
         activations[layer + 1] = model.forward(layer, activations[layer], weights["whole"])
         del weights["whole"]
     grad_activations[last] = model.loss(activations[last + 1])
     del activations[last + 1]
-    for layer in reversed(range(model.num_layers)):
+    for layer in reversed(layers):
         weights["whole"] = await model.all_gather(weights[layer], layer)
         grad_weights[layer], grad_activations[layer - 1] = model.backward(
             layer, activations[layer], grad_activations[layer], weights["whole"]
@@ -157,9 +149,7 @@ async def fully_sharded(model: Model) -> Model:
         del weights["whole"], activations[layer], grad_activations[layer]
         grad_weights[layer] = await model.reduce_scatter(grad_weights[layer], layer)
     del grad_activations[-1]
-    for layer in range(model.num_layers):
-        new, _ = model.update(layer, grad_weights[layer], weights[layer], opt_states[layer])
-        model.set_final_weight(layer, new)
+    model.update_all(layers)
     # END SOLUTION
     return model
 
@@ -171,8 +161,7 @@ async def pipeline(model: Model) -> Model:
     mine = range(rank * each, (rank + 1) * each)
     # BEGIN SOLUTION PZ-6
     first, after = mine[0], mine[-1] + 1
-    for layer in mine:
-        weights[layer], opt_states[layer] = model.load_weights(layer)
+    model.load_all(mine)
     if rank == 0:
         activations[0] = model.get_input_activation(range(model.global_batch_size))
     else:
@@ -193,9 +182,7 @@ async def pipeline(model: Model) -> Model:
     if rank > 0:
         await model.send(rank - 1, grad_activations[first - 1])
     del grad_activations[first - 1]
-    for layer in mine:
-        new, _ = model.update(layer, grad_weights[layer], weights[layer], opt_states[layer])
-        model.set_final_weight(layer, new)
+    model.update_all(mine)
     # END SOLUTION
     return model
 
@@ -207,8 +194,7 @@ async def gpipe(model: Model) -> Model:
     mine = range(rank * each, (rank + 1) * each)
     # BEGIN SOLUTION PZ-7
     first, after = mine[0], mine[-1] + 1
-    for layer in mine:
-        weights[layer], opt_states[layer] = model.load_weights(layer)
+    model.load_all(mine)
     for sample in range(model.global_batch_size):
         if rank == 0:
             activations[0, sample] = model.get_input_activation([sample])
@@ -235,9 +221,7 @@ async def gpipe(model: Model) -> Model:
             grad_weights[layer] = grad_weights[layer] + grad if sample > 0 else grad
         if rank > 0:
             await model.send(rank - 1, grad_activations.pop(first - 1))
-    for layer in mine:
-        new, _ = model.update(layer, grad_weights[layer], weights[layer], opt_states[layer])
-        model.set_final_weight(layer, new)
+    model.update_all(mine)
     # END SOLUTION
     return model
 
@@ -251,12 +235,11 @@ async def pipeline_sharded(model: Model) -> Model:
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
     rank, stages = model.rank, 4
     stage, sample = rank % stages, rank // stages
-    each = model.num_layers // stages
+    layers, each = range(model.num_layers), model.num_layers // stages
     mine = range(stage * each, (stage + 1) * each)
     # BEGIN SOLUTION PZ-8
-    layers, first, last = range(model.num_layers), mine[0], mine[-1]
-    for layer in layers:
-        weights[layer], opt_states[layer] = model.load_weights(layer, rank, model.world_size)
+    first, last = mine[0], mine[-1]
+    model.load_all(layers, rank, model.world_size)
     if stage == 0:
         activations[0] = model.get_input_activation([sample])
     for layer in layers:
@@ -286,9 +269,7 @@ async def pipeline_sharded(model: Model) -> Model:
         grad_weights[layer] = await model.reduce_scatter(grad_weights[layer], layer)
         if layer == first and stage > 0:
             await model.send(rank - 1, grad_activations.pop(first - 1))
-    for layer in layers:
-        new, _ = model.update(layer, grad_weights[layer], weights[layer], opt_states[layer])
-        model.set_final_weight(layer, new)
+    model.update_all(layers)
     # END SOLUTION
     return model
 

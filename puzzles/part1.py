@@ -1,7 +1,5 @@
 """Part 1: ZeRO, stage 3: weights, gradients and optimizer states are cut into shards.
 
-    python part1.py [--ranks N] [--layers N] [--batch N] [--micro-batch N] [--profile NAME]
-
 Each rank keeps one shard of every layer. A layer is gathered just before it is used, and thrown
 away after it; reduce_scatter leaves each rank its shard of the summed gradient (Rajbhandari et al.
 2020, arXiv 1910.02054).
@@ -14,20 +12,19 @@ from utils import get_next_microbatch, main_of_part
 async def part1_training_loop(model: Model, batch_size: int) -> Model:
     """One step. batch_size: the samples of a micro-batch."""
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
-    last = model.num_layers - 1
+    layers, last = range(model.num_layers), model.num_layers - 1
     # BEGIN SOLUTION PZ-P1
     rank, ranks = model.rank, model.world_size
-    for layer in range(model.num_layers):
-        weights[layer], opt_states[layer] = model.load_weights(layer, rank, ranks)
+    model.load_all(layers, rank, ranks)
     for samples in get_next_microbatch(model.global_batch_size, ranks, batch_size, rank):
         activations[0] = model.get_input_activation(samples)
-        for layer in range(model.num_layers):
+        for layer in layers:
             weights["whole"] = await model.all_gather(weights[layer], layer)
             activations[layer + 1] = model.forward(layer, activations[layer], weights["whole"])
             del weights["whole"]
         grad_activations[last] = model.loss(activations[last + 1])
         del activations[last + 1]
-        for layer in reversed(range(model.num_layers)):
+        for layer in reversed(layers):
             weights["whole"] = await model.all_gather(weights[layer], layer)
             grad, grad_activations[layer - 1] = model.backward(
                 layer, activations[layer], grad_activations[layer], weights["whole"]
@@ -36,11 +33,7 @@ async def part1_training_loop(model: Model, batch_size: int) -> Model:
             grad = await model.reduce_scatter(grad, layer)
             grad_weights[layer] = grad_weights[layer] + grad if layer in grad_weights else grad
         del grad, grad_activations[-1]
-    for layer in range(model.num_layers):
-        weights[layer], opt_states[layer] = model.update(
-            layer, grad_weights[layer], weights[layer], opt_states[layer]
-        )
-        model.set_final_weight(layer, weights[layer])
+    model.update_all(layers)
     # END SOLUTION
     return model
 

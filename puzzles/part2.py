@@ -1,7 +1,5 @@
 """Part 2: the naive pipeline: each rank has some of the layers, and the whole batch passes through.
 
-    python part2.py [--ranks N] [--layers N] [--batch N] [--profile NAME]
-
 Where there are more ranks than layers, the ranks after the last layer have nothing to do.
 """
 
@@ -17,8 +15,7 @@ async def part2_training_loop(model: Model) -> Model:
         return model
     first, after = mine[0], mine[-1] + 1
     # BEGIN SOLUTION PZ-P2
-    for layer in mine:
-        weights[layer], opt_states[layer] = model.load_weights(layer)
+    model.load_all(mine)
     if first == 0:
         activations[first] = model.get_input_activation(range(model.global_batch_size))
     else:
@@ -39,11 +36,7 @@ async def part2_training_loop(model: Model) -> Model:
     if first > 0:
         await model.send(rank - 1, grad_activations[first - 1])
     del grad_activations[first - 1]
-    for layer in mine:
-        weights[layer], opt_states[layer] = model.update(
-            layer, grad_weights[layer], weights[layer], opt_states[layer]
-        )
-        model.set_final_weight(layer, weights[layer])
+    model.update_all(mine)
     # END SOLUTION
     return model
 

@@ -1,7 +1,5 @@
 """Part 3: 1F1B: the pipeline in micro-batches, one forward and one backward in turn.
 
-    python part3.py [--ranks N] [--layers N] [--batch N] [--micro-batch N] [--profile NAME]
-
 Rank r of p stages takes p - r - 1 micro-batches forward to warm up; then each forward is followed
 by the backward of the oldest micro-batch (Narayanan et al. 2021, arXiv 2104.04473). Where there are
 more ranks than layers, the ranks after the last layer have nothing to do.
@@ -21,8 +19,7 @@ async def part3_training_loop(model: Model, batch_size: int) -> Model:
     batches = get_global_batch_list(model.global_batch_size, batch_size)
     # BEGIN SOLUTION PZ-P3
     stages = min(model.world_size, model.num_layers)
-    for layer in mine:
-        weights[layer], opt_states[layer] = model.load_weights(layer)
+    model.load_all(mine)
 
     async def forward(number):
         if rank == 0:
@@ -58,11 +55,7 @@ async def part3_training_loop(model: Model, batch_size: int) -> Model:
             await forward(number)
         if number >= warm_up:
             await backward(number - warm_up)
-    for layer in mine:
-        weights[layer], opt_states[layer] = model.update(
-            layer, grad_weights[layer], weights[layer], opt_states[layer]
-        )
-        model.set_final_weight(layer, weights[layer])
+    model.update_all(mine)
     # END SOLUTION
     return model
 

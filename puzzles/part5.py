@@ -1,7 +1,5 @@
 """Part 5, the boss: 109 billion parameters on 48 cards of 80 GB, in six nodes.
 
-    python part5.py [--ranks N] [--layers N] [--batch N] [--micro-batch N] [--profile NAME]
-
 The profile is `measured`: layers of GPT-3's width, at the speeds that real A100s reach. No plain
 strategy fits. Data parallelism keeps 16 bytes of every parameter on every card, and what remains
 beside the shards of ZeRO or the layers of a pipeline is too little for the activations. The score

@@ -2,18 +2,16 @@
 
 import argparse
 import json
+import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from cluster import outcome, run, trace_of
 from cluster.outcome import check
 from cluster.profiles import PROFILES
-from cluster.ranks import whole_number
-from cluster.values import PuzzleError
-from lib import Model
+from cluster.values import PuzzleError, whole_number
 
 from helpers.plain_errors import TELLERS, plain_errors
 
@@ -29,24 +27,23 @@ def get_next_microbatch(
     where the batch does not divide.
     """
     whole_number("micro-batches", batch=global_batch_size, ranks=world_size, batch_size=batch_size)
-    mine = _part(global_batch_size, world_size, f"{world_size} ranks")
+    must_divide(global_batch_size, world_size, f"{world_size} ranks")
+    mine = global_batch_size // world_size
     starts = range(rank * mine, (rank + 1) * mine, batch_size)
     return (list(range(start, min(start + batch_size, starts.stop))) for start in starts)
 
 
 def get_global_batch_list(global_batch_size: int, batch_size: int) -> list[list[int]]:
     """Return all samples, `batch_size` at a time. Raises PuzzleError if the batch won't divide."""
-    whole_number("micro-batches", batch=global_batch_size, batch_size=batch_size)
-    _part(global_batch_size, batch_size, f"micro-batches of {batch_size}")
-    return list(get_next_microbatch(global_batch_size, 1, batch_size, 0))
+    batches = list(get_next_microbatch(global_batch_size, 1, batch_size, 0))
+    must_divide(global_batch_size, batch_size, f"micro-batches of {batch_size}")
+    return batches
 
 
-def _part(batch: int, parts: int, words: str) -> int:
+def must_divide(batch: int, parts: int, words: str) -> None:
     if batch % parts:
-        raise PuzzleError(
-            f"a batch of {batch} samples cannot be divided into {words}: some would be left out"
-        )
-    return batch // parts
+        told = f"cannot be divided into {words}: some would be left out"
+        raise PuzzleError(f"a batch of {batch} samples {told}")
 
 
 def get_layers(num_layers: int, world_size: int, rank: int) -> range:
@@ -60,7 +57,7 @@ def get_layers(num_layers: int, world_size: int, rank: int) -> range:
     return range(rank * num_layers // stages, (rank + 1) * num_layers // stages)
 
 
-def get_training_stats(models: Sequence[Model]) -> tuple[float, float, int]:
+def get_training_stats(models) -> tuple[float, float, int]:
     """Return (time, most memory on one rank, that rank), after a check; prints them too."""
     found = outcome(models)
     print(
@@ -70,12 +67,12 @@ def get_training_stats(models: Sequence[Model]) -> tuple[float, float, int]:
     return found.time, found.memory, found.rank
 
 
-def get_model_theoretical_best_time(model: Model) -> float:
+def get_model_theoretical_best_time(model) -> float:
     """Return the time of the step if every rank computed at its peak rate all the time."""
     return model.dist.profile.best(model.num_layers, model.global_batch_size)
 
 
-def to_chrome_trace(models: Sequence[Model], global_batch_list=None) -> dict[str, Any]:
+def to_chrome_trace(models, global_batch_list=None) -> dict:
     """Return the trace as the object that chrome://tracing and Perfetto read.
 
     global_batch_list: the samples of each micro-batch, which gives events its number.
@@ -85,7 +82,7 @@ def to_chrome_trace(models: Sequence[Model], global_batch_list=None) -> dict[str
         return json.loads(path.read_text(encoding="utf-8"))
 
 
-def write_chrome_trace(models: Sequence[Model], path: str, global_batch_list=None) -> None:
+def write_chrome_trace(models, path: str, global_batch_list=None) -> None:
     """Write that object to a file; missing folders are made."""
     trace_of(models, global_batch_list).save(path)
 
@@ -99,14 +96,13 @@ def main_of_part(step: Callable, profile: str | None = None, **sizes: int) -> No
     sizes: ranks, layers, batch; and micro_batch where the step takes one. The trace goes to
     ./debug_traces/partN.json.
     """
-    parser, name = _parser(step, profile)
+    parser, name = _parser(step, profile), Path(sys.argv[0]).stem
     for size, value in sizes.items():
         flag = f"--{size.replace('_', '-')}"
         parser.add_argument(flag, type=int, default=value, help=f"({value})")
-    flags = parser.parse_args()
+    flags = vars(parser.parse_args())
     with plain_errors():
-        case = [getattr(flags, size) for size in sizes]
-        models = run(step, *case, profile=flags.profile)
+        models = run(step, *map(flags.get, sizes), profile=flags["profile"])
         found = outcome(models)
         print(found)
         points, speed, room = found.points
@@ -119,7 +115,7 @@ def main_of_part(step: Callable, profile: str | None = None, **sizes: int) -> No
 
 def main_of_puzzles(names: dict, cases: dict) -> None:
     """Run the puzzles that are named, or all, and print a line for each."""
-    parser, _ = _parser(names["basic"], "steps")
+    parser = _parser(names["basic"], "steps")
     parser.add_argument("puzzles", nargs="*", metavar="PUZZLE", help=f"of: {', '.join(cases)}")
     flags = parser.parse_args()
     with plain_errors():
@@ -137,19 +133,16 @@ def main_of_puzzles(names: dict, cases: dict) -> None:
             trace_of(models).save(f"./debug_traces/{name}.json")
 
 
-def _parser(step: Callable, profile: str | None) -> tuple[argparse.ArgumentParser, str]:
-    """Return a parser with the flag of all scripts, and the name of the step's script."""
-    TELLERS.append(_told)
-    parser = argparse.ArgumentParser(
-        description=step.__globals__["__doc__"],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _parser(step: Callable, profile: str | None) -> argparse.ArgumentParser:
+    TELLERS.append(_with_line)
+    parser = argparse.ArgumentParser(description=step.__globals__["__doc__"])
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     told = f"what things cost: {', '.join(PROFILES)}"
     parser.add_argument("--profile", default=profile, help=told)
-    return parser, Path(step.__code__.co_filename).stem
+    return parser
 
 
-def _told(error: BaseException) -> str | None:
+def _with_line(error: BaseException) -> str | None:
     place = line_of(error) if isinstance(error, PuzzleError) else ""
     return f"{error}\n  at {place}" if place else None
 

@@ -12,8 +12,8 @@ Files, from the ground up: `values`; `profiles` (what things cost); `communicati
 books, and the cluster); `model` (what a step holds in its hands, and `run`); `outcome`; `trace`.
 """
 
-from cluster.model import Event, Group, Model, run
+from cluster.model import Group, Model, run
 from cluster.outcome import Outcome, outcome
-from cluster.ranks import Dist
+from cluster.ranks import Dist, Event
 from cluster.trace import trace_of
 from cluster.values import PuzzleError

@@ -23,23 +23,23 @@ class Pending(Coroutine):
     awaited. What it yields there is waits(): for which ranks it waits, and what it does, in words.
     """
 
-    def __init__(self, work, books, *given):
-        running = work(books, *given)
-        self.books, self.waits, self.taken = books, next(running), False
+    def __init__(self, work, model, *given):
+        running = work(model, *given)
+        self.model, self.waits, self.taken = model, next(running), False
         self.rest = self._to_the_end(running)
-        books.pending.append(self)
-        books.cluster.moved += 1
+        model.pending.append(self)
+        model.dist.moved += 1
 
     def _to_the_end(self, running):
         done = yield from running
-        self.books.pending.remove(self)
-        self.books.cluster.moved += 1
+        self.model.pending.remove(self)
+        self.model.dist.moved += 1
         return done
 
     def __await__(self):
         if self.taken:
             told = f"awaits the same thing twice: it {self.waits()[1]}"
-            raise PuzzleError(f"rank {self.books.rank} {told}")
+            raise PuzzleError(f"rank {self.model.rank} {told}")
         self.taken = True
         return self.rest
 
@@ -52,9 +52,9 @@ class Pending(Coroutine):
         return self.rest.throw(*error)
 
 
-def until(books, ready):
+def until(model, ready):
     while not ready():
-        books.cluster.look()
+        model.dist.look()
         yield  # whoever drives the ranks runs the others, then this one again
 
 
@@ -70,40 +70,40 @@ class Channel:
         self.sent, self.asked, self.parked = [], 0, []
 
 
-def send(books, target: int, value):
+def send(model, target: int, value):
     """Send a value, which stays in the sender's memory until it is gone."""
-    channel = books.cluster.channel(books, books.rank, target, "send")
-    facts, profile, number = books.use(value, "send"), books.profile, len(channel.sent)
-    seconds = profile.message(facts, books.rank, target)
-    begun = max(books.now, books.send_free)
-    books.event("send", facts.layer, seconds, facts.samples, (target, begun), begun)
+    channel = model.dist.channel(model, model.rank, target, "send")
+    facts, profile, number = model.use(value, "send"), model.rules, len(channel.sent)
+    seconds = profile.message(facts, model.rank, target)
+    begun = max(model.time, model.send_free)
+    model.event("send", facts.layer, seconds, facts.samples, (target, begun), begun)
     gone = begun + seconds
     if profile.real:
-        books.send_free = gone
+        model.send_free = gone
     else:
-        books.now = gone
+        model.time = gone
     channel.sent.append((facts, begun, gone if profile.ends else begun))
     yield lambda: ([target], f"sends to rank {target}")
-    yield from until(books, lambda: profile.real or number <= channel.asked)
-    books.now = max(books.now, gone)
+    yield from until(model, lambda: profile.real or number <= channel.asked)
+    model.time = max(model.time, gone)
 
 
-def receive(books, source: int):
+def receive(model, source: int):
     """Return the next message from a rank."""
-    channel, profile = books.cluster.channel(books, source, books.rank, "receive"), books.profile
+    channel, profile = model.dist.channel(model, source, model.rank, "receive"), model.rules
     number = channel.asked
     channel.asked += 1
     yield lambda: ([source], f"receives from rank {source}")
-    yield from until(books, lambda: number < len(channel.sent))
-    (facts, begun, there), asked, start = channel.sent[number], books.now, None
-    books.now = max(asked, there)
-    value, seconds = books.new(facts), profile.message(facts, source, books.rank)
+    yield from until(model, lambda: number < len(channel.sent))
+    (facts, begun, there), asked, start = channel.sent[number], model.time, None
+    model.time = max(asked, there)
+    value, seconds = model.new(facts), profile.message(facts, source, model.rank)
     if profile.real:
         if there < asked:
             channel.parked.append((there, asked, profile.size(facts)))
-        start = min(books.now, max(asked, begun))
-        seconds = books.now - start
-    books.event("recv", facts.layer, seconds, facts.samples, (source, asked), start)
+        start = min(model.time, max(asked, begun))
+        seconds = model.time - start
+    model.event("recv", facts.layer, seconds, facts.samples, (source, asked), start)
     return value
 
 
@@ -113,77 +113,77 @@ class Joined:
     facts: of what the rank brings; result: of what comes out, and None until it runs.
     """
 
-    def __init__(self, books, op: str, facts: Facts, group: tuple, all: list):
-        self.books, self.op, self.facts, self.group, self.all = books, op, facts, group, all
+    def __init__(self, model, op: str, facts: Facts, group: tuple, all: list):
+        self.model, self.op, self.facts, self.group, self.all = model, op, facts, group, all
         self.call = f"{op} of the {facts.kind} of layer {facts.layer}"
-        self.begun, self.result = books.now, None
+        self.begun, self.result = model.time, None
 
     def waits(self):
-        first = (self.books.collectives or [self])[0]
+        first = (self.model.collectives or [self])[0]
         behind = "" if first is self else f", which comes after its {first.call}"
-        missing = set(first.group) - {j.books.rank for j in first.all}
-        busy = [j.books.rank for j in first.all if j.books.collectives[:1] != [j]]
+        missing = set(first.group) - {j.model.rank for j in first.all}
+        busy = [j.model.rank for j in first.all if j.model.collectives[:1] != [j]]
         return missing or busy, f"is in {self.call}{behind}"
 
 
-def join(books, op: str, value, group: tuple):
+def join(model, op: str, value, group: tuple):
     """Return this rank's part of a collective. What it brings stays in its memory until the end."""
-    facts, real = books.use(value, op, *NEEDS[op]), books.profile.real
+    facts, real = model.use(value, op, *NEEDS[op]), model.rules.real
     if op == "reduce_scatter" and not facts.complete:
-        books.refuse(op, f"it cuts the sum into shards, and {facts} is cut")
-    books.called[group] += 1
-    number = books.called[group]
-    come = books.cluster.open.setdefault((group, number), [])
-    mine = Joined(books, op, facts, group, come)
+        model.refuse(op, f"it cuts the sum into shards, and {facts} is cut")
+    model.called[group] += 1
+    number = model.called[group]
+    come = model.dist.open.setdefault((group, number), [])
+    mine = Joined(model, op, facts, group, come)
     if come and come[0].call != mine.call:
-        first = f"rank {come[0].books.rank} {come[0].call}"
-        both = f"rank {books.rank} calls {mine.call}, and {first}"
+        first = f"rank {come[0].model.rank} {come[0].call}"
+        both = f"rank {model.rank} calls {mine.call}, and {first}"
         told = "all ranks must call the same ones in the same order"
         raise PuzzleError(f"{both}, both as collective number {number} of their group: {told}")
-    size, n = books.profile.size(facts), len(group)
+    size, n = model.rules.size(facts), len(group)
     gathered = size * min(n, facts.parts / facts.shards.bit_count())
     rooms = {"all_reduce": size, "reduce_scatter": size / n, "all_gather": gathered}
     room = rooms[op] if real else 0.0  # for the result, until it is there
-    books.hold(room, facts)
-    books.collectives.append(mine)
+    model.hold(room, facts)
+    model.collectives.append(mine)
     come.append(mine)
     if len(come) == n:
-        del books.cluster.open[group, number]
+        del model.dist.open[group, number]
         try_to_run(come)
     yield mine.waits
-    yield from until(books, lambda: mine.result)
-    result, asked = mine.result, books.now
+    yield from until(model, lambda: mine.result)
+    result, asked = mine.result, model.time
     if op == "reduce_scatter":
-        result = cut(result, group.index(books.rank), n)
-    books.held -= room
-    books.now = max(asked, mine.start + (mine.seconds if real else 0.0))
-    made, start = books.new(result), mine.start if real else None
-    books.event(op, result.layer, mine.seconds, result.samples, (group, asked), start)
+        result = cut(result, group.index(model.rank), n)
+    model.held -= room
+    model.time = max(asked, mine.start + (mine.seconds if real else 0.0))
+    made, start = model.new(result), mine.start if real else None
+    model.event(op, result.layer, mine.seconds, result.samples, (group, asked), start)
     return made
 
 
 def try_to_run(joined: list[Joined]) -> None:
     """Let a collective happen if all have come and it is the first of each; then what is behind."""
-    if len(joined) < len(joined[0].group) or any(j.books.collectives[0] is not j for j in joined):
+    if len(joined) < len(joined[0].group) or any(j.model.collectives[0] is not j for j in joined):
         return
-    first, *others = sorted(joined, key=lambda j: j.books.rank)
+    first, *others = sorted(joined, key=lambda j: j.model.rank)
     rule = combined if first.op == "all_gather" else added
     result = first.facts  # a sum, or all shards
     for j in others:
         try:
             result = rule(result, j.facts)
         except PuzzleError as error:
-            told = f"{j.call}, with what rank {j.books.rank} brings: {error}"
+            told = f"{j.call}, with what rank {j.model.rank} brings: {error}"
             raise PuzzleError(told) from None
-    profile, given = first.books.profile, [j.facts for j in (first, *others)]
-    start = max(max(j.begun, j.books.lane_free) for j in joined)
+    profile, given = first.model.rules, [j.facts for j in (first, *others)]
+    start = max(max(j.begun, j.model.lane_free) for j in joined)
     seconds = profile.collective(first.op, given, result, first.group)
     joined.clear()  # a circle of objects would stay in memory
     for j in (first, *others):
         j.start, j.seconds, j.result = start, seconds, result
-        j.books.collectives.pop(0)
+        j.model.collectives.pop(0)
         if profile.real:
-            j.books.lane_free = start + seconds
+            j.model.lane_free = start + seconds
     for j in (first, *others):
-        if j.books.collectives:
-            try_to_run(j.books.collectives[0].all)
+        if j.model.collectives:
+            try_to_run(j.model.collectives[0].all)

@@ -13,15 +13,16 @@ MEMORY_POINTS = ((60e9, 5), (69e9, 4), (80e9, 3))
 def check(models) -> None:
     """Return if the step is right. Raises PuzzleError: the first thing that is not."""
     ranks = cluster_of(models)
-    for rank in ranks:
-        for pending in rank.pending:
+    for model in ranks:
+        for pending in model.pending:
             does = pending.waits()[1]
             if pending.taken:
-                raise PuzzleError(f"rank {rank.rank} has not ended: it {does}")
-            told = f"rank {rank.rank} never waited for what it had started"
+                raise PuzzleError(f"rank {model.rank} has not ended: it {does}")
+            told = f"rank {model.rank} never waited for what it had started"
             raise PuzzleError(f"{told}: it {does}; write await before it, or later")
-    for layer in range(ranks[0].layers):
-        finals = [rank.finals[layer] for rank in ranks if layer in rank.finals]
+    for layer in range(ranks[0].num_layers):
+        handed_in = [m.final_weights[layer] for m in ranks if layer in m.final_weights]
+        finals = [weight._facts for weight in handed_in]
         if not finals:
             told = "call set_final_weight after the update of every layer"
             raise PuzzleError(f"no rank has handed in a new weight of layer {layer}: {told}")
@@ -29,14 +30,14 @@ def check(models) -> None:
             there = mask_of({shard for facts in finals for shard in numbers_in(facts.shards)})
             told = f"of its {finals[0].parts} shards, the ranks handed in {numbers(there, 'shard')}"
             raise PuzzleError(f"layer {layer} is not complete: {told}")
-        for rank in ranks:
-            if layer in rank.loaded and layer not in rank.finals:
+        for model in ranks:
+            if layer in model.loaded and layer not in model.final_weights:
                 told = "handed in no new weight of it: its copy is stale, and would spoil the next"
-                raise PuzzleError(f"rank {rank.rank} has loaded layer {layer} and {told} step")
+                raise PuzzleError(f"rank {model.rank} has loaded layer {layer} and {told} step")
 
 
 def cluster_of(models) -> list:
-    """Return the books of all ranks, in order, of a list of all models. Raises PuzzleError."""
+    """Return the models in the order of their ranks. Raises PuzzleError unless all are there."""
     models = list(models)
     if not models:
         raise PuzzleError("there are no models to check: give the list of what all ranks returned")
@@ -47,27 +48,26 @@ def cluster_of(models) -> list:
     dist = models[0].dist
     if any(model.dist is not dist for model in models):
         raise PuzzleError("these models belong to several clusters: check those of one run")
-    given = {model.rank: model._books for model in models}
-    if lost := set(dist.everyone) - set(given):
+    if lost := set(dist.everyone) - {model.rank for model in models}:
         told = f"give the models of all {dist.world_size} ranks, each once"
         raise PuzzleError(f"{told}: {numbers(mask_of(lost), 'rank')} missing")
-    return [given[rank] for rank in dist.everyone]
+    return [dist.ranks[rank] for rank in dist.everyone]
 
 
 def fullest(ranks: list) -> tuple[float, int, float]:
     """Return (the most memory of any rank, the first rank that has it, when).
 
-    Raises OutOfMemory: for messages that have come and that the rank has not received.
+    Raises PuzzleError: for messages that have come and that the rank has not received.
     """
     most = []
-    for books in ranks:
-        channels = books.cluster.channels.items()
-        parked = [each for (_, to), c in channels if to == books.rank for each in c.parked]
-        for held, when in [(event[4], event[2]) for event in books.log] + [books.peak]:
+    for model in ranks:
+        channels = model.dist.channels.items()
+        parked = [each for (_, to), c in channels if to == model.rank for each in c.parked]
+        for held, when in [(event.memory, event.time) for event in model.log] + [model.peak]:
             held += sum(size for come, gone, size in parked if come <= when < gone)
-            most.append((held, books.rank, when))
+            most.append((held, model.rank, when))
     memory, rank, when = max(most, key=lambda found: found[0])
-    if memory > ranks[0].profile.limit:
+    if memory > ranks[0].rules.limit:
         unread = "the messages that have come and that it has not received: it"
         ranks[rank].refuse_memory(memory, when, unread)
     return memory, rank, when
@@ -123,9 +123,9 @@ def outcome(models) -> Outcome:
     """Check the step, and say what it took. Raises PuzzleError."""
     check(models)
     ranks = cluster_of(models)
-    first, profile = ranks[0], ranks[0].profile
-    start = max((rank.log[-1][2] for rank in ranks if rank.log), default=0.0)
-    end = max(max(rank.now, rank.lane_free, rank.send_free) for rank in ranks)
-    best, units = profile.best(first.layers, first.batch), (profile.unit, profile.memory_unit)
-    took, case = end if profile.ends else start, (len(ranks), first.layers, first.batch)
-    return Outcome(profile.name, took, end, *fullest(ranks), best, *units, *case)
+    rules, layers, samples = ranks[0].rules, ranks[0].num_layers, ranks[0].global_batch_size
+    start = max((model.log[-1].time for model in ranks if model.log), default=0.0)
+    end = max(max(model.time, model.lane_free, model.send_free) for model in ranks)
+    took, units = end if rules.ends else start, (rules.unit, rules.memory_unit)
+    case, best = (len(ranks), layers, samples), rules.best(layers, samples)
+    return Outcome(rules.name, took, end, *fullest(ranks), best, *units, *case)

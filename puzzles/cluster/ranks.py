@@ -4,23 +4,17 @@ import asyncio
 import gc
 import time
 from collections import Counter, defaultdict
+from contextlib import suppress
+from typing import NamedTuple
 
-from cluster.communication import Channel, Pending, join, receive, send
+from cluster.communication import Channel
 from cluster.profiles import make_profile
-from cluster.values import WEIGHT, Facts, PuzzleError, Value, value_of
+from cluster.values import WEIGHT, Facts, PuzzleError, Value, numbers_in, value_of, whole_number
 from helpers.waits import Wait, find_deadlock, sentence
 
 NAMES = ("weights", "opt_states", "activations", "grad_activations", "grad_weights")
 ROUNDS = 4
 PATIENCE_S = 1.0  # where other tasks live beside the ranks, and might wake one of them
-
-
-class Deadlock(PuzzleError):
-    """Ranks that wait for each other, or for one that has ended."""
-
-
-class OutOfMemory(PuzzleError):
-    """A rank holds more than its card has."""
 
 
 class Freed(PuzzleError, KeyError):
@@ -39,63 +33,81 @@ class Storage(dict):
         raise Freed(f"{self.words}[{key!r}]: it was never put there, or is freed")
 
 
-class Books:
-    """What the cluster knows of one rank.
+class Event(NamedTuple):
+    """Something that a rank did. time, duration, memory: in the profile's units.
 
-    now: its clock. held: its memory now; peak: the most, and when. log: of each event (type, layer,
-    start, duration, memory, samples, more). finals: the new weights by layer. pending: what it has
-    started and not awaited. lane_free, send_free: when its collectives and its messages that go on
-    beside computing have ended. collectives: started, in order, not ended yet. called: how many of
-    each group.
+    more: of what communicates, with whom, and since when the rank stood there.
     """
 
-    def __init__(self, cluster, rank: int, layers: int, batch: int):
-        whole_number("Model", num_layers=layers, global_batch_size=batch)
-        cluster.check_rank("Model", rank)
-        if rank in cluster.ranks:
+    typ: str
+    layer: int | None
+    rank: int
+    time: float
+    duration: float
+    memory: float
+    samples: frozenset[int] = frozenset()
+    more: tuple | None = None
+
+
+class Rank:
+    """The books of one rank; `Model` adds what a step may call.
+
+    time: its clock. held: its memory now; peak: the most, and when. log: its events.
+    final_weights: the new weights by layer. pending: what it has started and not awaited.
+    lane_free, send_free: when its collectives and its messages that go on beside computing have
+    ended. collectives: started, in order, not ended yet. called: how many of each group.
+    """
+
+    def __init__(self, rank: int, dist: "Dist", num_layers: int, global_batch_size: int):
+        whole_number("Model", num_layers=num_layers, global_batch_size=global_batch_size)
+        dist.check_rank("Model", rank)
+        if rank in dist.ranks:
             told = "has a model already: a new run needs a new Dist"
             raise PuzzleError(f"rank {rank} of this Dist {told}")
-        for other in cluster.ranks.values():
-            if (other.layers, other.batch) != (layers, batch):
-                others = f"rank {other.rank} {other.layers} and {other.batch}: give all the same"
-                raise PuzzleError(f"rank {rank} has {layers} layers and {batch} samples, {others}")
-        cluster.ranks[rank] = self
-        self.cluster, self.rank, self.profile = cluster, rank, cluster.profile
-        self.layers, self.batch = layers, batch
-        self.now = self.held = self.lane_free = self.send_free = 0.0
+        for other in dist.ranks.values():
+            theirs = other.num_layers, other.global_batch_size
+            if theirs != (num_layers, global_batch_size):
+                mine = f"rank {rank} has {num_layers} layers and {global_batch_size} samples"
+                told = "{} and {}: give all the same".format(*theirs)
+                raise PuzzleError(f"{mine}, rank {other.rank} {told}")
+        dist.ranks[rank] = self
+        self.dist, self.rank, self.world_size = dist, rank, dist.world_size
+        self.num_layers, self.global_batch_size = num_layers, global_batch_size
+        self.rules, self.profile = dist.profile, dist.profile.name
+        self.time = self.held = self.lane_free = self.send_free = 0.0
         self.peak = 0.0, 0.0
         self.places = tuple(Storage(rank, name) for name in NAMES)
+        self.weights, self.opt_states, self.activations, *grads = self.places
+        self.grad_activations, self.grad_weights = grads
         self.log, self.pending, self.collectives = [], [], []
-        self.finals, self.called, self.loaded = {}, Counter(), set()
+        self.final_weights, self.called, self.loaded = {}, Counter(), set()
 
     def stored(self):
         return [v for place in self.places for v in place.values() if isinstance(v, Value)]
 
     def memory(self) -> float:
-        if self.profile.real:
-            return self.held
-        return sum(value._size for value in self.stored())
+        """Return what this rank holds now: elements, or in `bytes` and `measured` bytes."""
+        return self.held if self.rules.real else sum(value._size for value in self.stored())
 
     def new(self, facts: Facts) -> Value:
         """Return a value that this rank holds from now on."""
-        size = self.profile.size(facts)
-        made = value_of(facts, self.layers, self.batch, self, size)
+        size = self.rules.size(facts)
+        made = value_of(facts, self.num_layers, self.global_batch_size, self, size)
         self.hold(size, facts)
         return made
 
     def hold(self, size: float, facts: Facts) -> None:
-        """Take memory that a value will fill. Raises OutOfMemory."""
+        """Take memory that a value will fill. Raises PuzzleError where the card is full."""
         self.held += size
-        if self.held > self.peak[0] and self.profile.real:
-            self.peak = self.held, self.now
-            if self.held > self.profile.limit:
-                self.log.append(("out_of_memory", facts.layer, self.now, 0.0, self.held, 0, None))
+        if self.held > self.peak[0] and self.rules.real:
+            self.peak = self.held, self.time
+            if self.held > self.rules.limit:
                 self.refuse_memory(*self.peak, f"{facts}: it")
 
     def refuse_memory(self, held: float, when: float, what: str) -> None:
-        raise OutOfMemory(
+        raise PuzzleError(
             f"rank {self.rank} runs out of memory at {when:.4g} s, with {what} would hold "
-            f"{held / 1e9:.1f} GB, and the card has {self.profile.limit / 1e9:.1f} GB"
+            f"{held / 1e9:.1f} GB, and the card has {self.rules.limit / 1e9:.1f} GB"
         )
 
     def use(self, value, op, *kinds: str) -> Facts:
@@ -103,14 +115,14 @@ class Books:
         if hasattr(value, "__await__"):
             self.refuse(op, "it got a call that has not been awaited: write await before the call")
         if not isinstance(value, Value) or (kinds and value.kind not in kinds):
-            got = value.facts if isinstance(value, Value) else _a(type(value).__name__)
+            got = value._facts if isinstance(value, Value) else _a(type(value).__name__)
             needs = _a(" or ".join(kinds) or "value of the cluster")
             self.refuse(op, f"it needs {needs}, and got {got}")
         facts, owner = value._facts, value._owner
         if owner is None:
             told = "nobody has computed it: use what the model's own methods return"
             self.refuse(op, f"{facts} was built by hand, and {told}")
-        if owner.cluster is not self.cluster:
+        if owner.dist is not self.dist:
             self.refuse(op, f"{facts} belongs to another run")
         if owner is not self:
             self.refuse(op, f"{facts} lies on rank {owner.rank}: send it with model.send")
@@ -121,8 +133,8 @@ class Books:
 
         Where only storage counts as memory, refuse what is used beside it.
         """
-        if op != "loss" and (not isinstance(layer, int) or not 0 <= layer < self.layers):
-            self.refuse(op, f"there is no layer {layer!r}: they are 0 to {self.layers - 1}")
+        if op != "loss" and (not isinstance(layer, int) or not 0 <= layer < self.num_layers):
+            self.refuse(op, f"there is no layer {layer!r}: they are 0 to {self.num_layers - 1}")
         found = [self.use(value, op, cls.kind) for value, cls in given]
         final = op.startswith("set_final_weight")
         for facts in found:
@@ -135,19 +147,20 @@ class Books:
             computes = facts.kind == WEIGHT and op.startswith(("forward", "backward"))
             if computes and not facts.complete:
                 self.refuse(op, f"it needs the whole weight, and got {facts}: gather it first")
-        for value, _ in () if self.profile.real or final else given:
+        for value, _ in () if self.rules.real or final else given:
             if not any(each is value for each in self.stored()):
                 told = "is in none of the five dictionaries of model.storage(), where memory counts"
-                self.refuse(op, f"{value.facts} {told}: put it there until the call has returned")
+                self.refuse(op, f"{value._facts} {told}: put it there until the call has returned")
         return found
 
     def event(self, typ: str, layer, seconds: float, samples=0, more=None, start=None) -> None:
         """Write down what this rank does now, and for so long; or beside the rest, from `start`."""
-        begun = self.now if start is None else start
-        self.log.append((typ, layer, begun, seconds, self.memory(), samples, more))
+        begun = self.time if start is None else start
+        done = typ, layer, self.rank, begun, seconds, self.memory(), numbers_in(samples), more
+        self.log.append(Event(*done))
         if start is None:
-            self.now += seconds
-        if len(self.log) > 20_000 + 50 * (self.layers + 2) * (self.batch + 2):
+            self.time += seconds
+        if len(self.log) > 20_000 + 50 * (self.num_layers + 2) * (self.global_batch_size + 2):
             done = f"rank {self.rank} has done {len(self.log):,} things"
             raise PuzzleError(f"{done}, far more than a step needs: is there a loop without end?")
 
@@ -184,18 +197,20 @@ class Dist:
         self.channels: dict[tuple, Channel] = defaultdict(Channel)
         self.moved = self.seen = self.looked = 0
         self.since, self.driven = 0.0, False
-        self.tasks = {_task()}  # the one that waits for the ranks, and theirs
+        self.tasks = set()  # the one that waits for the ranks, and theirs
+        with suppress(RuntimeError):  # no loop runs here
+            self.tasks.add(asyncio.current_task())
 
     def check_rank(self, op: str, rank) -> None:
         if type(rank) is not int or not 0 <= rank < self.world_size:
             told = f"there is no rank {rank!r}: they are 0 to {self.world_size - 1}"
             raise PuzzleError(f"{op}: {told}")
 
-    def channel(self, books: Books, source: int, target: int, op: str) -> Channel:
+    def channel(self, model: Rank, source: int, target: int, op: str) -> Channel:
         for other in (source, target):
-            self.check_rank(f"rank {books.rank}, {op}", other)
+            self.check_rank(f"rank {model.rank}, {op}", other)
         if source == target:
-            books.refuse(op, f"rank {source} is this rank itself: it has the value already")
+            model.refuse(op, f"rank {source} is this rank itself: it has the value already")
         return self.channels[source, target]
 
     def look(self) -> None:
@@ -203,7 +218,8 @@ class Dist:
         if self.seen != self.moved:
             self.seen, self.looked, self.since = self.moved, 0, time.monotonic()
         self.looked += 1
-        self.tasks.add(_task())
+        if not self.driven:
+            self.tasks.add(asyncio.current_task())
         if self.looked > ROUNDS * len(self.ranks):
             others = not self.driven and asyncio.all_tasks() - self.tasks
             if not others or time.monotonic() - self.since > PATIENCE_S:
@@ -212,45 +228,39 @@ class Dist:
     # The calls below the model's: they cost what the model's cost, and return the time, too.
 
     async def all_reduce(self, rank: int, value, time: float):
-        return await self._collective("all_reduce", rank, value, time)
+        model = self._at(rank, time)
+        return await model.all_reduce(value), model.time
 
     async def all_gather(self, rank: int, value, time: float):
-        return await self._collective("all_gather", rank, value, time)
+        model = self._at(rank, time)
+        return await model.all_gather(value), model.time
 
     async def reduce_scatter(self, rank: int, value, time: float):
-        return await self._collective("reduce_scatter", rank, value, time)
+        model = self._at(rank, time)
+        return await model.reduce_scatter(value), model.time
 
     async def send(self, rank_source: int, rank_dest: int, value) -> None:
         """Send a value, alone or as (value, time)."""
         value, time = value if isinstance(value, tuple) else (value, None)
-        await Pending(send, self._at(rank_source, time), rank_dest, value)
+        await self._at(rank_source, time).send(rank_dest, value)
 
     async def receive(self, rank_source: int, rank_dest: int):
-        books = self._at(rank_dest)
-        return await Pending(receive, books, rank_source), books.now
+        model = self._at(rank_dest)
+        return await model.receive(rank_source), model.time
 
-    async def _collective(self, op: str, rank: int, value, time: float):
-        books = self._at(rank, time)
-        return await Pending(join, books, op, value, self.everyone), books.now
-
-    def _at(self, rank: int, time: float | None = None) -> Books:
+    def _at(self, rank: int, time: float | None = None) -> Rank:
         self.check_rank("Dist", rank)
-        books = self.ranks[rank]
-        if time is not None and abs(time - books.now) > 1e-9 * max(1.0, books.now):
-            raise PuzzleError(f"rank {rank}: its clock says {books.now:g}, not {time:g}")
-        return books
+        model = self.ranks[rank]
+        if time is not None and abs(time - model.time) > 1e-9 * max(1.0, model.time):
+            raise PuzzleError(f"rank {rank}: its clock says {model.time:g}, not {time:g}")
+        return model
 
 
-def whole_number(where: str, **values) -> None:
-    for name, value in values.items():
-        if type(value) is not int or value < 1:
-            raise PuzzleError(f"{where}: {name} must be a whole number from 1, not {value!r}")
-
-
-def deadlock(cluster: Dist) -> Deadlock:
+def deadlock(cluster: Dist) -> PuzzleError:
+    """Return the error that says which ranks wait for each other, or for one that has ended."""
     waits, ended = [], []
-    for rank, books in sorted(cluster.ranks.items()):
-        stuck = next((p for p in books.pending if p.taken), None)
+    for rank, model in sorted(cluster.ranks.items()):
+        stuck = next((p for p in model.pending if p.taken), None)
         if stuck is None:
             ended.append(rank)
         else:
@@ -258,18 +268,11 @@ def deadlock(cluster: Dist) -> Deadlock:
             waits.append(Wait(rank, tuple(sorted(others)), words))
     found = find_deadlock(waits, ended)
     if found is None:
-        return Deadlock("deadlock: collectives of overlapping groups were started in two orders")
+        return PuzzleError("deadlock: collectives of overlapping groups were started in two orders")
     cure = "All ranks of a group must make the same collectives, and each receive needs its send"
     if found.cycle:
         cure = "Let one of them change its order: send first, receive first, or join the others"
-    return Deadlock(f"deadlock: {sentence(found)}. {cure}")
-
-
-def _task():
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None
+    return PuzzleError(f"deadlock: {sentence(found)}. {cure}")
 
 
 def drive(cluster: Dist, steps: list) -> list:

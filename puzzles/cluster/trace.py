@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cluster.outcome import cluster_of
-from cluster.values import numbers
+from cluster.values import mask_of, numbers
 from helpers.trace import Counter, Event, Trace
 from helpers.words import many
 
@@ -23,33 +23,31 @@ def trace_of(
     What takes no time is left out.
     """
     everyone = cluster_of(models)
-    profile = everyone[0].profile
+    rules = everyone[0].rules
     if global_batch_list is None:
-        masks = {event[5] for books in everyone for event in books.log if event[0] == "forward"}
-        listed = sorted(masks, key=lambda mask: mask & -mask)
-    else:
-        listed = [sum(1 << sample for sample in part) for part in global_batch_list]
-    number_of = {mask: number for number, mask in enumerate(listed)}
-    counter = "memory" if profile.memory_unit == "bytes" else "memory (elements)"
+        forwards = {e.samples for model in everyone for e in model.log if e.typ == "forward"}
+        global_batch_list = sorted(forwards, key=sorted)
+    number_of = {frozenset(part): number for number, part in enumerate(global_batch_list)}
+    counter = "memory" if rules.memory_unit == "bytes" else "memory (elements)"
     events, counters = [], []
-    for books in everyone if ranks is None else [everyone[rank] for rank in ranks]:
-        for typ, layer, start, seconds, memory, samples, more in books.log:
+    for model in everyone if ranks is None else [everyone[rank] for rank in ranks]:
+        for typ, layer, rank, start, seconds, memory, samples, more in model.log:
             info = {"layer": layer} if layer is not None else {}
             if samples:
-                info["samples"] = numbers(samples)
+                info["samples"] = numbers(mask_of(samples))
             if samples in number_of:
                 info["micro_batch"] = number_of[samples]
             kind = KINDS.get(typ, typ.replace("_", "-"))
-            if more:  # of what communicates: with whom, and since when the rank stood there
+            if more:
                 other, stood = more
                 info |= {"group": list(other)} if isinstance(other, tuple) else {"peer": other}
                 if stood < start:
-                    events.append(Event(books.rank, "wait", stood, start, name=kind))
+                    events.append(Event(rank, "wait", stood, start, name=kind))
             if seconds or more:
-                events.append(Event(books.rank, kind, start, start + seconds, info=info))
-            counters.append(Counter(books.rank, counter, start, memory))
+                events.append(Event(rank, kind, start, start + seconds, info=info))
+            counters.append(Counter(rank, counter, start, memory))
     counters.sort(key=lambda c: c.time)
-    title = f"{many(len(everyone), 'rank')}, {many(everyone[0].layers, 'layer')}"
-    if profile.name != profile.unit:
-        title += f", {profile.name}"
-    return Trace(events, {"title": title, "unit": profile.unit}, counters)
+    title = f"{many(len(everyone), 'rank')}, {many(everyone[0].num_layers, 'layer')}"
+    if rules.name != rules.unit:
+        title += f", {rules.name}"
+    return Trace(events, {"title": title, "unit": rules.unit}, counters)

@@ -21,6 +21,12 @@ class PuzzleError(ValueError):
     """A training step did something that no real cluster would do."""
 
 
+def whole_number(where: str, **values) -> None:
+    for name, value in values.items():
+        if type(value) is not int or value < 1:
+            raise PuzzleError(f"{where}: {name} must be a whole number from 1, not {value!r}")
+
+
 class Facts(NamedTuple):
     """samples, shards: masks. parts: into which the layer is cut. step: 0; after the update 1."""
 
@@ -56,6 +62,7 @@ def mask_of(samples) -> int:
     return mask
 
 
+@cache
 def numbers_in(mask: int) -> frozenset[int]:
     return frozenset(i for i, bit in enumerate(reversed(bin(mask)[2:])) if bit == "1")
 
@@ -124,7 +131,6 @@ class Value:
     """
 
     kind, _owner = "", None
-    facts = property(lambda self: self._facts)
     layer = property(lambda self: self._facts.layer)
     step = property(lambda self: self._facts.step)
     samples = property(lambda self: numbers_in(self._facts.samples))
@@ -160,21 +166,18 @@ class Sharded(Value):
 
     def shard(self, shard: int, num_shards: int):
         """Cut shard `shard` of `num_shards` out of a whole value."""
-        return self._made("shard", cut, shard, num_shards)
+        return self._made("shard", lambda whole: cut(whole, shard, num_shards))
 
     def is_complete(self) -> bool:
         return self._facts.complete
 
     def _made(self, op: str, rule, *others):
         """Return what `rule` makes of the facts, on the same rank; by hand from by hand."""
-        values = [v for v in (self, *others) if isinstance(v, Value)]
-        owner = next((v._owner for v in values if v._owner is not None), None)
-        facts = [v._facts if isinstance(v, Value) else v for v in (self, *others)]
+        values = (self, *others)
+        owner = next((v._owner for v in values if getattr(v, "_owner", None)), None)
         if owner is None:
-            return value_of(rule(*facts), self.layers, self.total_samples)
-        for value in values:
-            owner.use(value, op, self.kind)
-        return owner.new(owner.ask(op, rule, *facts))
+            return value_of(rule(*(v._facts for v in values)), self.layers, self.total_samples)
+        return owner.new(owner.ask(op, rule, *(owner.use(v, op, self.kind) for v in values)))
 
 
 class Weight(Sharded):

@@ -27,8 +27,7 @@ def share(m):
 
 
 def load_all(m):
-    for i in layers_of(m):
-        m.weights[i], m.opt_states[i] = m.load_weights(i)
+    m.load_all(layers_of(m))
 
 
 def there_and_back(m, samples):
@@ -56,11 +55,8 @@ async def reduce(m):
         m.grad_weights[i] = await m.all_reduce(m.grad_weights[i], i)
 
 
-def finish(m, which=None):
-    W, S, _, _, G = m.storage()
-    for i in which or layers_of(m):
-        W[i], S[i] = m.update(i, G[i], W[i], S[i])
-        m.set_final_weight(i, W[i])
+def finish(m):
+    m.update_all(layers_of(m))
 
 
 async def data_parallel(m):

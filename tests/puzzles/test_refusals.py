@@ -54,7 +54,7 @@ CASES = {
     "value of another rank": (
         2, "rank 1, forward of layer 0: the activation of layer 0, for samples 0 to 3 lies on rank "
         "0: send it", lambda m: m.activations.update({0: m.get_input_activation(range(4))}),
-        lambda m: m.rank and m.forward(0, m.dist.ranks[0].places[2][0], m.weights[0])),
+        lambda m: m.rank and m.forward(0, m.dist.ranks[0].activations[0], m.weights[0])),
     "value of another run": (1, "belongs to another run", use_another_run),
     "reduced twice": (
         2, "all_reduce of the weight gradient of layer 0, with what rank 1 brings: samples 0 to 3 "
@@ -87,7 +87,7 @@ CASES = {
         lambda m: m.loss(m.get_input_activation([0]))),
     "forgets a layer": (
         1, "no rank has handed in a new weight of layer 1: call set_final_weight", own,
-        lambda m: finish(m, [0])),
+        lambda m: m.update_all([0])),
     "forgets await": (
         1, "rank 0 never waited for what it had started: it is in all_reduce of the weight gradient"
         " of layer 0; write await before it", own, finish,
