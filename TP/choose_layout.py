@@ -6,6 +6,8 @@ Times and memory are computed, nothing is run.
 """
 
 import argparse
+from contextlib import suppress
+from itertools import product
 
 from helpers.cluster import PRESETS, Layout, estimate, preset
 from helpers.cost import read_config
@@ -20,40 +22,30 @@ def choose_layout(model, machine, gpus, batch):
     and .seconds; like Layout(...), it raises ValueError for what can't be cut that way.
     """
     # BEGIN SOLUTION CO-3
-    divisors = [d for d in range(1, gpus + 1) if gpus % d == 0]
-    best = None
-    for tp in (d for d in divisors if d <= machine.node):
-        for pp in (d for d in divisors if gpus // tp % d == 0):
+    divisors, found = [d for d in range(1, gpus + 1) if gpus % d == 0], []
+    ways = product(divisors, divisors, (1, 2, 4, 8, 16), ("none", "selective", "full"))
+    for tp, pp, micro, how in ways:
+        if tp <= machine.node and gpus % (tp * pp) == 0:
             dp = gpus // (tp * pp)
-            for micro in (1, 2, 4, 8, 16):
-                for how in ("none", "selective", "full"):
-                    cut = batch, model.positions, dp, pp, tp, 1, micro, how
-                    try:
-                        layout = Layout(*cut, sequence_parallel=tp > 1, zero=int(dp > 1))
-                        done = estimate(model, layout, machine)
-                    except ValueError:
-                        continue
-                    if done.fits and (best is None or done.seconds < best.seconds):
-                        best = done
-    return best and best.layout
+            cut = batch, model.positions, dp, pp, tp, 1, micro, how
+            with suppress(ValueError):
+                layout = Layout(*cut, sequence_parallel=tp > 1, zero=int(dp > 1))
+                found.append(estimate(model, layout, machine))
+    fitting = [done for done in found if done.fits]
+    return min(fitting, key=lambda done: done.seconds).layout if fitting else None
     # END SOLUTION
-
-
-def size(text):
-    """A number of devices or of sequences: no cluster has a million."""
-    if not text.isdecimal() or not 1 <= int(text[:9]) <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"give 1 to 1,000,000, not {text:.40}")
-    return int(text)
 
 
 if __name__ == "__main__":
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--model_config", metavar="PATH", required=True, help="a config.json")
-    parser.add_argument("--gpus", type=size, default=8, help="how many devices (8)")
-    parser.add_argument("--batch", type=size, default=128, help="sequences of a step (128)")
+    parser.add_argument("--gpus", type=int, default=8, help="how many devices (8)")
+    parser.add_argument("--batch", type=int, default=128, help="sequences of a step (128)")
     parser.add_argument("--machine", default="A100", help=", ".join(PRESETS))
     args = parser.parse_args()
+    if not all(1 <= count <= 1_000_000 for count in (args.gpus, args.batch)):
+        parser.error("--gpus and --batch: give 1 to 1,000,000")
     with plain_errors():
         model, machine = read_config(args.model_config), preset(args.machine)
         layout = choose_layout(model, machine, args.gpus, args.batch)

@@ -40,13 +40,12 @@ def model_training_cost_analysis(path):
     # END SOLUTION
 
 
-def get_optimal_N_D(budget, law=EXERCISE):
+def get_optimal_N_D(budget):
     """(N, D): parameters and tokens with the lowest loss among all with 6 N D = budget.
 
-    law: its loss is law.a / N^law.alpha + law.b / D^law.beta + law.floor. EXERCISE is
-        406.4 / N^0.34 + 410.7 / D^0.29 + 1.69.
+    The loss is 406.4 / N^0.34 + 410.7 / D^0.29 + 1.69.
     """
-    budget = law.checked(budget)
+    law, budget = EXERCISE, EXERCISE.checked(budget)
     ratio = law.alpha * law.a / (law.beta * law.b)
     n = (ratio * (budget / 6) ** law.beta) ** (1 / (law.alpha + law.beta))
     return n, budget / (6 * n)
@@ -54,11 +53,12 @@ def get_optimal_N_D(budget, law=EXERCISE):
 
 def say_cost(path):
     parameters, tflops, gigabytes = model_training_cost_analysis(path)
-    peak = forward_peak(read_config(path))
+    model = read_config(path)
+    peak = forward_peak(model)
     print(f"Number of parameters: {parameters}\nNumber of TFLOPs: {tflops:.4f}")
     print(f"Peak memory cost: {gigabytes:.4f} GBs\n")
     print("parameters: rotary positions have no table, so no positional embedding is counted")
-    print(f"TFLOPs: one layer forward, {flops(read_config(path)).convention}")
+    print(f"TFLOPs: one layer forward, {flops(model).convention}")
     print(f"memory: one layer forward, {peak.convention}; most live at: {peak.moment}")
     for name, size in {"its weights": peak.weights, **peak.activations}.items():
         print(f"    {name:<20}{bytes_text(size):>9}")

@@ -49,23 +49,19 @@ def settings():
     return wanted
 
 
-def run_mpi(arguments, ranks, timeout=600.0, echo=False):
-    """Run `python ARGUMENTS…` on so many ranks, in the folder of this file.
+def run_mpi(arguments, ranks, timeout=600.0, capture=True):
+    """Run `python ARGUMENTS…` on so many ranks, in this folder; stop all after `timeout` seconds.
 
     arguments: a script and its flags, or "-m", a module and its flags.
-    timeout: seconds; then every rank is stopped. echo: show what ranks print, and keep nothing.
     """
     call = [find_mpirun(), "-n", str(ranks), sys.executable, "-m", "mpi_wrapper.rank", str(timeout)]
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     facts = os.environ | settings() | {"PYTHONPATH": os.pathsep.join(paths)}
-    if not echo:
-        facts["PY_COLORS"] = "0"  # a rank takes mpirun's pipe for a terminal
-    where = {"cwd": HERE, "env": facts, "stdin": subprocess.DEVNULL, "text": True}
-    call += arguments
-    return subprocess.run(call, capture_output=not echo, timeout=timeout + 30, check=False, **where)
+    how = {"cwd": HERE, "env": facts, "stdin": subprocess.DEVNULL, "text": True, "check": False}
+    return subprocess.run([*call, *arguments], **how, capture_output=capture, timeout=timeout + 30)
 
 
-def main(arguments=None):
+if __name__ == "__main__":
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("-n", "--ranks", type=int, default=4, help="how many ranks (4)")
@@ -73,7 +69,7 @@ def main(arguments=None):
     parser.add_argument("--show", action="store_true", help="print the command, and do not run it")
     parser.add_argument("-m", action="store_true", help="what follows is a module")
     parser.add_argument("what", nargs=argparse.REMAINDER, metavar="SCRIPT …")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     what = ["-m"] * options.m + options.what
     if options.ranks < 1 or not options.what:
         parser.error("name a script and its ranks, as in: python mpirun.py -n 4 mpi-test.py")
@@ -82,11 +78,7 @@ def main(arguments=None):
             print("\n".join(f"export {k}={shlex.quote(v)}" for k, v in settings().items()))
             start = [find_mpirun(), "-n", str(options.ranks), "python3", "-m", "mpi4py"]
             print(shlex.join([*start, *what]))
-            return 0
-        return run_mpi(what, options.ranks, options.timeout, echo=True).returncode
+        else:
+            sys.exit(run_mpi(what, options.ranks, options.timeout, capture=False).returncode)
     except ValueError as error:
         parser.error(str(error))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

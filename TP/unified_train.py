@@ -43,17 +43,16 @@ def read_flags(arguments=None):
     return options
 
 
-def train(comm, options, data, say=print):
-    """Train, and give (losses of all steps, test accuracy, this rank's network).
-
-    say: called with a line after each epoch, on rank 0 alone.
-    """
+def train(comm, options, data):
+    """Train; rank 0 prints a line after each epoch. Return this rank's network."""
     x, y = data["x_train"], data["y_train"]
+    if options.batch_size > len(x):
+        told = f"is {options.batch_size}, and there are {len(x)} rows: give that many at most"
+        raise ValueError(f"--batch_size {told}")
     layout, sizes = (options.mp_size, options.dp_size), (x.shape[1], options.hidden, CLASSES)
     grid = make_grid(comm, *layout, options.megatron_mp, *sizes)
     net = Mlp(draw_weights(options.seed, *sizes, x.dtype), grid)
     order = np.random.default_rng(options.seed)  # the same on every rank: batches are shared
-    losses = []
     for epoch in range(options.epochs):
         rate = options.lr * options.decay**epoch  # by epochs, so dp_size does not change it
         rows = order.permutation(len(x))
@@ -65,24 +64,20 @@ def train(comm, options, data, say=print):
             loss, grad = cross_entropy(net.forward(x_mine), y_mine, len(batch))
             net.backward(grad)
             net.step(rate)
-            losses.append(float(sum_over(np.array(loss), grid.dp_comm)))
+            loss = float(sum_over(np.array(loss), grid.dp_comm))
         guesses = net.forward(data["x_test"]).argmax(axis=1)
         right = float((guesses == data["y_test"]).mean())
         if comm.Get_rank() == 0:
-            say(f"epoch {epoch}: loss {losses[-1]:.4f}, test accuracy {right:.3f}")
-    return losses, right, net
-
-
-def main():
-    options = read_flags()
-    comm, path = find_world(), options.data or (MNIST if MNIST.exists() else None)
-    _, _, net = train(comm, options, read_digits(path) if path else make_digits())
-    groups = {"model-parallel": net.fc1.grid.mp_comm, "data-parallel": net.fc1.grid.dp_comm}
-    for name, group in groups.items() if comm.Get_rank() == 0 else ():
-        through = f"({group.total_bytes_transferred:,} through a root)"
-        print(f"{name} group: rank 0 sends {group.bytes_sent:,} bytes in rings {through}")
+            print(f"epoch {epoch}: loss {loss:.4f}, test accuracy {right:.3f}")
+    return net
 
 
 if __name__ == "__main__":
     with plain_errors():
-        main()
+        options = read_flags()
+        comm, path = find_world(), options.data or (MNIST if MNIST.exists() else None)
+        net = train(comm, options, read_digits(path) if path else make_digits())
+        groups = {"model-parallel": net.fc1.grid.mp_comm, "data-parallel": net.fc1.grid.dp_comm}
+        for name, group in groups.items() if comm.Get_rank() == 0 else ():
+            through = f"({group.total_bytes_transferred:,} through a root)"
+            print(f"{name} group: rank 0 sends {group.bytes_sent:,} bytes in rings {through}")

@@ -19,10 +19,9 @@ def split_data(x_train, y_train, mp_size, dp_size, rank):
         grid = f"mp_size {mp_size} x dp_size {dp_size} is {ranks} ranks, counted from 0"
         raise ValueError(f"there is no rank {rank}: {grid}")
     if rows % dp_size:
+        cut = f"{rows} rows cannot be divided among {dp_size} copies of the model"
         told = f"take {rows - rows % dp_size} rows, or a dp_size that divides {rows}"
-        raise ValueError(
-            f"{rows} rows cannot be divided among {dp_size} copies of the model: {told}"
-        )
+        raise ValueError(f"{cut}: {told}")
     part = rows // dp_size
     mine = slice(rank // mp_size * part, (rank // mp_size + 1) * part)
     return x_train[mine], y_train[mine]

@@ -37,10 +37,8 @@ def get_info(comm, rank, mp_size, dp_size, is_fc1, is_megatron_mp, in_dim, out_d
     cuts_inputs = is_megatron_mp and not is_fc1
     cut, what = (in_dim, "inputs") if cuts_inputs else (out_dim, "outputs")
     if cut % mp_size:
-        told = f"choose an mp_size that divides {cut}"
-        raise ValueError(
-            f"a layer of {cut} {what} cannot be cut into {mp_size} equal parts: {told}"
-        )
+        told = f"{mp_size} equal parts: choose an mp_size that divides {cut}"
+        raise ValueError(f"a layer of {cut} {what} cannot be cut into {told}")
     # BEGIN SOLUTION TP-2
     mp_idx, dp_idx = rank % mp_size, rank // mp_size
     mp_comm = comm.Split(color=dp_idx, key=mp_idx)
@@ -92,8 +90,7 @@ def naive_collect_backward_output(output_grad, mp_group_idx, mp_size):
 def naive_collect_backward_x(grad_x, mp_comm, mp_size):
     """Each rank has one term of the input's gradient, (B, in); it gets its part of the sum,
     (B, in/m)."""
-    parts = np.stack(np.split(grad_x, mp_size, axis=-1))
-    parts = np.ascontiguousarray(parts)  # part by part in memory, each row by row
+    parts = np.ascontiguousarray(np.split(grad_x, mp_size, axis=-1))  # part by part in memory
     mine = np.empty(parts.shape[1:], grad_x.dtype)
     mp_comm.Reduce_scatter(parts, mine)
     return mine

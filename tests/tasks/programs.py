@@ -98,7 +98,7 @@ PROGRAMS = {
         return parameters(model).total, flops(model).layer / 1e12, forward_peak(model).total / 1e9
         """},
     "CO-3": {
-        "memory forgotten": ({"done.fits and ": ""}, "does not fit:")},
+        "memory forgotten": ({" if done.fits": ""}, "does not fit:")},
     "RC-1": {
         "rounded on the way":
             ({"add_(arrived)": "add_(arrived.float().to(arrived.dtype))"}, "float32's accuracy"),
