@@ -13,7 +13,7 @@ loop to model.load_all(layers) and model.update_all(layers).
 """
 
 from lib import Model
-from utils import main_of_puzzles
+from utils import get_layers, main_of_puzzles
 
 # name: (ranks, layers, samples, target for the steps, target for the memory)
 CASES = {
@@ -66,11 +66,10 @@ async def accumulation(model: Model) -> Model:
         grad_activations[last] = model.loss(activations[last + 1])
         del activations[last + 1]
         for layer in reversed(layers):
-            grad_weights["new"], grad_activations[layer - 1] = model.backward(
+            grad, grad_activations[layer - 1] = model.backward(
                 layer, activations[layer], grad_activations[layer], weights[layer]
             )
             del activations[layer], grad_activations[layer]
-            grad = grad_weights.pop("new")
             grad_weights[layer] = grad_weights[layer] + grad if sample > 0 else grad
         del grad_activations[-1]
     model.update_all(layers)
@@ -157,8 +156,8 @@ async def fully_sharded(model: Model) -> Model:
 async def pipeline(model: Model) -> Model:
     """Each rank has some of the layers, and the whole batch goes from rank to rank."""
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
-    rank, end_rank, each = model.rank, model.world_size - 1, model.num_layers // model.world_size
-    mine = range(rank * each, (rank + 1) * each)
+    rank, end_rank = model.rank, model.world_size - 1
+    mine = get_layers(model.num_layers, model.world_size, rank)
     # BEGIN SOLUTION PZ-6
     first, after = mine[0], mine[-1] + 1
     model.load_all(mine)
@@ -190,8 +189,8 @@ async def pipeline(model: Model) -> Model:
 async def gpipe(model: Model) -> Model:
     """The same pipeline, one sample after the other: all forward, then all backward."""
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
-    rank, end_rank, each = model.rank, model.world_size - 1, model.num_layers // model.world_size
-    mine = range(rank * each, (rank + 1) * each)
+    rank, end_rank = model.rank, model.world_size - 1
+    mine = get_layers(model.num_layers, model.world_size, rank)
     # BEGIN SOLUTION PZ-7
     first, after = mine[0], mine[-1] + 1
     model.load_all(mine)
@@ -213,11 +212,10 @@ async def gpipe(model: Model) -> Model:
             grad_activations[after - 1] = await model.receive(rank + 1)
         for layer in reversed(mine):
             here = activations[layer, sample]
-            grad_weights["new"], grad_activations[layer - 1] = model.backward(
+            grad, grad_activations[layer - 1] = model.backward(
                 layer, here, grad_activations[layer], weights[layer]
             )
             del here, activations[layer, sample], grad_activations[layer]
-            grad = grad_weights.pop("new")
             grad_weights[layer] = grad_weights[layer] + grad if sample > 0 else grad
         if rank > 0:
             await model.send(rank - 1, grad_activations.pop(first - 1))
@@ -235,8 +233,7 @@ async def pipeline_sharded(model: Model) -> Model:
     weights, opt_states, activations, grad_activations, grad_weights = model.storage()
     rank, stages = model.rank, 4
     stage, sample = rank % stages, rank // stages
-    layers, each = range(model.num_layers), model.num_layers // stages
-    mine = range(stage * each, (stage + 1) * each)
+    layers, mine = range(model.num_layers), get_layers(model.num_layers, stages, stage)
     # BEGIN SOLUTION PZ-8
     first, last = mine[0], mine[-1]
     model.load_all(layers, rank, model.world_size)

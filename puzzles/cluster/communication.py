@@ -62,12 +62,11 @@ class Channel:
     """From one rank to another: the n-th receive takes the n-th message.
 
     sent: of each message its facts, when its transfer began, when it is there. asked: how many
-    receives there were. parked: of each message that lay in the receiver's memory (from when, until
-    when, its size).
+    receives there were.
     """
 
     def __init__(self):
-        self.sent, self.asked, self.parked = [], 0, []
+        self.sent, self.asked = [], 0
 
 
 def send(model, target: int, value):
@@ -100,7 +99,7 @@ def receive(model, source: int):
     value, seconds = model.new(facts), profile.message(facts, source, model.rank)
     if profile.real:
         if there < asked:
-            channel.parked.append((there, asked, profile.size(facts)))
+            model.parked.append((there, asked, profile.size(facts)))
         start = min(model.time, max(asked, begun))
         seconds = model.time - start
     model.event("recv", facts.layer, seconds, facts.samples, (source, asked), start)

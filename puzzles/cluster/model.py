@@ -1,9 +1,11 @@
 """What a student's step holds in its hands: one rank's view of the training."""
 
+import asyncio
+import gc
 from collections.abc import Callable
 
 from cluster.communication import Pending, join, receive, send
-from cluster.ranks import NAMES, Dist, Rank, drive
+from cluster.ranks import NAMES, Dist, Rank
 from cluster.values import (
     Activation,
     ActivationGrad,
@@ -190,3 +192,30 @@ def run(
     dist = Dist(world_size, profile)
     models = [Model(rank, dist, num_layers, global_batch_size) for rank in range(world_size)]
     return drive(dist, [step(model, *arguments) for model in models])
+
+
+def drive(dist: Dist, steps: list) -> list:
+    """Run the coroutines of all ranks to their ends, and return what each returns."""
+    for rank, step in enumerate(steps):
+        if not asyncio.iscoroutine(step):
+            told = f"the step returned a {type(step).__name__}: write it as `async def`"
+            raise PuzzleError(f"rank {rank}: {told}")
+    results, running = [None] * len(steps), dict(enumerate(steps))
+    dist.driven = True
+    # Memory is what Python holds, to the moment: the collector would free some of it by chance.
+    gc.disable()
+    try:
+        while running:
+            for rank, step in list(running.items()):
+                try:
+                    if step.send(None) is not None:
+                        told = "awaits something that no method of its model has returned"
+                        raise PuzzleError(f"rank {rank} {told}")
+                except StopIteration as end:
+                    results[rank] = end.value
+                    del running[rank]
+    finally:
+        for step in running.values():
+            step.close()
+        gc.enable()
+    return results

@@ -61,10 +61,8 @@ def fullest(ranks: list) -> tuple[float, int, float]:
     """
     most = []
     for model in ranks:
-        channels = model.dist.channels.items()
-        parked = [each for (_, to), c in channels if to == model.rank for each in c.parked]
         for held, when in [(event.memory, event.time) for event in model.log] + [model.peak]:
-            held += sum(size for come, gone, size in parked if come <= when < gone)
+            held += sum(size for come, gone, size in model.parked if come <= when < gone)
             most.append((held, model.rank, when))
     memory, rank, when = max(most, key=lambda found: found[0])
     if memory > ranks[0].rules.limit:

@@ -9,21 +9,11 @@ classic  the arithmetic of the CS 8803 SMR lab, to the last digit: a layer is on
 steps    the rules of the LLM Training Puzzles (https://github.com/srush/LLM-Training-Puzzles)
 """
 
-import os
 from collections import Counter
 from dataclasses import replace
 from functools import cache
 
-from cluster.values import (
-    ACTIVATION,
-    BLOCK_SIZE,
-    CLASSES,
-    HIDDEN_SIZE,
-    SHARDED,
-    STATE,
-    Facts,
-    PuzzleError,
-)
+from cluster.values import ACTIVATION, BLOCK_SIZE, CLASSES, HIDDEN_SIZE, SHARDED, STATE, Facts
 from helpers.cluster import Layout, preset
 from helpers.cluster.layer import layer_seconds
 from helpers.cluster.machine import all_gather_seconds, message_seconds
@@ -237,11 +227,3 @@ class Measured(Bytes):
 
 
 PROFILES = {"bytes": Bytes, "classic": Profile, "measured": Measured, "steps": Steps}
-
-
-def make_profile(name: str | None, world_size: int) -> Profile:
-    """Return the profile of this name; None: PUZZLES_PROFILE's, or bytes. Raises PuzzleError."""
-    name = name or os.environ.get("PUZZLES_PROFILE") or "bytes"
-    if name not in PROFILES:
-        raise PuzzleError(f"there is no profile {name!r}: choose bytes, classic, measured or steps")
-    return PROFILES[name](world_size)

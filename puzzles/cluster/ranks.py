@@ -1,14 +1,14 @@
 """The books of each rank, the cluster of them, and what happens when no rank can go on."""
 
 import asyncio
-import gc
+import os
 import time
 from collections import Counter, defaultdict
 from contextlib import suppress
 from typing import NamedTuple
 
 from cluster.communication import Channel
-from cluster.profiles import make_profile
+from cluster.profiles import PROFILES
 from cluster.values import WEIGHT, Facts, PuzzleError, Value, numbers_in, value_of, whole_number
 from helpers.waits import Wait, find_deadlock, sentence
 
@@ -54,8 +54,9 @@ class Rank:
 
     time: its clock. held: its memory now; peak: the most, and when. log: its events.
     final_weights: the new weights by layer. pending: what it has started and not awaited.
-    lane_free, send_free: when its collectives and its messages that go on beside computing have
-    ended. collectives: started, in order, not ended yet. called: how many of each group.
+    parked: of each message that lay in its memory: from when, until when, its size. lane_free,
+    send_free: when its collectives and its messages that go on beside computing have ended.
+    collectives: started, in order, not ended yet. called: how many of each group.
     """
 
     def __init__(self, rank: int, dist: "Dist", num_layers: int, global_batch_size: int):
@@ -79,7 +80,7 @@ class Rank:
         self.places = tuple(Storage(rank, name) for name in NAMES)
         self.weights, self.opt_states, self.activations, *grads = self.places
         self.grad_activations, self.grad_weights = grads
-        self.log, self.pending, self.collectives = [], [], []
+        self.log, self.pending, self.parked, self.collectives = [], [], [], []
         self.final_weights, self.called, self.loaded = {}, Counter(), set()
 
     def stored(self):
@@ -192,7 +193,11 @@ class Dist:
 
     def __init__(self, world_size: int, profile: str | None = None):
         whole_number("Dist", world_size=world_size)
-        self.world_size, self.profile = world_size, make_profile(profile, world_size)
+        name = profile or os.environ.get("PUZZLES_PROFILE") or "bytes"
+        if name not in PROFILES:
+            known = "choose bytes, classic, measured or steps"
+            raise PuzzleError(f"there is no profile {name!r}: {known}")
+        self.world_size, self.profile = world_size, PROFILES[name](world_size)
         self.everyone, self.ranks, self.open = tuple(range(world_size)), {}, {}
         self.channels: dict[tuple, Channel] = defaultdict(Channel)
         self.moved = self.seen = self.looked = 0
@@ -273,30 +278,3 @@ def deadlock(cluster: Dist) -> PuzzleError:
     if found.cycle:
         cure = "Let one of them change its order: send first, receive first, or join the others"
     return PuzzleError(f"deadlock: {sentence(found)}. {cure}")
-
-
-def drive(cluster: Dist, steps: list) -> list:
-    """Run the coroutines of all ranks to their ends, and return what each returns."""
-    for rank, step in enumerate(steps):
-        if not asyncio.iscoroutine(step):
-            told = f"the step returned a {type(step).__name__}: write it as `async def`"
-            raise PuzzleError(f"rank {rank}: {told}")
-    results, running = [None] * len(steps), dict(enumerate(steps))
-    cluster.driven = True
-    # Memory is what Python holds, to the moment: the collector would free some of it by chance.
-    gc.disable()
-    try:
-        while running:
-            for rank, step in list(running.items()):
-                try:
-                    if step.send(None) is not None:
-                        told = "awaits something that no method of its model has returned"
-                        raise PuzzleError(f"rank {rank} {told}")
-                except StopIteration as end:
-                    results[rank] = end.value
-                    del running[rank]
-    finally:
-        for step in running.values():
-            step.close()
-        gc.enable()
-    return results
