@@ -54,7 +54,7 @@ def cases():
     return [{"seed": random.randrange(10**6), "ids": ids, "mask": mask}]
 
 
-HOLD = "self._hold(Pipe(nn.Sequential(*marked), split_size, recorders))"
+HOLD = "self._hold(Pipe(nn.Sequential(*marked), split_size))"
 FORGETS = """
 class Forgets(nn.Module):
     def __init__(self, inner):
@@ -71,9 +71,9 @@ MUTANTS = {
     "alone: BlockWithMask takes the pair",
     (", device) for", ", self.devices[0]) for"): "all blocks have the mark of one device, so there "
     "is one part: mark each with its own",
-    (", split_size, recorders", ", 1, recorders"): "the split size is 1, whatever was asked for: "
+    ("*marked), split_size", "*marked), 1"): "the split size is 1, whatever was asked for: "
     "give it to Pipe",
-    (HOLD, "self.h_pp = Pipe(nn.Sequential(*marked), split_size, recorders)"): "the weights have "
+    (HOLD, "self.h_pp = Pipe(nn.Sequential(*marked), split_size)"): "the weights have "
     "other names now: self._hold keeps the pipe beside them",
     ("(block)", "(__import__('copy').deepcopy(block))"): "the pipe has weights of its own: take "
     "the blocks themselves, and no copies",

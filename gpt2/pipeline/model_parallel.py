@@ -81,7 +81,7 @@ class GPT2ModelParallel(GPT2Model):
         self._on_one_device()
         self.to("cpu")
 
-    def _prepare_pipeline_parallel(self, split_size=1, recorders=None):
+    def _prepare_pipeline_parallel(self, split_size=1):
         """Send the blocks' input through a `Pipe` from now on. split_size: as in `Pipe`."""
         if self.devices is None:
             raise WrongInput("the blocks are not on several devices yet: call parallelize() first")
@@ -89,7 +89,7 @@ class GPT2ModelParallel(GPT2Model):
         # BEGIN SOLUTION GP-7
         blocks = zip(self.h, self.devices, strict=True)
         marked = [WithDevice(BlockWithMask(block), device) for block, device in blocks]
-        self._hold(Pipe(nn.Sequential(*marked), split_size, recorders))
+        self._hold(Pipe(nn.Sequential(*marked), split_size))
         # END SOLUTION
 
     def _finalize_pipeline_parallel(self):
@@ -131,8 +131,8 @@ class GPT2LMHeadModelParallel(GPT2LMHeadModel):
         self.transformer.deparallelize()
         self.lm_head.to("cpu")
 
-    def _prepare_pipeline_parallel(self, split_size=1, recorders=None):
-        self.transformer._prepare_pipeline_parallel(split_size, recorders)
+    def _prepare_pipeline_parallel(self, split_size=1):
+        self.transformer._prepare_pipeline_parallel(split_size)
 
     def _finalize_pipeline_parallel(self):
         self.transformer._finalize_pipeline_parallel()

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 from wrong_input import WrongInput
 
-from helpers.trace import Recorder
 from pipeline.partition import _split_module
 from pipeline.worker import Task, create_workers, end_workers
 
@@ -33,20 +32,18 @@ class Pipe(nn.Module):
 
     split_size: samples in a micro-batch; the last one may have fewer.
     partitions, devices, in_queues, out_queues: of each part, in order.
-    recorders: one for each part; the forward of each micro-batch is written down as "F".
 
     The threads end with `close()`, at the end of `with Pipe(…) as pipe`, or with the pipe.
     Raises WrongInput for a split size below 1, and as `_split_module`.
     """
 
-    def __init__(self, module, split_size=1, recorders=None):
+    def __init__(self, module, split_size=1):
         super().__init__()
         if not isinstance(split_size, int) or split_size < 1:
             told = "it is the number of samples in a micro-batch; give a whole number from 1"
             raise WrongInput(f"a split size of {split_size!r}: {told}")
         self.split_size = split_size
         self.partitions, self.devices = _split_module(module)
-        self.recorders = recorders or [Recorder(0, enabled=False)] * len(self.devices)
         self.in_queues, self.out_queues = create_workers(self.devices)
         self.close = weakref.finalize(self, end_workers, self.in_queues)
 
@@ -88,9 +85,7 @@ class Pipe(nn.Module):
 
     def one(self, j, i, batch):
         """Take micro-batch i through partition j, on its device; this runs in its worker."""
-        there = partial(each, lambda tensor: tensor.to(self.devices[j]))
-        with self.recorders[j].span("F", stage=j, micro_batch=i):
-            return self.partitions[j](there(batch))
+        return self.partitions[j](each(lambda tensor: tensor.to(self.devices[j]), batch))
 
 
 def each(change, batch):

@@ -10,7 +10,6 @@ from project.grammar import translations
 GENERATED = "generated"
 IWSLT = "bbaaaa/iwslt14-de-en-preprocess"  # on the hub; the homework's own choice
 
-
 # Three lists of {"de": …, "en": …}, without a sentence in common.
 Translations = namedtuple("Translations", "train validation test")
 

@@ -65,10 +65,7 @@ def run_dp(
     device = torch.device("cuda", rank) if backend == "nccl" else torch.device("cpu")
     rows = load(dataset_name, n_train, n_held_out, seed)
     setup(rank, world_size, backend)
-    if rank == 0:
-        utils.get_tokenizer(rows.train, SIZES[size].vocab, "de", "en", workdir)
-    dist.barrier()
-    tokenizer = utils.load_tokenizer(workdir)
+    tokenizer = utils.get_tokenizer(rows.train, SIZES[size].vocab, "de", "en")
     model = make_model(make_config(size, len(tokenizer), model_max_length), seed).to(device)
     for p in model.parameters():  # every rank begins with rank 0's weights
         dist.broadcast(p.data, 0)
@@ -126,8 +123,7 @@ def main(arguments=None):
     os.environ.setdefault("MASTER_PORT", str(free_port()))  # two runs do not meet each other
     with plain_errors():
         run_ranks(partial(run_dp, **options), (world_size, backend), world_size)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -62,8 +62,7 @@ def main(arguments=None):
     parser.add_argument("--model_parallel_mode", choices=MODES, default=MODES[0])
     with plain_errors():
         run_pp(parser.parse_args(arguments))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

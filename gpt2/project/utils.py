@@ -22,11 +22,11 @@ TOGETHER = 64  # sentences that are translated at the same time
 # Sentences as numbers
 
 
-def get_tokenizer(examples, vocab_size, src_key, tgt_key, workdir=None):
+def get_tokenizer(examples, vocab_size, src_key, tgt_key):
     """Return a byte-level BPE, trained here on both languages of `examples`; no network.
 
-    It has <eos_de>, <eos_en> and <pad> beside the tokens. workdir: a folder where it is kept as
-    tokenizer.json too. Raises WrongInput for examples without the two languages.
+    The same examples have the same tokenizer, on every rank. It has <eos_de>, <eos_en> and <pad>
+    beside the tokens. Raises WrongInput for examples without the two languages.
     """
     for key in (src_key, tgt_key):
         if not examples or key not in examples[0]:
@@ -38,17 +38,8 @@ def get_tokenizer(examples, vocab_size, src_key, tgt_key, workdir=None):
         special_tokens=[end_of(src_key), end_of(tgt_key), PAD],
         show_progress=False,
     )
-    if workdir:
-        Path(workdir).mkdir(parents=True, exist_ok=True)
-        tokenizer.save(str(Path(workdir) / "tokenizer.json"))
     made = Tokenizer.from_str(tokenizer.to_str())
     return PreTrainedTokenizerFast(tokenizer_object=made, pad_token=PAD)
-
-
-def load_tokenizer(workdir):
-    """Return the tokenizer that `get_tokenizer` kept in a folder."""
-    file = str(Path(workdir) / "tokenizer.json")
-    return PreTrainedTokenizerFast(tokenizer_file=file, pad_token=PAD)
 
 
 def end_of(key):
@@ -197,12 +188,10 @@ def now(device):
     return time.perf_counter()
 
 
-def save_grad_weights(model, rank, folder=TESTS):
-    """Write {name: gradient, on the CPU} to model{rank}_gradients.pth, and return its path."""
+def save_grad_weights(model, rank):
+    """Write {name: gradient, on the CPU} to tests/model{rank}_gradients.pth."""
     named = {n: p.grad.detach().cpu() for n, p in model.named_parameters() if p.grad is not None}
-    path = Path(folder) / f"model{rank}_gradients.pth"
-    torch.save(named, path)
-    return path
+    torch.save(named, TESTS / f"model{rank}_gradients.pth")
 
 
 def bar(steps, desc, rank=0):
