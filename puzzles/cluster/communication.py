@@ -106,37 +106,27 @@ def receive(model, source: int):
     return value
 
 
-class Joined:
-    """A rank in a collective. all: who has come, until it runs; this rank too.
+class Collective:
+    """One collective of a group. given: of each rank that has come, the facts of what it brings.
 
-    facts: of what the rank brings; result: of what comes out, and None until it runs.
+    begun: when the last of them came. result: the facts of what comes out; None until it runs.
     """
 
-    def __init__(self, model, op: str, facts: Facts, group: tuple, all: list):
-        self.model, self.op, self.facts, self.group, self.all = model, op, facts, group, all
-        self.call = f"{op} of the {facts.kind} of layer {facts.layer}"
-        self.begun, self.result = model.time, None
-
-    def waits(self):
-        first = (self.model.collectives or [self])[0]
-        behind = "" if first is self else f", which comes after its {first.call}"
-        missing = set(first.group) - {j.model.rank for j in first.all}
-        busy = [j.model.rank for j in first.all if j.model.collectives[:1] != [j]]
-        return missing or busy, f"is in {self.call}{behind}"
+    def __init__(self, op: str, call: str, group: tuple):
+        self.op, self.call, self.group = op, call, group
+        self.given, self.begun, self.result = {}, 0.0, None
 
 
 def join(model, op: str, value, group: tuple):
     """Return this rank's part of a collective. What it brings stays in its memory until the end."""
-    facts, real = model.use(value, op, *NEEDS[op]), model.rules.real
+    facts, dist, real = model.use(value, op, *NEEDS[op]), model.dist, model.rules.real
     if op == "reduce_scatter" and not facts.complete:
         model.refuse(op, f"it cuts the sum into shards, and {facts} is cut")
     model.called[group] += 1
-    number = model.called[group]
-    come = model.dist.open.setdefault((group, number), [])
-    mine = Joined(model, op, facts, group, come)
-    if come and come[0].call != mine.call:
-        first = f"rank {come[0].model.rank} {come[0].call}"
-        both = f"rank {model.rank} calls {mine.call}, and {first}"
+    number, call = model.called[group], f"{op} of the {facts.kind} of layer {facts.layer}"
+    ours = dist.open.setdefault((group, number), Collective(op, call, group))
+    if ours.call != call:
+        both = f"rank {model.rank} calls {call}, and rank {next(iter(ours.given))} {ours.call}"
         told = "all ranks must call the same ones in the same order"
         raise PuzzleError(f"{both}, both as collective number {number} of their group: {told}")
     size, n = model.rules.size(facts), len(group)
@@ -144,45 +134,52 @@ def join(model, op: str, value, group: tuple):
     rooms = {"all_reduce": size, "reduce_scatter": size / n, "all_gather": gathered}
     room = rooms[op] if real else 0.0  # for the result, until it is there
     model.hold(room, facts)
-    model.collectives.append(mine)
-    come.append(mine)
-    if len(come) == n:
-        del model.dist.open[group, number]
-        try_to_run(come)
-    yield mine.waits
-    yield from until(model, lambda: mine.result)
-    result, asked = mine.result, model.time
+    model.collectives.append(ours)
+    ours.given[model.rank], ours.begun = facts, max(ours.begun, model.time)
+    if len(ours.given) == n:
+        del dist.open[group, number]
+        try_to_run(ours, dist.ranks)
+    yield lambda: waits(model, ours)
+    yield from until(model, lambda: ours.result)
+    result, asked = ours.result, model.time
     if op == "reduce_scatter":
         result = cut(result, group.index(model.rank), n)
     model.held -= room
-    model.time = max(asked, mine.start + (mine.seconds if real else 0.0))
-    made, start = model.new(result), mine.start if real else None
-    model.event(op, result.layer, mine.seconds, result.samples, (group, asked), start)
+    model.time = max(asked, ours.start + (ours.seconds if real else 0.0))
+    made, start = model.new(result), ours.start if real else None
+    model.event(op, result.layer, ours.seconds, result.samples, (group, asked), start)
     return made
 
 
-def try_to_run(joined: list[Joined]) -> None:
-    """Let a collective happen if all have come and it is the first of each; then what is behind."""
-    if len(joined) < len(joined[0].group) or any(j.model.collectives[0] is not j for j in joined):
+def waits(model, ours: Collective) -> tuple:
+    first = (model.collectives or [ours])[0]
+    behind = "" if first is ours else f", which comes after its {first.call}"
+    missing = set(first.group) - first.given.keys()
+    busy = [rank for rank in first.given if model.dist.ranks[rank].collectives[:1] != [first]]
+    return missing or busy, f"is in {ours.call}{behind}"
+
+
+def try_to_run(ours: Collective, ranks: dict) -> None:
+    """Let it happen if all have come and it is the first of each; then what is behind it."""
+    models = [ranks[rank] for rank in ours.given]
+    if len(models) < len(ours.group) or any(m.collectives[0] is not ours for m in models):
         return
-    first, *others = sorted(joined, key=lambda j: j.model.rank)
-    rule = combined if first.op == "all_gather" else added
-    result = first.facts  # a sum, or all shards
-    for j in others:
+    rule, rules = combined if ours.op == "all_gather" else added, models[0].rules
+    first, *others = ours.group
+    result = ours.given[first]  # becomes the sum, or all shards
+    for rank in others:
         try:
-            result = rule(result, j.facts)
+            result = rule(result, ours.given[rank])
         except PuzzleError as error:
-            told = f"{j.call}, with what rank {j.model.rank} brings: {error}"
+            told = f"{ours.call}, with what rank {rank} brings: {error}"
             raise PuzzleError(told) from None
-    profile, given = first.model.rules, [j.facts for j in (first, *others)]
-    start = max(max(j.begun, j.model.lane_free) for j in joined)
-    seconds = profile.collective(first.op, given, result, first.group)
-    joined.clear()  # a circle of objects would stay in memory
-    for j in (first, *others):
-        j.start, j.seconds, j.result = start, seconds, result
-        j.model.collectives.pop(0)
-        if profile.real:
-            j.model.lane_free = start + seconds
-    for j in (first, *others):
-        if j.model.collectives:
-            try_to_run(j.model.collectives[0].all)
+    given = [ours.given[rank] for rank in ours.group]
+    ours.seconds = rules.collective(ours.op, given, result, ours.group)
+    ours.result, ours.start = result, max(ours.begun, *(model.lane_free for model in models))
+    for model in models:
+        model.collectives.pop(0)
+        if rules.real:
+            model.lane_free = ours.start + ours.seconds
+    for model in models:
+        if model.collectives:
+            try_to_run(model.collectives[0], ranks)

@@ -190,32 +190,28 @@ def run(
     itself raises. Works where a loop of asyncio runs already, as in a notebook.
     """
     dist = Dist(world_size, profile)
-    models = [Model(rank, dist, num_layers, global_batch_size) for rank in range(world_size)]
-    return drive(dist, [step(model, *arguments) for model in models])
-
-
-def drive(dist: Dist, steps: list) -> list:
-    """Run the coroutines of all ranks to their ends, and return what each returns."""
-    for rank, step in enumerate(steps):
-        if not asyncio.iscoroutine(step):
-            told = f"the step returned a {type(step).__name__}: write it as `async def`"
-            raise PuzzleError(f"rank {rank}: {told}")
-    results, running = [None] * len(steps), dict(enumerate(steps))
     dist.driven = True
+    models = [Model(rank, dist, num_layers, global_batch_size) for rank in range(world_size)]
+    steps = [step(model, *arguments) for model in models]
+    for rank, one in enumerate(steps):
+        if not asyncio.iscoroutine(one):
+            told = f"the step returned a {type(one).__name__}: write it as `async def`"
+            raise PuzzleError(f"rank {rank}: {told}")
+    results, running = [None] * world_size, dict(enumerate(steps))
     # Memory is what Python holds, to the moment: the collector would free some of it by chance.
     gc.disable()
     try:
         while running:
-            for rank, step in list(running.items()):
+            for rank, one in list(running.items()):
                 try:
-                    if step.send(None) is not None:
+                    if one.send(None) is not None:
                         told = "awaits something that no method of its model has returned"
                         raise PuzzleError(f"rank {rank} {told}")
                 except StopIteration as end:
                     results[rank] = end.value
                     del running[rank]
     finally:
-        for step in running.values():
-            step.close()
+        for one in running.values():
+            one.close()
         gc.enable()
     return results

@@ -186,7 +186,7 @@ class Dist:
     profile: "bytes", "classic", "measured" or "steps"; left out, what the environment variable
     PUZZLES_PROFILE says, else bytes.
 
-    Whoever drives the ranks, asyncio or `drive`, runs them in turn; one that waits looks around and
+    Whoever drives the ranks, asyncio or `run`, runs them in turn; one that waits looks around and
     yields. moved: counts what any rank starts or is done with. If several rounds pass in which
     nothing moves, nothing ever will. open: collectives that have begun, by group and number.
     """
