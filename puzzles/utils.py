@@ -5,7 +5,7 @@ import json
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from cluster import outcome, run, trace_of
@@ -18,10 +18,8 @@ from helpers.plain_errors import TELLERS, plain_errors
 HERE = Path(__file__).resolve().parent
 
 
-def get_next_microbatch(
-    global_batch_size: int, world_size: int, batch_size: int, rank: int
-) -> Iterator[list[int]]:
-    """Return the samples of this rank, `batch_size` at a time; the last list may be shorter.
+def get_next_microbatch(global_batch_size: int, world_size: int, batch_size: int, rank: int):
+    """Return the samples of this rank in lists of `batch_size`; the last one may be shorter.
 
     Rank r has samples r n to (r + 1) n - 1, n = global_batch_size / world_size. Raises PuzzleError
     where the batch does not divide.

@@ -19,18 +19,22 @@ NEEDS = {"all_reduce": (GRADIENT,), "reduce_scatter": (GRADIENT,), "all_gather":
 class Pending(Coroutine):
     """What a rank has started. taken: it is awaited.
 
-    work: `send`, `receive` or `join`. To its first yield it runs at once, and the rest when it is
-    awaited. What it yields there is waits(): for which ranks it waits, and what it does, in words.
+    work: `send`, `receive` or `join`. To its yield it runs at once, and the rest when it is awaited
+    and ready(). It yields waits() and ready: for which ranks it waits, and what it does, in words;
+    and whether it can go on.
     """
 
     def __init__(self, work, model, *given):
         running = work(model, *given)
-        self.model, self.waits, self.taken = model, next(running), False
-        self.rest = self._to_the_end(running)
+        self.model, self.taken, self.rest = model, False, self._to_the_end(running)
+        self.waits, self.ready = next(running)
         model.pending.append(self)
         model.dist.moved += 1
 
     def _to_the_end(self, running):
+        while not self.ready():
+            self.model.dist.look()
+            yield  # whoever drives the ranks runs the others, then this one again
         done = yield from running
         self.model.pending.remove(self)
         self.model.dist.moved += 1
@@ -50,12 +54,6 @@ class Pending(Coroutine):
 
     def throw(self, *error):
         return self.rest.throw(*error)
-
-
-def until(model, ready):
-    while not ready():
-        model.dist.look()
-        yield  # whoever drives the ranks runs the others, then this one again
 
 
 class Channel:
@@ -82,8 +80,8 @@ def send(model, target: int, value):
     else:
         model.time = gone
     channel.sent.append((facts, begun, gone if profile.ends else begun))
-    yield lambda: ([target], f"sends to rank {target}")
-    yield from until(model, lambda: profile.real or number <= channel.asked)
+    waits = [target], f"sends to rank {target}"
+    yield lambda: waits, lambda: profile.real or number <= channel.asked
     model.time = max(model.time, gone)
 
 
@@ -92,8 +90,8 @@ def receive(model, source: int):
     channel, profile = model.dist.channel(model, source, model.rank, "receive"), model.rules
     number = channel.asked
     channel.asked += 1
-    yield lambda: ([source], f"receives from rank {source}")
-    yield from until(model, lambda: number < len(channel.sent))
+    waits = [source], f"receives from rank {source}"
+    yield lambda: waits, lambda: number < len(channel.sent)
     (facts, begun, there), asked, start = channel.sent[number], model.time, None
     model.time = max(asked, there)
     value, seconds = model.new(facts), profile.message(facts, source, model.rank)
@@ -139,8 +137,7 @@ def join(model, op: str, value, group: tuple):
     if len(ours.given) == n:
         del dist.open[group, number]
         try_to_run(ours, dist.ranks)
-    yield lambda: waits(model, ours)
-    yield from until(model, lambda: ours.result)
+    yield lambda: waits_of(model, ours), lambda: ours.result
     result, asked = ours.result, model.time
     if op == "reduce_scatter":
         result = cut(result, group.index(model.rank), n)
@@ -151,7 +148,7 @@ def join(model, op: str, value, group: tuple):
     return made
 
 
-def waits(model, ours: Collective) -> tuple:
+def waits_of(model, ours: Collective) -> tuple:
     first = (model.collectives or [ours])[0]
     behind = "" if first is ours else f", which comes after its {first.call}"
     missing = set(first.group) - first.given.keys()

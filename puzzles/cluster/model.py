@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-from collections.abc import Callable
 
 from cluster.communication import Pending, join, receive, send
 from cluster.ranks import NAMES, Dist, Rank
@@ -176,15 +175,8 @@ class Model(Rank, Group):
     recv = receive
 
 
-def run(
-    step: Callable,
-    world_size: int,
-    num_layers: int,
-    global_batch_size: int,
-    *arguments,
-    profile: str | None = None,
-) -> list:
-    """Run `step(model, *arguments)` on every rank, and return what each rank returned.
+def run(step, world_size: int, num_layers: int, global_batch_size: int, *more, profile=None):
+    """Run `step(model, *more)` on every rank, and return what each rank returned.
 
     profile: see Dist. Raises PuzzleError for what no cluster would do, and what the step
     itself raises. Works where a loop of asyncio runs already, as in a notebook.
@@ -192,7 +184,7 @@ def run(
     dist = Dist(world_size, profile)
     dist.driven = True
     models = [Model(rank, dist, num_layers, global_batch_size) for rank in range(world_size)]
-    steps = [step(model, *arguments) for model in models]
+    steps = [step(model, *more) for model in models]
     for rank, one in enumerate(steps):
         if not asyncio.iscoroutine(one):
             told = f"the step returned a {type(one).__name__}: write it as `async def`"

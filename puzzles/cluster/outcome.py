@@ -21,8 +21,7 @@ def check(models) -> None:
             told = f"rank {model.rank} never waited for what it had started"
             raise PuzzleError(f"{told}: it {does}; write await before it, or later")
     for layer in range(ranks[0].num_layers):
-        handed_in = [m.final_weights[layer] for m in ranks if layer in m.final_weights]
-        finals = [weight._facts for weight in handed_in]
+        finals = [m.final_weights[layer]._facts for m in ranks if layer in m.final_weights]
         if not finals:
             told = "call set_final_weight after the update of every layer"
             raise PuzzleError(f"no rank has handed in a new weight of layer {layer}: {told}")
@@ -73,13 +72,12 @@ def fullest(ranks: list) -> tuple[float, int, float]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """time: in `unit`, as the profile counts it. end: when the last event ends. memory: the most on
-    one rank, in `memory_unit`; rank, when: where and when that was. best: the time at the peak rate
-    of every rank. layers, samples, ranks: the case."""
+    """time: in `unit`, as the profile counts it. memory: the most on one rank, in `memory_unit`;
+    rank, when: where and when that was. best: the time at the peak rate of every rank. layers,
+    samples, ranks: the case."""
 
     profile: str
     time: float
-    end: float
     memory: float
     rank: int
     when: float
@@ -122,8 +120,10 @@ def outcome(models) -> Outcome:
     check(models)
     ranks = cluster_of(models)
     rules, layers, samples = ranks[0].rules, ranks[0].num_layers, ranks[0].global_batch_size
-    start = max((model.log[-1].time for model in ranks if model.log), default=0.0)
-    end = max(max(model.time, model.lane_free, model.send_free) for model in ranks)
-    took, units = end if rules.ends else start, (rules.unit, rules.memory_unit)
-    case, best = (len(ranks), layers, samples), rules.best(layers, samples)
-    return Outcome(rules.name, took, end, *fullest(ranks), best, *units, *case)
+    if rules.ends:
+        time = max(max(model.time, model.lane_free, model.send_free) for model in ranks)
+    else:
+        time = max((model.log[-1].time for model in ranks if model.log), default=0.0)
+    best, units = rules.best(layers, samples), (rules.unit, rules.memory_unit)
+    case = len(ranks), layers, samples
+    return Outcome(rules.name, time, *fullest(ranks), best, *units, *case)

@@ -186,15 +186,13 @@ class Measured(Bytes):
     """
 
     name, hidden, block = "measured", 12288, 2048
-    model = gpt(hidden, layers=1, heads=96, sequence=block)
+    model, card = gpt(hidden, layers=1, heads=96, sequence=block), preset("A100")
+    card = replace(card, between=replace(card.between, bandwidth=400e9 / 8 / card.node))
+    limit, numbers = card.memory, parameters(model).layer
 
     def __init__(self, world_size):
         super().__init__(world_size)
-        card = preset("A100")
-        self.card = replace(card, between=replace(card.between, bandwidth=400e9 / 8 / card.node))
-        self.limit, self.parameters = card.memory, parameters(self.model).layer
-        for kind in SHARDED:
-            self._sizes[kind] = self.each[kind] * self.parameters
+        self._sizes |= {kind: self.each[kind] * self.numbers for kind in SHARDED}
         kept = layer_activations(self.model, 1, self.block, recompute="selective")
         self._sizes[ACTIVATION] = kept
 
@@ -206,7 +204,7 @@ class Measured(Bytes):
         return self.forward(samples, 1)
 
     def update(self, held, parts):
-        return self.card.memory_seconds(UPDATE * self.parameters * held / parts)
+        return self.card.memory_seconds(UPDATE * self.numbers * held / parts)
 
     def load(self, parts):
         return 0.0

@@ -1,7 +1,5 @@
 """A run as a trace, for helpers.timeline, helpers.draw and Perfetto."""
 
-from collections.abc import Sequence
-
 from cluster.outcome import cluster_of
 from cluster.values import mask_of, numbers
 from helpers.trace import Counter, Event, Trace
@@ -10,17 +8,13 @@ from helpers.words import many
 KINDS = {"forward": "F", "backward": "B", "load_weights": "load"}
 
 
-def trace_of(
-    models,
-    global_batch_list: Sequence[Sequence[int]] | None = None,
-    ranks: Sequence[int] | None = None,
-) -> Trace:
+def trace_of(models, global_batch_list=None, ranks=None) -> Trace:
     """Return the events of all ranks, or of some, and what they held.
 
-    Times are seconds, in the profile `steps` steps. global_batch_list: the samples of each
-    micro-batch; left out, the micro-batches are found in the forwards. The counter is "memory"
-    where it is bytes. A wait is where a rank stood in a message or collective that had not begun.
-    What takes no time is left out.
+    Times are seconds, in the profile `steps` steps. global_batch_list: a list of the samples of
+    each micro-batch; left out, they are found in the forwards. ranks: a list. The counter is
+    "memory" where it is bytes. A wait is where a rank stood in a message or collective that had not
+    begun. What takes no time is left out.
     """
     everyone = cluster_of(models)
     rules = everyone[0].rules
