@@ -66,11 +66,10 @@ class Rank:
             told = "has a model already: a new run needs a new Dist"
             raise PuzzleError(f"rank {rank} of this Dist {told}")
         for other in dist.ranks.values():
-            theirs = other.num_layers, other.global_batch_size
-            if theirs != (num_layers, global_batch_size):
+            if (other.num_layers, other.global_batch_size) != (num_layers, global_batch_size):
                 mine = f"rank {rank} has {num_layers} layers and {global_batch_size} samples"
-                told = "{} and {}: give all the same".format(*theirs)
-                raise PuzzleError(f"{mine}, rank {other.rank} {told}")
+                theirs = f"rank {other.rank} {other.num_layers} and {other.global_batch_size}"
+                raise PuzzleError(f"{mine}, {theirs}: give all the same")
         dist.ranks[rank] = self
         self.dist, self.rank, self.world_size = dist, rank, dist.world_size
         self.num_layers, self.global_batch_size = num_layers, global_batch_size
@@ -223,7 +222,7 @@ class Dist:
         if self.seen != self.moved:
             self.seen, self.looked, self.since = self.moved, 0, time.monotonic()
         self.looked += 1
-        if not self.driven:
+        with suppress(RuntimeError):
             self.tasks.add(asyncio.current_task())
         if self.looked > ROUNDS * len(self.ranks):
             others = not self.driven and asyncio.all_tasks() - self.tasks
