@@ -1,16 +1,13 @@
-"""One greedy walk through time: whichever rank is free first decides what to compute next.
-
-The search takes the best of many walks, and the game lets one finish what a person has begun.
-"""
+"""One greedy walk through time: whichever rank is free first decides what to compute next."""
 
 import heapq
 import math
 from collections import deque
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from helpers.schedules import Action, Schedule, user_of
-from helpers.simulate import Costs, Simulated
+from helpers.simulate import Costs
 from helpers.simulate.costs import seconds_of
 
 NEVER = math.inf
@@ -24,39 +21,23 @@ class Style:
     ahead: the most micro-batches that it keeps between F and I, counted for each of its stages.
     patience: it waits for its next input where that comes within so many times the length of a W;
         where it comes later, it computes a W meanwhile. 0: never wait while there is a W.
-    backward_first: of a forward and a backward that could both start, the backward does.
-    early_stage_first: of two forwards, that of the earlier stage starts.
     """
 
     ahead: tuple[int, ...]
     patience: tuple[float, ...]
-    backward_first: bool = False
-    early_stage_first: bool = False
 
 
 def greedy_walk(
-    places: Sequence[int],
-    micro_batches: int,
-    costs: Costs,
-    style: Style,
-    kinds: str = "FIW",
-    begun: Simulated | None = None,
-    barred: Callable[[int, int, Container[Action]], object] | None = None,
+    places: Sequence[int], micro_batches: int, costs: Costs, style: Style
 ) -> Schedule | None:
     """Return the schedule that a style leads to, or None where it leads to a dead end.
 
     Args:
         places: places[stage] is its rank.
         costs: with lists, from `Costs.for_schedule`.
-        kinds: "FIW", or "FB" where the backward is whole.
-        begun: a plan to go on from.
-        barred: barred(rank, micro_batch, done) is true where a rank must not begin a micro-batch.
     """
-    state = _State(tuple(places), micro_batches, costs, style, kinds, barred)
-    if begun:
-        state.go_on_from(begun)
-    free = [(state.busy_until[rank], rank) for rank in range(state.size)]
-    heapq.heapify(free)
+    state = _State(tuple(places), micro_batches, costs, style)
+    free = [(0.0, rank) for rank in range(state.size)]  # a heap: who is free first comes first
     while free:
         now, rank = heapq.heappop(free)
         if now < state.busy_until[rank]:
@@ -70,7 +51,7 @@ def greedy_walk(
                 heapq.heappush(free, (max(comes, state.busy_until[other]), other))
         elif later < NEVER:
             heapq.heappush(free, (later, rank))
-    if sum(map(len, state.orders)) < len(kinds) * state.stages * micro_batches:
+    if sum(map(len, state.orders)) < 3 * state.stages * micro_batches:  # F, I and W
         return None
     return Schedule("searched", state.orders, places, micro_batches)
 
@@ -81,8 +62,8 @@ class _State:
     coming: by kind and stage, the micro-batches whose input has been computed, and when it arrives.
     """
 
-    def __init__(self, places, m: int, costs: Costs, style: Style, kinds: str, barred):
-        self.places, self.costs, self.style, self.barred = places, costs, style, barred
+    def __init__(self, places: tuple[int, ...], m: int, costs: Costs, style: Style):
+        self.places, self.costs, self.style = places, costs, style
         self.stages, self.size = len(places), max(places) + 1
         self.seconds = seconds_of(places, costs)
         self.limit = NEVER if costs.memory_limit is None else costs.memory_limit * (1 + ROUNDING)
@@ -90,36 +71,21 @@ class _State:
         self.stages_of = [
             [s for s in reversed(range(self.stages)) if places[s] == r] for r in range(self.size)
         ]
-        self.coming = {kind: [deque() for _ in places] for kind in "FBIW"}
+        self.coming = {kind: [deque() for _ in places] for kind in "FIW"}
         self.coming["F"][0].extend((i, 0.0) for i in range(m))
-        self.back = kinds[1]
-        self.first = (self.back, "F") if style.backward_first else ("F", self.back)
         self.held, self.ahead = [0.0] * self.size, [0] * self.size
         self.busy_until = [0.0] * self.size
         self.orders: list[list[Action]] = [[] for _ in range(self.size)]
-        self.done: set[Action] = set()
-
-    def go_on_from(self, begun: Simulated) -> None:
-        """Take over a plan and its times."""
-        rows = zip(begun.schedule.ranks, begun.times.ends, strict=True)
-        ends = [
-            (end, rank, a) for rank, row in enumerate(rows) for a, end in zip(*row, strict=True)
-        ]
-        for end, rank, action in sorted(ends):
-            self.compute(rank, end, action)
 
     def choose(self, rank: int, now: float) -> tuple[Action | None, float]:
         """Return what to compute now; or None, and when the next input arrives, as far as known."""
         later = NEVER
-        for kind in self.first:
-            stages = self.stages_of[rank]
-            if kind == "F" and self.style.early_stage_first:
-                stages = reversed(stages)
-            for s in stages:
+        for kind in "FI":
+            for s in self.stages_of[rank]:
                 if not self.coming[kind][s]:
                     continue
                 i, comes = self.coming[kind][s][0]
-                if kind == "F" and not self._may_begin(rank, s, i):
+                if kind == "F" and not self._may_begin(rank, s):
                     continue
                 if comes <= now + ROUNDING * now:
                     return Action(kind, s, i), now
@@ -131,31 +97,24 @@ class _State:
                 return Action("W", s, self.coming["W"][s][0][0]), now
         return None, later
 
-    def _may_begin(self, rank: int, s: int, i: int) -> bool:
-        """Return whether there is room for a micro-batch, and nothing else bars it."""
+    def _may_begin(self, rank: int, s: int) -> bool:
+        """Return whether there is room for a micro-batch, and the style runs that far ahead."""
         room = self.held[rank] + self.costs.activation_bytes[s] <= self.limit
-        if not room or self.ahead[rank] >= self.style.ahead[rank]:
-            return False
-        return not (self.barred and self.barred(rank, i, self.done))
+        return room and self.ahead[rank] < self.style.ahead[rank]
 
     def compute(self, rank: int, end: float, action: Action) -> tuple[int, float] | None:
         """Compute an action; return which other rank gets its result, and when."""
         kind, s, i = action
         self.orders[rank].append(action)
-        self.done.add(action)
         self.busy_until[rank] = end
-        waiting = self.coming[kind][s]
-        if waiting[0][0] == i:
-            waiting.popleft()
-        else:  # a plan that was begun in another order
-            waiting.remove(next(each for each in waiting if each[0] == i))
+        self.coming[kind][s].popleft()
         size, kept = self.costs.activation_bytes[s], self.costs.kept_for_weights
-        self.held[rank] += size * {"F": 1, "B": -1, "I": kept - 1, "W": -kept}[kind]
-        self.ahead[rank] += {"F": 1, "W": 0}.get(kind, -1)
+        self.held[rank] += size * {"F": 1, "I": kept - 1, "W": -kept}[kind]
+        self.ahead[rank] += {"F": 1, "I": -1, "W": 0}[kind]
         if kind == "I":
             self.coming["W"][s].append((i, end))
         if kind == "F" and s == self.stages - 1:
-            self.coming[self.back][s].append((i, end))
+            self.coming["I"][s].append((i, end))
         after = user_of(kind, s, self.stages)
         if after is None:
             return None
