@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from helpers.clone import ROOT
+
 LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()
 PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
-EXPECTED = (ValueError, TypeError, OSError, ImportError, ArithmeticError, RuntimeError)
-EXPECTED += (MemoryError,)
+EXPECTED = (ValueError, TypeError, OSError, ImportError, ArithmeticError, RuntimeError, MemoryError)
 # What else can tell an error in a sentence; each returns None for one that it doesn't know.
 TELLERS: list[Callable[[BaseException], str | None]] = []
 # This wraps functions of torch, so an error that only comes through it is torch's.

@@ -8,7 +8,7 @@ Real ranks, schedules and simulated clusters all explain their deadlocks through
 pure: the caller says what waits.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -75,15 +75,10 @@ def find_deadlock(waits: Sequence[Wait], ended: Collection[int] = ()) -> Deadloc
     one can. What is left when no more can be ended is the deadlock (the "or" and "and" models of
     Knapp, "Deadlock detection in distributed databases", 1987).
 
+    waits: at most one for each rank.
     ended: the ranks that will do nothing more; others that don't wait can still act.
-
-    Raises:
-        ValueError: if a `who` has two waits.
     """
     left = {wait.who: wait for wait in waits}
-    if len(left) < len(waits):
-        who = Counter(wait.who for wait in waits).most_common(1)[0][0]
-        raise ValueError(f"{who} waits twice: pass one Wait for each `who`")
     gone = set(ended)
     while able := [who for who, wait in left.items() if _can_end(wait, left, gone)]:
         for who in able:

@@ -8,12 +8,12 @@ same before and after the first run.
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from helpers.clone import ROOT
 from helpers.draw.themed import static
 
 # What a built lesson keeps for the pages that `make site` writes, beside its pictures; notebooks
 # don't look at it.
 PREDICT, REVEAL = "application/x-lab-predict+json", "application/x-lab-reveal+json"
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def find_file(path: str | Path) -> Path:
     Raises:
         FileNotFoundError: if it is in neither.
     """
-    for candidate in (Path(path), REPOSITORY / path):
+    for candidate in (Path(path), ROOT / path):
         if candidate.is_file():
             return candidate
     raise FileNotFoundError(

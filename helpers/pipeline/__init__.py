@@ -20,14 +20,3 @@ from helpers.pipeline.pace import Pace
 from helpers.pipeline.paced import PacedStep, run_paced
 from helpers.pipeline.pipeline import Outcome, Pipeline
 from helpers.pipeline.tied import add_tied, make_tie
-
-__all__ = [
-    "Outcome",
-    "Pace",
-    "PacedStep",
-    "Pipeline",
-    "add_tied",
-    "count_targets",
-    "make_tie",
-    "run_paced",
-]

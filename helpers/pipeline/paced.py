@@ -1,8 +1,6 @@
 """Run a plan on real processes that sleep where a model would compute.
 
-Eight ranks can't compute at once on two cores, but they can sleep at once: the processes, the
-messages and the waiting are real, and only the arithmetic is replaced by a pause. So a paced step
-shows the schedule, where an ordinary one would show the machine.
+The processes, the messages and the waiting are real; only the arithmetic is replaced by a pause.
 """
 
 from dataclasses import dataclass

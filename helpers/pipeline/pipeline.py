@@ -149,8 +149,8 @@ def require_stages(schedule: Schedule, stages: Mapping[int, nn.Module], peers: P
     for wrong, words in ((needed - given, "is missing"), (given - needed, "does not belong here")):
         if wrong:
             raise ValueError(
-                f"on rank {peers.rank} stage {min(wrong)} {words}: {schedule.name} puts "
-                f"{_listed(needed)} on it, and it was given {_listed(given)}"
+                f"on rank {peers.rank} stage {min(wrong)} {words}: {schedule.name} puts stages "
+                f"{sorted(needed)} on it, and it was given {sorted(given)}"
             )
 
 
@@ -183,9 +183,3 @@ def _dtypes(stages: Mapping[int, nn.Module]) -> str:
     kinds = {p.dtype for stage in stages.values() for p in stage.parameters()}
     names = sorted(str(kind).removeprefix("torch.") for kind in kinds if kind.is_floating_point)
     return " and ".join(names)
-
-
-def _listed(stages: set[int]) -> str:
-    if not stages:
-        return "no stage"
-    return f"stage{'s' * (len(stages) > 1)} {', '.join(map(str, sorted(stages)))}"

@@ -71,4 +71,5 @@ def state(level: str = "", best: dict | None = None) -> dict:
 
 def html(level: str = "") -> str:
     """Return the game as the text of a page that needs no other file."""
-    return page("The schedule you can touch", Play._esm, Play._css, state(level))
+    title = "The schedule you can touch"
+    return page(title, title, Play._esm, Play._css, state(level))

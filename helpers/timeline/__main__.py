@@ -6,13 +6,13 @@ python -m helpers.timeline profiles/ --lanes       of torch.profiler: its steps,
 """
 
 import argparse
-import sys
 
+from helpers.plain_errors import plain_errors
 from helpers.timeline import timeline
 from helpers.trace import Trace, in_lanes
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> None:
     formatted = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         "helpers.timeline", description=__doc__, formatter_class=formatted
@@ -26,18 +26,14 @@ def main(arguments: list[str] | None = None) -> int:
     given = {"": options.files}
     if options.measured:
         given = {"predicted": options.files, "measured": options.measured}
-    try:
-        traces = {name: Trace.load_all(files) for name, files in given.items()}
-        if options.lanes:
-            traces = {name: in_lanes(trace) for name, trace in traces.items()}
-        widget = timeline(traces, options.title)
-        print(widget.title)
-        print(f"timeline: {widget.save(options.output)}")
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    traces = {name: Trace.load_all(files) for name, files in given.items()}
+    if options.lanes:
+        traces = {name: in_lanes(trace) for name, trace in traces.items()}
+    widget = timeline(traces, options.title)
+    print(widget.title)
+    print(f"timeline: {widget.save(options.output)}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with plain_errors():
+        main()

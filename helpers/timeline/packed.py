@@ -132,13 +132,11 @@ def module(path: Path) -> str:
     return (HERE / "common.js").read_text(encoding="utf-8") + path.read_text(encoding="utf-8")
 
 
-def page(title: str, esm: str, css: str, state: Mapping, above: str = "", below: str = "") -> str:
+def page(title: str, heading: str, esm: str, css: str, state: Mapping) -> str:
     """Return a widget as one HTML file that opens without Python, a server or a network.
 
-    state: what its model holds. above, below: HTML that stands before and after it; left out, its
-        title is above.
+    state: what its model holds.
     """
-    above = above or f"<h1>{escape(title)}</h1>"
     # No "</script>" may stand inside a script, whatever an event is called.
     data = json.dumps(dict(state), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     return f"""<!doctype html>
@@ -146,7 +144,7 @@ def page(title: str, esm: str, css: str, state: Mapping, above: str = "", below:
 <title>{escape(title)}</title>
 <style>html {{ color-scheme: light dark; }} body {{ margin: 12px auto; max-width: 1200px; }}
 main > h1 {{ margin: 12px; font: 600 18px "Helvetica Neue", "Segoe UI", Arial, sans-serif; }}
-{css}</style></head><body><main>{above}<div id="widget"></div>{below}</main>
+{css}</style></head><body><main><h1>{heading}</h1><div id="widget"></div></main>
 <script type="application/json" id="state">{data}</script>
 <script type="module">{esm}
 mount(document.getElementById("widget"), JSON.parse(document.getElementById("state").textContent));

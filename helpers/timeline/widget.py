@@ -57,10 +57,10 @@ class Timeline(Pictured, anywidget.AnyWidget):
         kept = {TIMELINE: {"json": compressed(json.dumps(self.data))}} if static() else {}
         return data | kept, facts
 
-    def html(self, above: str = "", below: str = "") -> str:
-        """Return the text of a page that needs no other file; above, below: more HTML for it."""
+    def html(self) -> str:
+        """Return the text of a page that needs no other file."""
         state = {"data": self.data, "controls": [], "settings": {}, "problem": ""}
-        return page(self.title, self._esm, self._css, state, above or "<h1>Timeline</h1>", below)
+        return page(self.title, "Timeline", self._esm, self._css, state)
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write a page that needs no other file, .html, or a picture, .svg or .png."""

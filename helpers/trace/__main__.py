@@ -6,14 +6,15 @@ Open the file at https://ui.perfetto.dev, or read it again with `Trace.load`.
 """
 
 import argparse
-import sys
 from collections import Counter
 
+from helpers.plain_errors import plain_errors
 from helpers.trace import Trace, idle_by_cause, in_lanes, shares, with_waits
 from helpers.words import many
 
 SHARES = ("computing", "communication", "input", "idle")
-CAUSES = ("wait", "communication", "input", "finished", "nothing")
+CAUSES = {"wait": "waiting", "communication": "transfer"}  # and what the table calls them
+CAUSES |= {name: name for name in ("input", "finished", "nothing")}
 
 
 def _percent(share: float) -> str:
@@ -22,7 +23,7 @@ def _percent(share: float) -> str:
 
 
 def table(trace: Trace) -> str:
-    """A line per rank: the share of the time it computed, and what it did otherwise.
+    """Return a line per rank: the share of the time it computed, and what it did otherwise.
 
     Of a trace with marked steps (torch.profiler's): how long they took, and what had which share.
     """
@@ -37,10 +38,9 @@ def table(trace: Trace) -> str:
             lines.append(f"{rank:>6}{1e3 * found.seconds:>10.1f}{parts}")
         return "\n".join(lines)
     split, kinds = with_waits(trace), Counter()
-    words = ("busy", "waiting", "transfer", "input", "finished", "nothing")
     lines = [
         f"{events} on {many(len(trace.ranks), 'rank')} in {trace.duration:.6g} s",
-        f"{'rank':>6}" + "".join(f"{word:>10}" for word in words),
+        f"{'rank':>6}" + "".join(f"{word:>10}" for word in ("busy", *CAUSES.values())),
     ]
     for rank, causes in idle_by_cause(split).items():
         each = [causes[cause] / trace.duration for cause in CAUSES]
@@ -52,27 +52,23 @@ def table(trace: Trace) -> str:
     return "\n".join([*lines, *(f"{s:>12.6f}  {kind}" for kind, s in kinds.most_common(12))])
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m helpers.trace", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("files", nargs="+", help="trace files, one for each rank, or their folder")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the merged trace there")
     parser.add_argument("--picture", metavar="FILE", help="draw it too, as .svg or .png")
     options = parser.parse_args(arguments)
-    try:
-        trace = Trace.load_all(options.files)
-        print(table(trace))
-        if options.output:
-            print(f"trace:   {trace.save(options.output)}")
-        if options.picture:
-            from helpers.draw import lanes  # matplotlib, where it is needed
+    trace = Trace.load_all(options.files)
+    print(table(trace))
+    if options.output:
+        print(f"trace:   {trace.save(options.output)}")
+    if options.picture:
+        from helpers.draw import lanes  # matplotlib, where it is needed
 
-            print(f"picture: {lanes(in_lanes(trace)).save(options.picture)}")
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+        print(f"picture: {lanes(in_lanes(trace)).save(options.picture)}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with plain_errors():
+        main()

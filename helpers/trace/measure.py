@@ -7,7 +7,6 @@ time runs from the trace's first start to its last end: who finishes early is id
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from helpers.trace.events import COLLECTIVES, LANES, MESSAGES, Event, Trace
 
@@ -204,20 +203,7 @@ def cut_by(trace: Trace) -> Trace:
     return Trace(kept, trace.meta, trace.counters).merged()
 
 
-# --- steps ---------------------------------------------------------------------------------------
-
-
-def updates(trace: Trace) -> list[float]:
-    """Return when rank 0 has ended each of its updates."""
-    return sorted(e.end for e in trace.events_of(0) if e.kind == "update")
-
-
 def last_steps(trace: Trace, count: int = 1) -> Trace:
     """Return the last `count` steps of a training, from one update of rank 0 to the next."""
-    ends = updates(trace)
+    ends = sorted(e.end for e in trace.events_of(0) if e.kind == "update")
     return trace.between(ends[-count - 1], ends[-1])
-
-
-def step_seconds(trace: Trace) -> list[float]:
-    """Return how long each step took but the first."""
-    return [end - start for start, end in pairwise(updates(trace))]

@@ -80,7 +80,7 @@ WRONG = [
     (lambda: step(2, IDS, TARGETS * 0 - 100), "no target of the batch counts: there is nothing to"),
     (lambda: step(2, loss=None), "rank 0 holds the last stage and has no loss"),
     (lambda: step(2, loss=lambda y, _: y), "loss returned float64 of shape (4, 6, 20) for"),
-    (lambda: holding(TWO, 0), "stage 1 is missing: by hand puts stages 0, 1 on it"),
+    (lambda: holding(TWO, 0), "stage 1 is missing: by hand puts stages [0, 1] on it"),
     (lambda: holding(TWO, 0, 1, 2), "on rank 0 stage 2 does not belong here"),
     (lambda: holding(gpipe(3, 2), 0), "schedule GPipe is for 3 ranks and this group has 1"),
     (lambda: holding(Schedule("wrong", [TWO.ranks[0][::-1]]), 0), "position 0: 0B0 needs 0F0"),
