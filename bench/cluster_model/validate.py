@@ -10,6 +10,7 @@ published rows are in bench/cluster_model; no row is judged by a constant that i
 
 import argparse
 import csv
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -87,8 +88,18 @@ class Judged(NamedTuple):
 @cache
 def published() -> list[Measurement]:
     with (ROWS / "published.csv").open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return [_measurement(row) for row in rows]
+        return read_published(file)
+
+
+def read_published(lines: Iterable[str]) -> list[Measurement]:
+    rows = []
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        try:
+            rows.append(_measurement(row))
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            words = f"published.csv: the row {row.get('run')!r} means nothing ({error})"
+            raise ValueError(f"{words}: write it as those beside it") from None
+    return rows
 
 
 def _measurement(row: dict[str, str]) -> Measurement:
@@ -129,7 +140,9 @@ def read_rows(lines: Iterable[str]) -> list[Measurement]:
         try:
             *sizes, milliseconds = map(float, line.replace(",", " ").split())
             b, mb, h, a, layers, s, t, d, p = map(int, sizes[-9:])
-        except ValueError:
+            if not 0 < milliseconds < math.inf:
+                raise ValueError
+        except (ValueError, OverflowError):
             raise ValueError(
                 f"{line.strip()!r} is not a row: write batch, micro-batch, hidden, heads, layers, "
                 "sequence, tensor, data and pipeline parallel, milliseconds"

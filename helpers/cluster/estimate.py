@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
+from helpers import draw
 from helpers.cluster import parts
 from helpers.cluster.layer import layer_seconds, loss_seconds
 from helpers.cluster.layout import Layout
@@ -112,9 +113,8 @@ class Estimate:
         ranks = parts.rank_shares(self.model, self.layout)
         share = max(ranks, key=lambda each: each.weights)
         if self.layout.zero == 3:
-            forward, backward = layer_seconds(self.model, self.layout, self.machine)
-            ways = forward.total, backward.total
-            return parts.fsdp_seconds(self.layout, self.machine, share, *ways)
+            ways = layer_seconds(self.model, self.layout, self.machine)
+            return parts.fsdp_seconds(self.layout, self.machine, share, *(w.total for w in ways))
         backward = sum(one.total for one in self.work[1][ranks.index(share) :: self.layout.pp])
         return parts.replicas_seconds(self.layout, self.machine, share, backward)
 
@@ -165,7 +165,7 @@ class Estimate:
         """The estimate itself if it fits; else OutOfMemory, one sentence."""
         if self.fits:
             return self
-        part, size = max(self.memory.named().items(), key=lambda item: item[1])
+        part, size = max(vars(self.memory).items(), key=lambda item: item[1])
         shared = self.layout.replicas > 1 or part == "activations"  # else ZeRO shares nothing out
         cure = CURES[part] if shared else "cut the model further, over more devices"
         raise OutOfMemory(
@@ -262,20 +262,16 @@ def search(
 
 def memory_bars(estimates: Mapping[str, Estimate], title: str = ""):
     """Draw the memory of each estimate; the line is what the first one's device has."""
-    from helpers.draw import bars  # matplotlib, where it is needed
-
-    rows = {name: e.memory.named() for name, e in estimates.items()}
+    rows = {name: vars(e.memory) for name, e in estimates.items()}
     machine = next(iter(estimates.values())).machine
-    return bars(rows, title, limit=machine.memory, limit_name=f"{machine.name}:")
+    return draw.bars(rows, title, limit=machine.memory, limit_name=f"{machine.name}:")
 
 
 def time_bars(estimates: Mapping[str, Estimate], title: str = ""):
     """Draw the time of each estimate's step; what is below 1 % in every row joins "rest"."""
-    from helpers.draw import bars
-
     large = {c for e in estimates.values() for c, s in e.causes.items() if s >= 0.01 * e.seconds}
     rows = {}
     for name, e in estimates.items():
         rows[name] = {cause: s for cause, s in e.causes.items() if cause in large | {"rest"}}
         rows[name]["rest"] += e.seconds - sum(rows[name].values())
-    return bars(rows, title, text=time_text)
+    return draw.bars(rows, title, text=time_text)

@@ -66,10 +66,7 @@ class Memory:
 
     @property
     def total(self) -> float:
-        return sum(self.named().values())
-
-    def named(self) -> dict[str, float]:
-        return dict(vars(self))
+        return sum(vars(self).values())
 
 
 def memory(model: ModelConfig, layout: Layout) -> Memory:

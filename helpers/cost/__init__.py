@@ -12,15 +12,10 @@ Several conventions circulate for each number, so each result names its own: `.c
 `helpers.cost.rates` how fast devices are. `helpers.cluster` turns costs into seconds on a machine.
 """
 
-from helpers.cost.budget import EXERCISE, ScalingLaw, bill
+from helpers.cost.budget import EXERCISE, bill
 from helpers.cost.flops import RECOMPUTE, flops
 from helpers.cost.huggingface import read_config
 from helpers.cost.memory import forward_peak, kept_by_layer, layer_activations, states
 from helpers.cost.model import MODELS, ModelConfig, MoE, gpt, parameters
 from helpers.cost.rates import RATES
-from helpers.cost.wire import (
-    all_gather_bytes,
-    all_reduce_bytes,
-    bytes_on_the_wire,
-    context_parallel_bytes,
-)
+from helpers.cost.wire import all_reduce_bytes, bytes_on_the_wire, context_parallel_bytes

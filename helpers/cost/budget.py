@@ -21,7 +21,6 @@ CO2 = 0.366  # kg a kWh, United States, 2023: 1,532 million t for 4,183 TWh (EIA
 
 @dataclass(frozen=True)
 class Bill:
-    gpu_hours: float
     dollars: float  # of rent
     kwh: float  # energy of the GPUs, with their share of cooling
     euros: float  # its price
@@ -48,7 +47,7 @@ def bill(
     kwh = gpu_hours * watts / 1000 * pue
     words = f"{dollars:g} dollars an hour, {watts:g} W a GPU, PUE {pue:g}, "
     words += f"{euros:g} euros and {co2:g} kg CO2 a kWh"
-    return Bill(gpu_hours, gpu_hours * dollars, kwh, kwh * euros, kwh * co2 / 1000, words)
+    return Bill(gpu_hours * dollars, kwh, kwh * euros, kwh * co2 / 1000, words)
 
 
 @dataclass(frozen=True)

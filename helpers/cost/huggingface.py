@@ -46,6 +46,10 @@ def read_config(source: str | Path | Mapping) -> ModelConfig:
     for size, names in NAMES.items():
         if size not in ("experts", "chosen"):  # 0 where there are none
             _number(fields, where, *names, default=1)
+    kv_heads = _number(fields, where, "num_key_value_heads", default=1)
+    if (heads := _number(fields, where, *NAMES["heads"], default=kv_heads)) % kv_heads:
+        words = f"{heads} heads cannot share {kv_heads} heads of keys and values evenly"
+        raise ValueError(f"{where}: {words}: give a divisor")
     plain = kind in OURS and not any(fields.get(f"{part}_bias") for part in ("attention", "mlp"))
     return _sizes(fields, where) if plain else _counted(fields, kind, where)
 

@@ -9,11 +9,9 @@ one can choose: tokens, or a width. docs/rooflines.md has those in ranks and lay
 each matters, and has the bounds of known models.
 
 Conventions: 2 bytes a value; a matrix of W weights costs 2W FLOPs a token forward and 4W backward;
-rings, whose ranks each send (n-1)/n of the result; `ranks` is n, by default so many that this is 1.
+rings over so many ranks n that each sends all of the result, and not (n-1)/n of it.
 Left out: attention scores and recomputation, latency, embedding and logits.
 """
-
-from math import inf
 
 from helpers.cost.flops import flops
 from helpers.cost.memory import BYTES
@@ -31,7 +29,7 @@ def layer_weights(model: ModelConfig, ep: int | None = None) -> float:
 
 
 def data_parallel_tokens(
-    model: ModelConfig, rate: float, link: float, *, gradient=BYTES, ep: int = 1, ranks: float = inf
+    model: ModelConfig, rate: float, link: float, *, gradient=BYTES, ep: int = 1
 ) -> float:
     """Return the tokens of a replica and step at which averaging gradients hides behind backward.
 
@@ -41,11 +39,11 @@ def data_parallel_tokens(
     passes: T grows by the ratio.
     """
     held = layer_weights(model, ep) / layer_weights(model)
-    return gradient / 2 * held * _intensity(rate, link, ranks)
+    return gradient / 2 * held * _intensity(rate, link)
 
 
 def fsdp_tokens(
-    model: ModelConfig, rate: float, link: float, *, gradient=BYTES, weight=BYTES, ranks=inf
+    model: ModelConfig, rate: float, link: float, *, gradient=BYTES, weight=BYTES
 ) -> float:
     """Return the tokens of a rank and *micro-batch* at which FSDP (ZeRO-3) hides its messages.
 
@@ -53,18 +51,11 @@ def fsdp_tokens(
     gathered again and its gradients of b bytes are reduce-scattered, (a + b) W against 4WT:
     T = (a + b)/4 F/B. The larger one is returned; each micro-batch gathers anew.
     """
-    return max(weight / 2, (weight + gradient) / 4) * _intensity(rate, link, ranks)
+    return max(weight / 2, (weight + gradient) / 4) * _intensity(rate, link)
 
 
 def expert_width(
-    model: ModelConfig,
-    rate: float,
-    link: float,
-    *,
-    copies: float | None = None,
-    dispatch: float = BYTES,
-    combine: float = BYTES,
-    ep: float = inf,
+    model: ModelConfig, rate: float, link: float, *, copies=None, dispatch=BYTES, combine=BYTES
 ) -> float:
     """Return the width f of an expert at which sending tokens takes as long as the experts.
 
@@ -74,18 +65,15 @@ def expert_width(
 
     copies: of a token on this link, by default k; with node-limited routing, one for each node.
     dispatch, combine: bytes of a value on the way to the experts, and back; gradients the same.
-    ep: ranks that share the experts.
     """
     if model.moe is None:
         raise ValueError("this model has no experts to send tokens to: give a mixture of experts")
     share = (model.moe.chosen if copies is None else copies) / model.moe.chosen
-    return share * 2 * (dispatch + combine) / 18 * _intensity(rate, link, ep)
+    return share * 2 * (dispatch + combine) / 18 * _intensity(rate, link)
 
 
-def _intensity(rate: float, link: float, ranks: float = inf) -> float:
-    """Return F/B, in FLOPs a byte, times the share of a result that a rank sends."""
+def _intensity(rate: float, link: float) -> float:
+    """Return F/B, in FLOPs a byte."""
     if not (rate > 0 and link > 0):
         raise ValueError(f"rate={rate!r} FLOP/s and link={link!r} bytes/s: both must be above 0")
-    if not ranks >= 1:
-        raise ValueError(f"{ranks!r} ranks: give 1 or more")
-    return rate / link * (1 - 1 / ranks)
+    return rate / link

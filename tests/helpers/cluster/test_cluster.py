@@ -123,7 +123,7 @@ def test_memory_by_component():
     kept = cost.states((6 * count.layer + count.embedding + count.positions) / 2)
     assert (found.weights, found.optimizer) == (kept.weights, kept.optimizer)
     assert found.activations == 4 * 6 * layer_activations(MODEL, 2, 2048, 2, False, "selective")
-    assert found.total == sum(found.named().values())
+    assert found.total == sum(vars(found).values())
     full = memory(MODEL, replace(layout, recompute="full", zero=1))
     assert (full.weights, full.optimizer) == (found.weights, found.optimizer / 4)
     assert full.activations == 4 * 6 * 2 * 2 * 2048 * 4096
@@ -237,7 +237,7 @@ def test_nothing_that_goes_is_left_out_and_the_fastest_comes_first():
 
 def test_the_bars_say_their_parts_and_no_two_look_alike():
     done = estimate(MODEL, Layout(16, dp=2, pp=2, tp=2), A100)
-    names = [*done.memory.named(), *done.causes]
+    names = [*vars(done.memory), *done.causes]
     assert set(names) <= set(CAUSES), "a part without a color of its own: add it to CAUSES"
     colors = [CAUSES[name] for name in names if name != "update"]
     assert len(set(colors)) == len(colors) and CAUSES["optimizer"] == CAUSES["update"]
@@ -387,6 +387,14 @@ def test_rows_of_your_own(tmp_path, capsys, monkeypatch):
     runpy.run_module("helpers.cluster.validate", run_name="__main__")
     shown = capsys.readouterr().out
     assert "64 GPUs" in shown and "rows.csv | 2 | " in shown
-    assert "'12 x' is not a row: write batch" in said(validate.read_rows, ["12 x"])
+    for wrong in ("12 x", f"{more[:-4]}0", f"{more[:-4]}inf", more.replace("2048", "inf")):
+        assert f"'{wrong}' is not a row: write batch" in said(validate.read_rows, [wrong])
+    head, row = (
+        "source,run,model,machine,figure,unit,scores,sets,layout",
+        "a,b,gpt 64 2 2,A100,1,s,,",
+    )
+    for wrong, words in {"tp=2": "'batch'", "batch=8 pt=2": "'pt'", "batch=8 tp=x": "'x'"}.items():
+        text = said(validate.read_published, [head, f"{row},{wrong}"])
+        assert text.startswith("published.csv: the row 'b' means nothing (") and words in text
     path.write_text("nothing\n")
     assert "holds no row" in said(validate.main, [str(path)])
