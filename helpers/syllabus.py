@@ -29,11 +29,4 @@ with Path(__file__).with_name("lessons.csv").open(encoding="utf-8", newline="") 
         Lesson(**row | {"number": f"{number:02}", "needs": tuple(row["needs"].split())})
         for number, row in enumerate(csv.DictReader(file))
     )
-
-
-def by_name(name: str) -> Lesson:
-    """Return the lesson of this name. Raises KeyError with the names that there are."""
-    named = {lesson.name: lesson for lesson in LESSONS}
-    if name not in named:
-        raise KeyError(f"no lesson is named {name!r}: {', '.join(named)}")
-    return named[name]
+NUMBERS = {lesson.name: lesson.number for lesson in LESSONS}

@@ -16,7 +16,7 @@ from types import ModuleType
 
 from helpers.check.marks import TaskError, around, regions
 from helpers.clone import ROOT, need_clone
-from helpers.syllabus import by_name
+from helpers.syllabus import NUMBERS
 from helpers.words import listed
 
 LABS = "primer DP PP DP_PP TP CP EP forensics gpt2 puzzles jobs".split()
@@ -48,7 +48,7 @@ class Task:
 
     @property
     def number(self) -> str:
-        return by_name(self.lesson).number
+        return NUMBERS[self.lesson]
 
     @property
     def calls(self) -> str:

@@ -34,6 +34,6 @@ def picture(thing: object) -> object:
     if alive or isinstance(thing, LaunchReport | WaitGraph):  # those as `helpers.draw.waits` says
         return thing
     raise TypeError(
-        f"show() cannot show a {type(thing).__name__}: give it a trace, a picture of helpers.draw, "
+        f"show() cannot show {thing!r:.60}: give it a trace, a picture of helpers.draw, "
         "a widget, or the report of a launch"
     )

@@ -13,8 +13,6 @@ from importlib import import_module
 
 from helpers.play.levels import LEVELS, Level, level_of
 
-__all__ = ["LEVELS", "Level", "level_of", "play"]
-
 
 def play(level: str = ""):
     """Show the game at a level; left out, the first one that isn't won yet. See `widget.Play`.

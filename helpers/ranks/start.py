@@ -136,7 +136,7 @@ def pack_call(function: Callable, arguments: tuple) -> bytes:
     """Pickle a call; raise CannotSend with the name of the variable or argument that can't."""
     if not callable(function):
         raise CannotSend(
-            f"launch() needs a function, not a {type(function).__name__}: write launch(train), "
+            f"launch() needs a function, not {function!r:.60}: write launch(train), "
             "without calling it"
         )
     try:

@@ -18,12 +18,7 @@ from typing import NamedTuple
 
 from helpers.words import many
 
-KINDS = {
-    "F": "forward",
-    "B": "backward",
-    "I": "gradient of the input",
-    "W": "gradient of the weights",
-}
+KINDS = ("F", "B", "I", "W")
 _ACTION = re.compile(r"(\d+)?([FBIW])(\d+)")
 
 

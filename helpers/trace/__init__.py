@@ -4,7 +4,7 @@ Start at `Recorder` (write events while they happen) and `Trace` (all of them, a
 out). `python -m helpers.trace` merges the files of several ranks.
 """
 
-from helpers.trace.events import COLLECTIVES, KINDS, LANES, Counter, Event, Trace
+from helpers.trace.events import COLLECTIVES, LANES, Counter, Event, Trace
 from helpers.trace.match import matched_collectives, matched_messages, with_waits
 from helpers.trace.measure import (
     Shares,

@@ -11,8 +11,6 @@ COLLECTIVES = frozenset(
     "scatter".split()
 )
 MESSAGES = frozenset({"send", "recv"})
-# Kinds that have a letter of their own in every picture.
-KINDS = ("F", "B", "I", "W", "update", "input", "send", "recv", *sorted(COLLECTIVES), "wait")
 LONGEST_S = 1e15  # either side of the trace's zero: written down in whole nanoseconds
 LANES = ("compute", "communication", "input")
 

@@ -31,7 +31,7 @@ from helpers.draw.style import BLUE, DARK, INK, LIGHT, ORANGE, VERMILLION, paint
 from helpers.draw.themed import PICTURE
 from helpers.schedules import dualpipe_v, interleaved, one_f_one_b, zb_h1
 from helpers.simulate import Costs, simulate
-from helpers.trace import KINDS, Counter, Event, Trace
+from helpers.trace import COLLECTIVES, Counter, Event, Trace
 from helpers.waits import Wait, WaitGraph
 from tests.said import said
 from tests.traces import data_parallel, pipeline
@@ -282,9 +282,8 @@ def contrast(a: str, b: str) -> float:
 
 
 def test_letters_can_be_read_and_kinds_differ_by_more_than_a_hue():
-    assert all(
-        contrast(style.look(k).color, style.ink_on(style.look(k).color)) >= 4.5 for k in KINDS
-    )
+    colors = [style.look(kind).color for kind in (*style.LOOKS, *COLLECTIVES)]
+    assert all(contrast(color, style.ink_on(color)) >= 4.5 for color in colors)
     assert contrast(style.LOOKS["F"].color, style.LOOKS["B"].color) > 2
     letters = [style.LOOKS[kind].letter for kind in ("F", "B", "I", "W", "update", "input")]
     assert len(set(letters)) == len(letters)

@@ -99,7 +99,7 @@ def test_what_shows_itself_is_shown_and_its_picture_where_nothing_runs(monkeypat
     assert [*data] == ["image/png", PICTURE, "text/plain", TIMELINE] and facts["image/png"]["alt"]
     trace = Trace([Event(0, "F", 0.0, 1.0), Event(1, "B", 1.0, 2.0)])
     assert picture(trace).svg() == lanes(trace).svg()
-    assert "show() cannot show a float: give it a trace, a" in said(show, 3.5, error=TypeError)
+    assert "show() cannot show 3.5: give it a trace, a" in said(show, 3.5, error=TypeError)
 
 
 def tell(temperature, seed):

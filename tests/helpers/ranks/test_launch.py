@@ -218,7 +218,7 @@ def test_wrong_arguments_and_what_cannot_be_sent_are_named():
             (lambda: file, (), opened),
             (lambda: lock, (), "uses 'lock': it is a lock, which means nothing in another"),
             (print, ((n for n in range(3)),), r"^argument 1 of print\(\) cannot be sent"),
-            (None, (), r"^launch\(\) needs a function, not a NoneType"),
+            (None, (), r"^launch\(\) needs a function, not None: write"),
         ):
             with pytest.raises(CannotSend, match=words):
                 launch(function, args=arguments)
