@@ -3,7 +3,7 @@
     done = estimate(model, Layout(batch=64, pp=8, tp=8, chunks=3), preset("A100"))
     done.seconds, done.utilisation.mfu, done.memory.total
     done.causes                    what the time is for
-    done.simulated.trace           the step on a clock
+    done.simulated.trace           the step, simulated
     search(model, machine, gpus=64, batch=64)[0]
 
 The model of the machine has ten constants with a meaning, and newer machines three more, which

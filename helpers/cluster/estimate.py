@@ -1,4 +1,4 @@
-"""A step in closed form: seconds, utilization, memory; on a clock; in bars; and the fastest.
+"""A step in closed form: seconds, utilization, memory; simulated; in bars; and the fastest.
 
 Layers are taken to be alike: where the first ones have no experts, each has the mean of them all.
 """
@@ -162,7 +162,7 @@ class Estimate:
         return self.memory.total <= self.machine.memory
 
     def require_room(self) -> "Estimate":
-        """The estimate itself if it fits; else OutOfMemory, one sentence."""
+        """Return the estimate itself if it fits; raise OutOfMemory, one sentence, if not."""
         if self.fits:
             return self
         part, size = max(vars(self.memory).items(), key=lambda item: item[1])
@@ -176,7 +176,7 @@ class Estimate:
 
     @cached_property
     def simulated(self) -> Simulated:
-        """One pipeline of 1F1B, on a clock: time, bubble, memory of activations, trace. A rank
+        """One pipeline of 1F1B in the simulator: time, bubble, memory of activations, trace. A rank
         computes nothing while it sends: messages are part of the F or B before them."""
         model, layout = self.model, self.layout
         if layout.dualpipe:
@@ -205,7 +205,7 @@ class Estimate:
 def estimate(
     model: ModelConfig, layout: Layout, machine: Machine, gpus: int | None = None
 ) -> Estimate:
-    """One step in closed form, in well below a millisecond; gpus: how many there are.
+    """Return one step in closed form, in well below a millisecond; gpus: how many there are.
 
     Raises ValueError, one sentence, for a layout that the model or the devices cannot be cut into.
     One that does not fit into memory is no error here: see `Estimate.require_room`.
@@ -216,7 +216,7 @@ def estimate(
 def layouts(
     model: ModelConfig, machine: Machine, gpus: int, batch: int, sequence: int | None = None, **same
 ) -> Iterator[Layout]:
-    """All layouts that the model and the devices can be cut into.
+    """Yield all layouts that the model and the devices can be cut into.
 
     Tensor parallelism stays inside a node, and chunks come with a number of micro-batches that the
     stages divide, as Megatron-LM demands (`Layout` itself takes any number). Of ZeRO: 0 and 1.
@@ -244,8 +244,8 @@ def layouts(
 def search(
     model: ModelConfig, machine: Machine, gpus: int, batch: int, sequence: int | None = None, **same
 ) -> list[Estimate]:
-    """All layouts that fit into memory, the fastest first; same: see `layouts`. Raises ValueError,
-    one sentence, where there is no layout, or none fits."""
+    """Return all layouts that fit into memory, the fastest first; same: see `layouts`. Raises
+    ValueError, one sentence, where there is no layout, or none fits."""
     if not is_size(gpus):
         raise ValueError(f"search(gpus={gpus!r}): give a whole number, 1 or more")
     every = layouts(model, machine, gpus, batch, sequence, **same)

@@ -29,7 +29,7 @@ class Machine:
     """Nodes of equal devices; and, from `matmul` on, what a program gets out of them."""
 
     name: str
-    peak: float  # matrix operations a second of one device in 16 bits, dense
+    peak: float  # FLOP/s of one device in 16 bits, dense
     memory: float  # bytes of one device
     memory_bandwidth: float
     node: int  # devices of one

@@ -1,8 +1,12 @@
 """`show`: one function for every picture of a lesson, interactive if a kernel runs, else static."""
 
+from helpers import draw, timeline
 from helpers.draw.themed import static
 from helpers.lesson.shown import put
+from helpers.ranks.failure import LaunchReport
 from helpers.ranks.pool import in_notebook
+from helpers.trace import Trace
+from helpers.waits import WaitGraph
 
 SHOW_THEMSELVES = ("_ipython_display_", "_repr_mimebundle_", "_repr_html_")
 
@@ -19,17 +23,8 @@ def show(thing: object) -> None:
 
 def picture(thing: object) -> object:
     """Return what `show` displays; TypeError for what can't be shown."""
-    from helpers.ranks.failure import LaunchReport
-    from helpers.waits import WaitGraph
-
-    if hasattr(thing, "events_of"):
-        if in_notebook() and not static():
-            from helpers.timeline import timeline
-
-            return timeline(thing)
-        from helpers.draw import lanes
-
-        return lanes(thing)
+    if isinstance(thing, Trace):
+        return timeline.timeline(thing) if in_notebook() and not static() else draw.lanes(thing)
     alive = any(hasattr(thing, name) for name in SHOW_THEMSELVES)
     if alive or isinstance(thing, LaunchReport | WaitGraph):  # those as `helpers.draw.waits` says
         return thing

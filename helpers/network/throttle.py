@@ -14,6 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import torch
+import torch.distributed as dist
+
 from helpers.network.link import Link
 
 
@@ -80,8 +83,6 @@ def slow_link(link: Link, sleep: Callable[[float], object] = time.sleep) -> Iter
 
     sleep: waits for the given number of seconds.
     """
-    import torch.distributed as dist
-
     names = (*COSTS, "P2POp", "batch_isend_irecv")
     before = {name: getattr(dist, name) for name in names if hasattr(dist, name)}  # an older torch
     out, into = _Way(link, sleep, "out"), _Way(link, sleep, "in")
@@ -119,8 +120,6 @@ class _LateWork:
     """The work of an asynchronous operation, done once the slow link would have delivered it."""
 
     def __init__(self, work: Any, way: _Way, seconds: float):
-        import torch
-
         self.future: torch.futures.Future = torch.futures.Future()
         way.waiters.submit(self._finish, work, way, seconds)
 
@@ -147,8 +146,6 @@ class _LateWork:
 
 
 def _late(name: str, function: Callable, way: _Way) -> Callable:
-    import torch.distributed as dist
-
     signature = inspect.signature(function)
 
     @functools.wraps(function)

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property
 
 from helpers.schedules import Schedule
 from helpers.search import rivals
@@ -37,7 +37,7 @@ class Level:
         times, limit = (self.forward, self.half, self.half), self.cap
         return Costs(*times, latency=self.latency, activation_bytes=1.0, memory_limit=limit)
 
-    @lru_cache  # noqa: B019  (the levels live as long as the module)
+    @cached_property
     def best(self) -> Schedule:
         """Return the best of the named schedules that are legal here."""
         found = []
@@ -50,7 +50,7 @@ class Level:
 
     def as_data(self) -> dict:
         """Return the level as the page reads it, with par's plan."""
-        return asdict(self) | {"known": [list(map(str, order)) for order in self.best().ranks]}
+        return asdict(self) | {"known": [list(map(str, order)) for order in self.best.ranks]}
 
 
 LEVELS = (

@@ -45,8 +45,8 @@ class Play(Pictured, AnyWidget):
     def picture(self):
         """Return what a page without a kernel shows: par's plan, half finished."""
         level = level_of(self.level)
-        done = simulate(level.best(), level.costs())
-        rows = zip(level.best().ranks, done.times.ends, strict=True)
+        done = simulate(level.best, level.costs())
+        rows = zip(level.best.ranks, done.times.ends, strict=True)
         half = [
             [a for a, end in zip(*row, strict=True) if end <= done.step_time / 2] for row in rows
         ]

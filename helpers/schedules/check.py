@@ -228,9 +228,9 @@ def _messaging(schedule: Schedule, rank: int, message: Message) -> Wait:
     return Wait(rank, (message.peer,), f"{verb} {message.action}", where, line)
 
 
-def _line(schedule: Schedule, rank: int, position: int, around: int = 2) -> str:
+def _line(schedule: Schedule, rank: int, position: int) -> str:
     """Return the order near a position: "… 0F0 [0F1] 0B0 …"."""
     order = schedule.ranks[rank]
-    start, end = max(0, position - around), min(len(order), position + around + 1)
+    start, end = max(0, position - 2), min(len(order), position + 3)
     cells = [f"[{order[n]}]" if n == position else str(order[n]) for n in range(start, end)]
     return " ".join(["…"] * (start > 0) + cells + ["…"] * (end < len(order)))

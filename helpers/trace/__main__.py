@@ -8,6 +8,7 @@ Open the file at https://ui.perfetto.dev, or read it again with `Trace.load`.
 import argparse
 from collections import Counter
 
+from helpers import draw
 from helpers.plain_errors import plain_errors
 from helpers.trace import Trace, idle_by_cause, in_lanes, shares, with_waits
 from helpers.words import many
@@ -64,9 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.output:
         print(f"trace:   {trace.save(options.output)}")
     if options.picture:
-        from helpers.draw import lanes  # matplotlib, where it is needed
-
-        print(f"picture: {lanes(in_lanes(trace)).save(options.picture)}")
+        print(f"picture: {draw.lanes(in_lanes(trace)).save(options.picture)}")
 
 
 if __name__ == "__main__":

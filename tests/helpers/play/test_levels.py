@@ -12,7 +12,7 @@ from helpers.simulate import simulate
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.id)
 def test_par_is_what_a_named_schedule_reaches_and_nothing_known_beats_it(level):
-    best = level.best()
+    best = level.best
     check(best)
     assert simulate(best, level.costs()).step_time == pytest.approx(level.par)
     assert {action.kind for order in best.ranks for action in order} == set(level.kinds)
@@ -26,7 +26,7 @@ def test_a_complete_plan_is_a_schedule_that_runs_and_wins_are_kept(monkeypatch, 
     monkeypatch.setenv("LAB_PROGRESS", str(tmp_path / "progress.json"))
     game = play("cap")
     assert game.schedule is None and game.level == "cap"
-    game.plan = [list(map(str, order)) for order in level_of("cap").best().ranks]
+    game.plan = [list(map(str, order)) for order in level_of("cap").best.ranks]
     assert simulate(check(game.schedule), level_of("cap").costs()).step_time == 16
     game.best = {"one": 8.0}
     assert noted("levels")["one"] == {"best": 8.0} and play().level == "gpipe"
