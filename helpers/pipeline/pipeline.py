@@ -21,15 +21,12 @@ from helpers.trace import Recorder
 class Outcome:
     """What a step returns.
 
-    loss: the mean over all tokens of the batch; losses: that of each micro-batch, in their order;
-        tokens: how many each of them has. On the rank of the last stage; elsewhere None, (), ().
+    loss: the mean over all tokens of the batch, on the rank of the last stage; elsewhere None.
     most_in_flight: the most micro-batches that this rank kept at one time from F until B or I.
     most_kept: the same until B or W. `helpers.schedules.in_flight` counts them the same way.
     """
 
     loss: Tensor | None
-    losses: tuple[Tensor, ...]
-    tokens: tuple[int, ...]
     most_in_flight: int
     most_kept: int
 
@@ -122,8 +119,7 @@ class Pipeline:
             gradients_ready=self.gradients_ready,
         ).run()
         count = observer.count
-        losses = tuple(loss.losses[i] for i in sorted(loss.losses))
-        return Outcome(loss.mean(), losses, loss.tokens, count.most_in_flight, count.most_kept)
+        return Outcome(loss.mean(), count.most_in_flight, count.most_kept)
 
     def _needed(self, batch: Batch | None, what: str) -> Batch:
         if batch is None:

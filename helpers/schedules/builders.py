@@ -98,7 +98,7 @@ def waves(schedule: Schedule, count: int) -> Schedule:
         [at + len(actions) * wave for wave in range(count) for at in first]
         for first, actions in zip(schedule.pairs, schedule.ranks, strict=True)
     ]
-    return Schedule(name, ranks, schedule.rank_of, m * count, schedule.waves * count, pairs)
+    return Schedule(name, ranks, schedule.rank_of, m * count, pairs)
 
 
 @named("interleaved 1F1B", paper="2104.04473", torch="ScheduleInterleaved1F1B")

@@ -86,7 +86,6 @@ class Schedule:
     rank_of: rank_of[stage] is the rank that holds the stage. Several stages on one rank are
         interleaved. Left out, it follows from the actions.
     micro_batches: how many the batch is cut into, numbered from 0. Left out, it follows too.
-    waves: the micro-batches come in this many equal waves; the pipeline is empty between two.
     pairs: for each rank, the positions whose action runs as one with the next (F&B): the two start
         when both have what they need, and their results leave when both are done. Left out: none.
 
@@ -99,7 +98,6 @@ class Schedule:
     ranks: tuple[tuple[Action, ...], ...]
     rank_of: tuple[int, ...] = ()
     micro_batches: int = 0
-    waves: int = 1
     pairs: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self):

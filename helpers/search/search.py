@@ -23,14 +23,12 @@ class Found:
     """The result of a search.
 
     simulated: the best step. rivals: the named schedules that fit, best first. too_large: of those
-    that do not fit, the sentence that says why, by name. walks: how many orders were tried.
-    goal: what "best" means, "step" or "span".
+    that do not fit, the sentence that says why, by name. goal: what "best" means, "step" or "span".
     """
 
     simulated: Simulated
     rivals: tuple[Simulated, ...]
     too_large: dict[str, str]
-    walks: int
     goal: str
 
     @property
@@ -56,7 +54,6 @@ def search(
     places: Sequence[int] | None = None,
     walks: int = 300,
     goal: str = "step",
-    seed: int = 0,
 ) -> Found:
     """Search for the best schedule; the result is never worse than a named one.
 
@@ -78,11 +75,11 @@ def search(
     full = _checked(costs or Costs(), one_at_a_time(places, micro_batches))
     named, too_large = _judged(places, micro_batches, full, goal)
     best, champion, lowest = named[0], None, math.inf
-    starts, rng, tried = _starts(places, full), random.Random(seed), 0
-    for tried in range(1, checked(walks, "walks") + 1):
-        if tried > len(starts) and champion is None:
+    starts, rng = _starts(places, full), random.Random(0)
+    for walk in range(checked(walks, "walks")):
+        if walk >= len(starts) and champion is None:
             break  # each of them led to a dead end
-        style = starts[tried - 1] if tried <= len(starts) else _changed(champion, rng)
+        style = starts[walk] if walk < len(starts) else _changed(champion, rng)
         schedule = greedy_walk(places, micro_batches, full, style)
         if schedule is None:
             continue
@@ -91,11 +88,11 @@ def search(
             champion, lowest = style, score_of(done, goal)
             best = min(best, done, key=lambda each: score_of(each, goal))
     check(best.schedule)
-    return Found(best, tuple(named), too_large, tried, goal)
+    return Found(best, tuple(named), too_large, goal)
 
 
 def rivals(places: Sequence[int], micro_batches: int) -> Iterator[Schedule]:
-    """All named schedules that put the stages on the ranks in this way; one at a time first."""
+    """Yield the named schedules that put the stages on these ranks; one at a time first."""
     places, m = tuple(places), micro_batches
     size, chunks = max(places) + 1, len(places) // (max(places) + 1)
     first = one_at_a_time(places, m)
@@ -108,7 +105,7 @@ def rivals(places: Sequence[int], micro_batches: int) -> Iterator[Schedule]:
 
 
 def one_at_a_time(places: Sequence[int], micro_batches: int) -> Schedule:
-    """Each micro-batch through all stages and back before the next: nothing needs less memory."""
+    """Build the one in which a micro-batch ends before the next begins: none needs less memory."""
     ranks: list[list[Action]] = [[] for _ in range(max(places) + 1)]
     for i in range(micro_batches):
         for stage, rank in enumerate(places):
@@ -119,7 +116,7 @@ def one_at_a_time(places: Sequence[int], micro_batches: int) -> Schedule:
 
 
 def score_of(done: Simulated, goal: str) -> float:
-    """Seconds; less is better."""
+    """Return the seconds that the goal counts; less is better."""
     return done.step_time if goal == "step" else done.span
 
 
@@ -154,7 +151,7 @@ def _until_first_gradient(costs: Costs) -> tuple[int, ...]:
 
 
 def _changed(style: Style, rng: random.Random) -> Style:
-    """The same but for one rank, or for a few."""
+    """Return the same style but for one rank, or for a few."""
     ahead, patience = list(style.ahead), list(style.patience)
     for _ in range(rng.choice((1, 1, 2, 3))):
         rank = rng.randrange(len(ahead))

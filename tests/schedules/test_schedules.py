@@ -152,7 +152,7 @@ def test_what_is_written_by_hand_and_can_run():
     assert check(parse("0: F0 F1 B0 B1\n1: F0 F1&B0 B1")).pairs == ((), (1,))
     two = waves(gpipe(2, 1), 2)
     assert to_text(two).splitlines() == ["rank 0: F0 B0 F1 B1", "rank 1: F0 B0 F1 B1"]
-    assert (waves(gpipe(2, 2), 3).waves, waves(gpipe(2, 2), 3).name) == (3, "GPipe, 3 waves")
+    assert waves(gpipe(2, 2), 3).name == "GPipe, 3 waves"
     for schedule in (gpipe(3, 4), naive(3, 2), waves(gpipe(2, 2), 2)):  # a send waits for its recv
         assert check(schedule, blocking=True) and check(CROSSED)
     lacks = missing(Action("B", 0, 0), 2, {Action("F", 0, 0)})

@@ -122,10 +122,7 @@ def test_a_step_is_one_devices_in_the_order_of_the_schedule_and_keeps_no_more(na
     ids, targets = make_batch()
     whole, last = loss(make_model()(ids), targets), outcomes[schedule.rank_of[-1]]
     assert torch.allclose(last.loss, whole, rtol=1e-12)
-    assert sum(last.tokens) == (targets != -100).sum()
-    assert len(last.losses) == schedule.micro_batches
-    others = [o for o in outcomes if o is not last]
-    assert all((o.loss, o.losses, o.tokens) == (None, (), ()) for o in others)
+    assert all(o.loss is None for o in outcomes if o is not last)
 
 
 @pytest.mark.parametrize("name", ["1F1B, paired", "DualPipeV"])
