@@ -57,7 +57,7 @@ def make_tie(schedule: Schedule, group: Any = None) -> Tie | None:
     return Tie(group, peers.names[other], sends_first=peers.rank == first)
 
 
-def add_tied(copies: Sequence[torch.nn.Parameter], tie: Any) -> None:
+def add_tied(copies: Sequence[torch.nn.Parameter], tie: Tie | None) -> None:
     """Set the gradient of each copy of the tied weight to the sum over all copies.
 
     The sum has the same bits on both ranks. Call it once on both, before the optimizer's step and
@@ -65,15 +65,13 @@ def add_tied(copies: Sequence[torch.nn.Parameter], tie: Any) -> None:
 
     Args:
         copies: the copies on this rank: one, two where it holds both stages, or none.
-        tie: what `make_tie` returned; or a process group of the ranks that hold a copy.
+        tie: what `make_tie` returned.
     """
     if not copies:
         return
     total = sum(torch.zeros_like(copy) if copy.grad is None else copy.grad for copy in copies)
-    if isinstance(tie, Tie):
+    if tie is not None:
         total = total.contiguous()
         total = total + tie.exchange(total)
-    elif tie is not None:
-        dist.all_reduce(total, group=tie)
     for copy in copies:
         copy.grad = total.clone()

@@ -250,15 +250,11 @@ def _turns(row: list[tuple[int, int, str]], stage: int | None) -> list[tuple[Act
 
 def to_text(schedule: Schedule) -> str:
     """Return a line for each rank, which `parse` reads again; stages only where they are needed."""
-    return "\n".join(f"{head} {' '.join(row)}".rstrip() for head, row in cells_of(schedule))
-
-
-def cells_of(schedule: Schedule) -> list[tuple[str, list[str]]]:
-    """Return for each rank the head of its line and its turns, as text."""
     implied = schedule.rank_of == tuple(range(schedule.size))
     str_of = (lambda a: f"{a.kind}{a.micro_batch}") if implied else str
     width = len(str(schedule.size - 1))
-    return [
-        (f"rank {rank:{width}}:", ["&".join(map(str_of, turn)) for _, turn in schedule.turns(rank)])
-        for rank in range(schedule.size)
-    ]
+    lines = []
+    for rank in range(schedule.size):
+        cells = ("&".join(map(str_of, turn)) for _, turn in schedule.turns(rank))
+        lines.append(f"rank {rank:{width}}: {' '.join(cells)}".rstrip())
+    return "\n".join(lines)
