@@ -102,13 +102,6 @@ def _right(values: list[float], name: str) -> list[float]:
     for value in values:
         if not isinstance(value, Real):
             raise ValueError(f"Costs({name}=...) holds {value!r}: it must be a number")
-        try:
-            float(value)
-        except OverflowError:
-            raise ValueError(
-                f"Costs({name}=...) holds a number of {len(str(value))} digits: it must fit in a "
-                "float"
-            ) from None
         if not (value > 0 if positive else 0 <= value < math.inf):
             limit = "above 0" if positive else "0 or more, and finite"
             raise ValueError(f"Costs({name}=...) holds {value}: it must be {limit}")
