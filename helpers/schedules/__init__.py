@@ -14,10 +14,9 @@ search, the game and the tests find it in `SCHEDULES`.
 from helpers.schedules.builders import *  # noqa: F403  all builders: a new one is here at once
 from helpers.schedules.check import BadSchedule, check, find_problem
 from helpers.schedules.formats import from_csv, load_csv, save_csv, to_csv
-from helpers.schedules.registry import SCHEDULES, Named, named
+from helpers.schedules.registry import SCHEDULES, named
 from helpers.schedules.rule import (
     Message,
-    Need,
     in_flight,
     messages,
     missing,
@@ -28,14 +27,5 @@ from helpers.schedules.rule import (
     target_of,
     user_of,
 )
-from helpers.schedules.schedule import (
-    KINDS,
-    Action,
-    Schedule,
-    facts_of,
-    of_turns,
-    pair_text,
-    parse,
-    to_text,
-)
+from helpers.schedules.schedule import KINDS, Action, Schedule, facts_of, pair_text, parse, to_text
 from helpers.schedules.walk import Times, walk
