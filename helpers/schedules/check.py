@@ -6,7 +6,7 @@ from itertools import chain
 from helpers.schedules.rule import Message, messages, missing
 from helpers.schedules.schedule import KINDS, NO_RANK, Action, Schedule, pair_text
 from helpers.schedules.walk import Times, walk
-from helpers.waits import Deadlock, Wait, find_deadlock, sentence
+from helpers.waits import Wait, find_deadlock, sentence
 
 CURE = "each stage does F and B, or F, I and W, once for each micro-batch"
 TWINS = {"F": "F", "B": "BIW", "I": "IB", "W": "WB"}  # of these a stage does one: B, or I and W
@@ -16,7 +16,6 @@ class BadSchedule(ValueError):
     """A schedule that can't run. Its text is one sentence.
 
     rank, position, action: where, as far as it is in one place; else None. Counted from 0.
-    waits: in a deadlock, what each rank waits for. deadlock: those that wait for each other.
     """
 
     def __init__(
@@ -25,12 +24,9 @@ class BadSchedule(ValueError):
         rank: int | None = None,
         position: int | None = None,
         action: Action | None = None,
-        waits: tuple[Wait, ...] = (),
-        deadlock: Deadlock | None = None,
     ):
         super().__init__(sentence)
         self.rank, self.position, self.action = rank, position, action
-        self.waits, self.deadlock = waits, deadlock
 
 
 def bad_at(rank: int, position: int, action: Action, words: str) -> BadSchedule:
@@ -73,10 +69,7 @@ def find_problem(schedule: Schedule, blocking: bool = False) -> BadSchedule | No
     waits = [_computing(schedule, rank, len(times.ends[rank]), done) for rank in stuck]
     if blocking and not waits:
         waits = stuck_blocking(schedule)
-    if not waits:
-        return None
-    deadlock = find_deadlock(waits)
-    return BadSchedule(f"deadlock: {sentence(deadlock)}", waits=tuple(waits), deadlock=deadlock)
+    return BadSchedule(f"deadlock: {sentence(find_deadlock(waits))}") if waits else None
 
 
 def _stages(schedule: Schedule) -> BadSchedule | None:
@@ -205,11 +198,7 @@ def stuck_blocking(schedule: Schedule) -> list[Wait]:
             at[rank] += 1
             at[mine.peer] += 1
             awake.append(mine.peer)
-    return [
-        _messaging(schedule, rank, rows[rank][n])
-        for rank, n in enumerate(at)
-        if n < len(rows[rank])
-    ]
+    return [_messaging(rank, rows[rank][n]) for rank, n in enumerate(at) if n < len(rows[rank])]
 
 
 def _computing(schedule: Schedule, rank: int, position: int, done: set[Action]) -> Wait:
@@ -217,20 +206,9 @@ def _computing(schedule: Schedule, rank: int, position: int, done: set[Action]) 
     action, choices = _unmet(schedule, rank, position, done)[0]
     owner = schedule.rank_of[choices[0].stage]
     needed = next(choice for choice in choices if choice in schedule.ranks[owner])
-    line = _line(schedule, rank, position)
-    return Wait(rank, (owner,), f"needs {needed} for {action}", f"position {position}", line)
+    return Wait(rank, (owner,), f"needs {needed} for {action}", f"position {position}")
 
 
-def _messaging(schedule: Schedule, rank: int, message: Message) -> Wait:
+def _messaging(rank: int, message: Message) -> Wait:
     verb = "sends the result of" if message.kind == "send" else "receives the input of"
-    line = _line(schedule, rank, message.position)
-    where = f"position {message.position}"
-    return Wait(rank, (message.peer,), f"{verb} {message.action}", where, line)
-
-
-def _line(schedule: Schedule, rank: int, position: int) -> str:
-    """Return the order near a position: "… 0F0 [0F1] 0B0 …"."""
-    order = schedule.ranks[rank]
-    start, end = max(0, position - 2), min(len(order), position + 3)
-    cells = [f"[{order[n]}]" if n == position else str(order[n]) for n in range(start, end)]
-    return " ".join(["…"] * (start > 0) + cells + ["…"] * (end < len(order)))
+    return Wait(rank, (message.peer,), f"{verb} {message.action}", f"position {message.position}")
