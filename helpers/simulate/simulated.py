@@ -1,7 +1,6 @@
 """A simulated step: its numbers, what it keeps in memory, and its trace."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -9,7 +8,7 @@ from itertools import accumulate
 from helpers.schedules import Schedule, Times, messages
 from helpers.simulate.causes import CAUSES, Idle, changes, closing_times, idle_times
 from helpers.simulate.costs import Costs, seconds_of
-from helpers.simulate.events import Columns, actions_and_messages, in_order, waits
+from helpers.simulate.events import action_events, in_order, message_events, wait_events
 from helpers.trace import Counter, Event, Trace
 from helpers.words import bytes_text
 
@@ -114,9 +113,12 @@ class Simulated:
     @cached_property
     def trace(self) -> Trace:
         """The step as events: open it in a timeline, or lay it over a measured one."""
-        events = list(self._closing)
-        for some in self.columns():
-            events += some.events()
+        events = [
+            *self._closing,
+            *action_events(self.schedule, self.times),
+            *message_events(self.schedule, self.costs, self.times),
+            *wait_events(self.idle),
+        ]
         counters = [
             Counter(rank, "memory", time, held)
             for rank in range(self.schedule.size)
@@ -124,11 +126,6 @@ class Simulated:
         ]
         meta = {"title": repr(self.schedule), "schedule": self.schedule.name, "simulated": True}
         return Trace(sorted(events, key=in_order), meta, counters)
-
-    def columns(self) -> Iterator[Columns]:
-        """Yield the events of the trace, all but those that close the step, as columns."""
-        yield from actions_and_messages(self.schedule, self.costs, self.times)
-        yield from waits(self.idle)
 
     def _last(self, rank: int) -> float:
         ends = self.times.ends[rank]
