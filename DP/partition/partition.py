@@ -6,15 +6,15 @@
 Prints what each rank reads in the first two epochs.
 """
 
+import argparse
 import itertools
 import random
-import sys
 
 from helpers.plain_errors import plain_errors
 
 
 def partition(length, rank, world_size):
-    """The indices of the items that `rank` reads, as a range.
+    """Return the indices of the items that `rank` reads, as a range.
 
     The parts of all ranks together are the indices 0 to length - 1, and no two share one. Their
     sizes differ by at most one, so no rank has much more to do than another. With fewer items than
@@ -28,7 +28,7 @@ def partition(length, rank, world_size):
 
 
 def epoch_order(length, rank, world_size, seed, epoch):
-    """The indices of the items that `rank` reads in this epoch, in the order of reading: a list.
+    """Return the indices of the items that `rank` reads in this epoch: a list, in that order.
 
     An epoch is one pass over the whole data set. Its items are shuffled, and then partitioned.
     The shuffle depends on `seed` and `epoch` alone: so it is the same on every rank, another one
@@ -56,7 +56,12 @@ def check_place(length, rank, world_size):
 
 
 if __name__ == "__main__":
-    length, ranks = map(int, sys.argv[1:] or (10, 4))
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("length", type=int, nargs="?", default=10, help="items (10)")
+    parser.add_argument("ranks", type=int, nargs="?", default=4, help="ranks (4)")
+    flags = parser.parse_args()
+    length, ranks = flags.length, flags.ranks
     with plain_errors():
         check_place(length, 0, ranks)
         for epoch, rank in itertools.product(range(2), range(ranks)):
