@@ -15,10 +15,8 @@ import torch.distributed as dist
 from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 
-WAYS = "order", "no-wait", "batch", "deadlock"
 
-
-def neighbours(rank, world_size):  # the one on the left, and the one on the right
+def neighbors(rank, world_size):  # the one on the left, and the one on the right
     return (rank - 1) % world_size, (rank + 1) % world_size
 
 
@@ -27,7 +25,7 @@ def exchange_deadlock(mine, rank, world_size):
 
     dist.send returns once its receiver has begun to receive, and no rank gets to the next line.
     """
-    left, right = neighbours(rank, world_size)
+    left, right = neighbors(rank, world_size)
     theirs = torch.empty_like(mine)
     dist.send(mine, right)
     dist.recv(theirs, left)
@@ -42,7 +40,7 @@ def exchange_in_order(mine, rank, world_size):
 
     Uses dist.send and dist.recv only. The even ranks send first, the odd ranks receive first.
     """
-    left, right = neighbours(rank, world_size)
+    left, right = neighbors(rank, world_size)
     # BEGIN SOLUTION RC-2
     theirs = torch.empty_like(mine)
     if rank % 2 == 0:
@@ -61,7 +59,7 @@ def exchange_without_waiting(mine, rank, world_size):
     Uses dist.isend, which starts to send and returns at once. Its result has a method wait();
     until that has returned, the message may still be in transit and `mine` must not change.
     """
-    left, right = neighbours(rank, world_size)
+    left, right = neighbors(rank, world_size)
     # BEGIN SOLUTION RC-2
     theirs = torch.empty_like(mine)
     message = dist.isend(mine, right)
@@ -77,7 +75,7 @@ def exchange_in_a_batch(mine, rank, world_size):
     Uses dist.batch_isend_irecv, which starts a list of dist.P2POp(dist.isend or dist.irecv,
     tensor, other rank) together. On GPUs, this is the way that NCCL is safe with.
     """
-    left, right = neighbours(rank, world_size)
+    left, right = neighbors(rank, world_size)
     # BEGIN SOLUTION RC-2
     theirs = torch.empty_like(mine)
     both = [dist.P2POp(dist.isend, mine, right), dist.P2POp(dist.irecv, theirs, left)]
@@ -87,9 +85,12 @@ def exchange_in_a_batch(mine, rank, world_size):
     # END SOLUTION
 
 
-def ways():  # by the name of the flag
-    three = exchange_in_order, exchange_without_waiting, exchange_in_a_batch
-    return dict(zip(WAYS, (*three, exchange_deadlock), strict=True))
+WAYS = {
+    "order": exchange_in_order,
+    "no-wait": exchange_without_waiting,
+    "batch": exchange_in_a_batch,
+    "deadlock": exchange_deadlock,
+}
 
 
 def read_flags(arguments=None):
@@ -103,9 +104,9 @@ def read_flags(arguments=None):
 def show(options, place, device, say=None):
     """Exchange this rank's number by each way, print what came, and return the trace."""
     mine, recorder = torch.full((4,), float(place.rank), device=device), Recorder(place.rank)
-    for way in [options.way] if options.way else WAYS[:3]:
+    for way in [options.way] if options.way else list(WAYS)[:3]:
         with recorder.span("send", way):
-            theirs = ways()[way](mine, place.rank, place.world_size)
+            theirs = WAYS[way](mine, place.rank, place.world_size)
         print(f"{way}: rank {place.rank} got {theirs.tolist()}", flush=True)
     return (recorder.trace(),)
 
