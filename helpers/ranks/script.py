@@ -73,7 +73,8 @@ def run_alone(read_flags: Callable[[], argparse.Namespace], train: Callable[...,
 
 def say_as_rank(rank: int, step: int, loss: float) -> None:
     """Print a line to read: the rank, the step, and the loss in nats per token."""
-    print(f"rank {rank}  step {step}  loss {loss:.3f}", flush=True)
+    # torchrun starts python -u, which would write the line and its end apart: ranks' lines mix.
+    print(f"rank {rank}  step {step}  loss {loss:.3f}\n", end="", flush=True)
 
 
 def add_rank_flags(parser: argparse.ArgumentParser, ranks: int) -> None:
