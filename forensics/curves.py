@@ -7,10 +7,9 @@ which is also trained without its mistake: its twin.
 """
 
 import json
-import types
 
 import one_device
-from cases import EVERY, RANKS, load_source, truth
+from cases import EVERY, RANKS, load_source, loaded, truth
 
 from helpers.ranks import launch
 
@@ -26,9 +25,7 @@ def on_rank(texts):
     """On a rank: the printed losses of each script, by name and seed."""
     found = {}
     for (name, seed), text in texts.items():
-        script = types.ModuleType("case")
-        exec(compile(text, "case.py", "exec"), vars(script))
-        found[name, seed] = printed(script.train(seed)[0])
+        found[name, seed] = printed(loaded(text).train(seed)[0])
     return found
 
 

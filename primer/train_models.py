@@ -60,10 +60,10 @@ def main():
 
 
 @torch.no_grad()
-def measure(net, tokenizer, options, sequences=64):
-    """Loss and bits per byte on stories that it hasn't read, and the sentences that it writes."""
+def measure(net, tokenizer, options):
+    """Return loss and bits per byte on stories that it hasn't read, and how it writes."""
     how = {"seq_l": options.seq_l, "split": "validation", "world": options.world}
-    batches = list(islice(TinyStories(tokenizer, batch_size=8, **how), sequences // 8))
+    batches = list(islice(TinyStories(tokenizer, batch_size=8, **how), 8))
     losses = [causalLLMLoss(net(b), b, tokenizer.vocab_size).item() for b in batches]
     loss = sum(losses) / len(losses)
     size = sum(len(tokenizer.decode(row.tolist()).encode()) for b in batches for row in b)

@@ -78,12 +78,12 @@ def choose(
     return int(tokens[torch.multinomial(chances, 1, generator=generator)])
 
 
-def write_story(model: nn.Module, tokenizer, seed: int, temperature: float = 0.6) -> str:
+def write_story(model: nn.Module, tokenizer, seed: int) -> str:
     """Return a story by a model that has learned stories, as long as its context at most.
 
     It begins where the story before it ends, as in the text that the model has read.
     """
     end = tokenizer.eos_id
-    how = {"temperature": temperature, "eos_id": end, "seed": seed, "cache": True}
+    how = {"temperature": 0.6, "eos_id": end, "seed": seed, "cache": True}
     ids = model.generate([end], model.max_seq - 1, **how)
     return tokenizer.decode([token for token in ids if token != end])

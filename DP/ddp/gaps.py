@@ -18,6 +18,7 @@ from helpers.ranks import launch
 from helpers.trace import Recorder, with_waits
 
 PARTS = ("model", "input", "launch", "waiting", "exposed", "tail")
+STEPS = 2  # that are recorded
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class Run:
         return before + backward + exposed + self.update
 
 
-def steps(run, count):
-    """What each rank runs: a trace of `count` steps, after one that isn't recorded."""
+def steps(run):
+    """On a rank: return a trace of some steps, after one that isn't recorded."""
     torch.set_num_threads(1)
     rank, n = dist.get_rank(), dist.get_world_size()
     recorder, slow = Recorder(rank), run.slow.get(rank, 1.0)
@@ -60,7 +61,7 @@ def steps(run, count):
     model, _ = averaging(net, "ddp", size / MB, recorder)
     begun = 0.0
     with slow_link(Link.of(0.0, run.bucket / (2 * (n - 1) / n * size))):
-        for number in range(count + 1):
+        for number in range(STEPS + 1):
             if number < 2:  # after the first step the buckets are made anew
                 dist.barrier()
                 net.clock.begin()
@@ -74,9 +75,9 @@ def steps(run, count):
     return recorder.trace().between(begun, recorder.now())
 
 
-def traced(run, ranks, count=2):
-    """Return the trace of `count` steps on paced ranks."""
-    traces = launch(steps, ranks, (run, count), quiet=True, checked=False)
+def traced(run, ranks):
+    """Return the trace of some steps on paced ranks."""
+    traces = launch(steps, ranks, (run,), quiet=True, checked=False)
     return traces[0].merged(*traces[1:])
 
 
@@ -108,7 +109,7 @@ def idle(events):
         yield "launch" if late else "between kernels", after.start - before.end
 
 
-def parts(trace, rank, steps=2):
+def parts(trace, rank, steps=STEPS):
     """Return what a rank's steps are spent on: mean seconds of each part, together a step."""
     found = dict.fromkeys(PARTS, 0.0)
     names = {"F": "model", "B": "model", "input": "input", "update": "tail"}

@@ -38,10 +38,10 @@ def weights(nets):
     return [list(net.parameters()) for net in nets]
 
 
-def torchs_nesterov(net, rate=0.7, momentum=0.6):
+def torchs_nesterov(net):
     """Return the outer step of DiLoCo, made of torch's own SGD."""
     start = [p.detach().clone().requires_grad_() for p in net.parameters()]
-    outer = torch.optim.SGD(start, lr=rate, momentum=momentum, nesterov=True)
+    outer = torch.optim.SGD(start, lr=0.7, momentum=0.6, nesterov=True)
 
     @torch.no_grad()
     def step():
@@ -88,7 +88,7 @@ def backward(net, ids, tokenizer):
     loss_of(net, ids, tokenizer).backward()
 
 
-def three_replicas(start, seed, rate):
+def three_replicas(start, seed, rate=6e-3):
     """Return three copies of the model, their optimizers, and what they read."""
     net, tokenizer, _ = start
     nets = [copy.deepcopy(net) for _ in range(RANKS)]
@@ -123,14 +123,14 @@ def local_training(start, seed, every, outer=None, steps=STEPS, rate=6e-3, judge
     return losses
 
 
-def step_lengths(start, seed, steps, rate=6e-3):
+def step_lengths(start, seed, steps):
     """Return for each tensor how far each step moved it: averaged weights, averaged gradients.
 
     The replicas go the way of averaged weights. From each place on it, a model with an Adam of its
     own takes the step that the mean of their gradients would take there.
     """
-    nets, optimizers, stories = three_replicas(start, seed, rate)
-    (other, *_), (adam, *_), _ = three_replicas(start, seed, rate)
+    nets, optimizers, stories = three_replicas(start, seed)
+    (other, *_), (adam, *_), _ = three_replicas(start, seed)
     lengths = {name: ([], []) for name, _ in other.named_parameters()}
     for _ in range(steps):
         for net, ids in zip(nets, next(stories).split(1), strict=True):

@@ -91,7 +91,7 @@ def spread(net, group=None, recorder=None):
 
 
 def require_divisible(experts, ranks):
-    """Raise ValueError unless every rank can hold equally many experts."""
+    """Raise ValueError unless all ranks can hold the same number of experts."""
     if experts % ranks:
         raise ValueError(
             f"{experts} experts cannot be divided among {ranks} ranks: choose a number of experts "
@@ -99,12 +99,12 @@ def require_divisible(experts, ranks):
         )
 
 
-def require_own_tokens(ids, group=None):
+def require_own_tokens(ids):
     """Raise ValueError if two ranks have the same tokens: each would be computed once a rank."""
-    sums = [torch.empty(2, dtype=torch.long) for _ in range(dist.get_world_size(group))]
+    sums = [torch.empty(2, dtype=torch.long) for _ in range(dist.get_world_size())]
     flat = ids.flatten().cpu()
     mine = torch.stack([flat.sum(), (flat * torch.arange(1, len(flat) + 1)).sum()])
-    dist.all_gather(sums, mine, group=group)
+    dist.all_gather(sums, mine)
     found = [tuple(each.tolist()) for each in sums]
     twins = [rank for rank, each in enumerate(found) if found.index(each) < rank]
     if twins:

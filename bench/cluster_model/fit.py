@@ -29,7 +29,7 @@ ONE_NODE, SEVERAL = 0.1, 0.04  # how far a row may be away: short steps scatter 
 
 
 def with_constants(machine: Machine, values: Sequence[float]) -> Machine:
-    """The machine with these constants, in the order of `EXPECTED`."""
+    """Return the machine with these constants, in the order of `EXPECTED`."""
     for name, value in zip(EXPECTED, map(float, values), strict=True):
         link, _, field = name.rpartition(".")
         if link:
@@ -38,17 +38,8 @@ def with_constants(machine: Machine, values: Sequence[float]) -> Machine:
     return machine
 
 
-def constants(machine: Machine) -> dict[str, float]:
-    """The constants that `fit` sets, by their names in `EXPECTED`."""
-    found = {}
-    for name in EXPECTED:
-        link, _, field = name.rpartition(".")
-        found[name] = getattr(getattr(machine, link) if link else machine, field)
-    return found
-
-
-def fit(machine: Machine, rows: Sequence[Measurement], most: int = 40) -> Machine:
-    """`machine` with the constants that explain the rows best; most: steps of the search."""
+def fit(machine: Machine, rows: Sequence[Measurement]) -> Machine:
+    """Return `machine` with the constants that explain the rows best."""
     expected = np.log([value for value, _ in EXPECTED.values()])
     spread = np.array([spread for _, spread in EXPECTED.values()])
     measured = np.log([row.seconds for row in rows])
@@ -61,7 +52,7 @@ def fit(machine: Machine, rows: Sequence[Measurement], most: int = 40) -> Machin
 
     z, damping = expected, 1e-2
     miss = misses(z)
-    for _ in range(most):
+    for _ in range(40):
         slope = np.stack([(misses(z + 1e-3 * e) - miss) / 1e-3 for e in np.eye(len(z))], axis=1)
         square, pull = slope.T @ slope, slope.T @ miss
         gain = 0.0
@@ -79,12 +70,11 @@ def fit(machine: Machine, rows: Sequence[Measurement], most: int = 40) -> Machin
     return with_constants(machine, np.exp(z))
 
 
-def held_out(machine: Machine, rows: Sequence[Measurement], folds: int = 5) -> list[float]:
-    """The error of each row by constants that were set without it; row i is in fold i % folds."""
+def held_out(machine: Machine, rows: Sequence[Measurement]) -> list[float]:
+    """Return the error of each row by constants that were set on the other four fifths."""
     errors = [0.0] * len(rows)
-    for fold in range(folds):
-        others = [row for i, row in enumerate(rows) if i % folds != fold]
-        fitted = fit(machine, others)
-        for i in range(fold, len(rows), folds):
+    for fold in range(5):
+        fitted = fit(machine, [row for i, row in enumerate(rows) if i % 5 != fold])
+        for i in range(fold, len(rows), 5):
             errors[i] = rows[i].error(fitted)
     return errors

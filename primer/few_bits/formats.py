@@ -5,6 +5,7 @@ mantissa, neighbors lie 2^-m of their size apart, and the normal numbers begin a
 Below them the distance stays what it is at the smallest normal number (subnormals), down to 0.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -29,10 +30,6 @@ class Format:
         return 1 + self.exponent + self.mantissa
 
     @property
-    def smallest_normal(self) -> float:
-        return 2.0 ** (2 - 2 ** (self.exponent - 1))
-
-    @property
     def rounding(self) -> float:
         """The root mean square of what rounding changes, as a share of the number.
 
@@ -40,7 +37,7 @@ class Format:
         is off by up to u/2, evenly, so by u / sqrt(12). Significands are spread like 1/s, which
         makes the mean of 1/s^2 equal to 3 / (8 ln 2).
         """
-        return 2.0**-self.mantissa * (0.375 / 0.6931471805599453 / 12) ** 0.5
+        return 2.0**-self.mantissa * (3 / (8 * math.log(2)) / 12) ** 0.5
 
     def round(self, x: torch.Tensor) -> torch.Tensor:
         """Return x (float32) rounded to this format, as float32.

@@ -117,7 +117,7 @@ class Product(torch.autograd.Function):
 
 
 class FewBits(nn.Linear):
-    """A linear layer that computes by a recipe; `make` gives one to those of a model."""
+    """A linear layer that computes by a recipe; `give` gives one to those of a model."""
 
     products: Products
 
@@ -147,10 +147,10 @@ class Trainer:
     the others had the same), so in float32 nothing changes.
     """
 
-    def __init__(self, net, optimizer, recipe: Recipe, share: int = 1, scale=2.0**16, patience=100):
+    def __init__(self, net, optimizer, recipe: Recipe, share: int):
         self.net, self.optimizer, self.recipe, self.share = net, optimizer, recipe, share
         self.scaler = torch.amp.GradScaler(
-            "cpu", init_scale=scale, growth_interval=patience, enabled=recipe.scaled
+            "cpu", init_scale=2.0**16, growth_interval=100, enabled=recipe.scaled
         )
         give(net, recipe)
 

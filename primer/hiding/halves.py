@@ -94,7 +94,7 @@ class Forward:
         place = self.pieces - self.left
         if place < self.pieces - 1:
             self.coming = self.wire.start(self.came, home=bool(place % 2))
-        self.left = self.left - 1
+        self.left -= 1
 
     def step(self):
         """Take one piece: wait for what it needs, compute, start the next message."""
@@ -150,8 +150,8 @@ def one_by_one(*passes):  # each through all of its pieces
 
 def in_turn(*passes):
     """Take passes through their pieces in turn, so that one computes while the others' messages
-    travel. `step()` takes a pass through one piece, and `left` says how many it has left; all have
-    equally many."""
+    travel. `step()` takes a pass through one piece, and `left` says how many it has left; all
+    have the same number."""
     # BEGIN SOLUTION HM-3
     while passes[0].left:
         for one in passes:

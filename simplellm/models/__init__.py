@@ -19,11 +19,11 @@ FOLDER = Path(__file__).resolve().parent
 NAMES = ("early", "middle", "best")
 
 
-def pretrained(name: str, device: str = "cpu") -> tuple[SPTokenizer, LLama]:
+def pretrained(name: str) -> tuple[SPTokenizer, LLama]:
     """Return the tokenizer and the trained model called "early", "middle" or "best"."""
     about = facts(name)
     tokenizer = SPTokenizer(about["tokenizer"])
-    return tokenizer, load_model(of_sizes(about, tokenizer, device), weights_file(name))
+    return tokenizer, load_model(of_sizes(about, tokenizer, "cpu"), weights_file(name))
 
 
 def of_sizes(sizes: dict, tokenizer: SPTokenizer, device: str) -> LLama:

@@ -23,7 +23,7 @@ def test_rounding_by_arithmetic_is_torchs_cast_and_the_facts_are_torchs(form):
     assert torch.equal(rounded(x, form), form.round(x))
     facts = torch.finfo(form.dtype)
     assert form.bits == facts.bits and form.largest == facts.max
-    assert form.smallest_normal == facts.smallest_normal and 2.0**-form.mantissa == facts.eps
+    assert 2.0**-form.mantissa == facts.eps
     assert form.round(torch.tensor(3e38) * 1.2).isinf() == (form.bits == 16)
     x = torch.exp2(torch.rand(400_000, generator=GENERATOR))  # one power of two, evenly
     off = (form.round(x) / x - 1).square().mean().sqrt().item()
