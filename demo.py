@@ -2,8 +2,8 @@
 
     python demo.py          (or: make demo)
 
-A small LLaMA trains on one device.  Then three ranks train it again by averaging their gradients,
-from the same weights on the same stories.  The demo compares one step of SGD, in which both must
+A small LLaMA trains on one device. Then three ranks train it again by averaging their gradients,
+from the same weights on the same stories. The demo compares one step of SGD, in which both must
 change every weight alike, prints a story, cuts the model into a pipeline of two stages, and leaves
 a page, build/demo/step.html: a real step of the pipeline beside its simulation.
 """
@@ -97,7 +97,7 @@ def main():
 
 
 def train_rank(options):
-    """What each rank runs: the script's own training, after one step of SGD for the comparison."""
+    """On a rank: run the script's own training, after one step of SGD for the comparison."""
     place = find_place()
     _, net, _ = intro_DP_GA.train(one_step(options), place, rank_device(), silent)
     after_one = net.cpu().state_dict()
@@ -108,7 +108,7 @@ def train_rank(options):
 
 
 def run_pipeline(shared):
-    """The plan of a pipeline of two stages, and what two ranks did in some steps of it."""
+    """Return the plan of a pipeline of two stages, and what two ranks did in some steps of it."""
     options = intro_PP_schedule.read_flags([*shared, *PIPELINE])
     first, second = launch(pipeline_rank, 2, (options,), timeout=3600, quiet=True, checked=False)
     return intro_PP_schedule.plan(options, 2), first.merged(second)

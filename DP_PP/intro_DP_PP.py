@@ -92,11 +92,9 @@ def train(options, place, device, say=print):
             average_gradients(stage, groups.dp)
         with recorder.span("update"):
             optimizer.step()
-        mean = outcome.loss
-        if mean is not None:  # on the last stage
-            mean = check_finite(mean, step)
-            losses.append(mean)
-            say(step, mean)
+        if outcome.loss is not None:  # on the last stage
+            losses.append(check_finite(outcome.loss, step))
+            say(step, losses[-1])
 
     return losses, stage, recorder.trace()
     # END SOLUTION

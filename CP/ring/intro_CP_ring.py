@@ -48,7 +48,7 @@ def in_a_ring(positions, documents, group, recorder):
 
 
 def train(options, place, device, say=print, way=in_a_ring, add_up=add_up_gradients):
-    """Train for `options.steps` steps; give the losses, the model and the trace.
+    """Train for `options.steps` steps; return the losses, the model and the trace.
 
     say(step, loss): called on rank 0 after each step. Every rank has its replica's losses.
     way: returns the attention of a step; see `in_a_ring`. add_up: makes each rank's gradients those

@@ -38,8 +38,7 @@ def make_grid(options, ranks):
 
 
 def train(options, place, device, say=print):
-    """Train for `options.steps` steps; give the losses, the model and the trace."""
-    make_grid(options, place.world_size)
+    """Train for `options.steps` steps; return the losses, the model and the trace."""
 
     def ulysses(positions, documents, group, recorder):
         return ulysses_attention(group, documents)

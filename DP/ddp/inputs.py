@@ -187,8 +187,8 @@ def make_data(options, place):
 def make_loader(options, place, data, device):
     """Return batches of this rank's part of the data, another one in each epoch (`set_epoch`).
 
-    Each rank has as many items as the others, or they would wait in vain for its gradients; so the
-    few that are left over wait for another epoch. Raises ValueError if a rank has none.
+    Each rank has as many items as the others, or they would wait forever for its gradients; so
+    the few that are left over wait for another epoch. Raises ValueError if a rank has none.
     """
     if len(data) < place.world_size:
         raise ValueError(

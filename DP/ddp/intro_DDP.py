@@ -32,7 +32,7 @@ def read_flags(arguments=None):
 
 
 def averaging(net, way, megabytes, recorder):
-    """The model to train with, and what to call after each backward."""
+    """Return the model to train with, and what to call after each backward."""
     if way == "ddp":
         net = DistributedDataParallel(net, bucket_cap_mb=megabytes)
         net.register_comm_hook(recorder, record_bucket)
@@ -45,13 +45,13 @@ def averaging(net, way, megabytes, recorder):
 
 
 def record_bucket(recorder, bucket):
-    """What DDP calls for each of its buckets: the all-reduce, and an event of the trace."""
+    """Start the all-reduce of one of DDP's buckets, and record it: DDP calls this."""
     mean = start_mean(bucket.buffer(), recorder, f"bucket {bucket.index()}")
     return mean.then(lambda done: done.value()[0])
 
 
 def train(options, place, device, say=print):
-    """Train, and call say(step, loss) after each step; give losses, the model and the trace."""
+    """Train, and call say(step, loss) after each step; return losses, model and trace."""
     tokenizer, net = prepare(options, device)
     recorder = Recorder(rank=place.rank)
     model, finish = averaging(net, options.average, options.bucket_mb, recorder)

@@ -7,7 +7,7 @@ HALF = (torch.float16, torch.bfloat16)
 
 
 def train_step(model, optimizer, scaler, source, target, dtype):
-    """Forward, backward and update; gives the loss, the mean squared error, float32, detached.
+    """Forward, backward and update; return the mean squared error, float32, detached.
 
     source, target: (B, S, E) and (B, T, E). The weights are float32 whatever the data is: the step
     of an update is smaller than what a half can tell apart. (Only float64 data has a model in

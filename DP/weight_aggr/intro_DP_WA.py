@@ -39,7 +39,7 @@ def average_weights(model, world_size):
 
 
 def train(options, place, device, say=print):
-    """Train, and call say(step, loss) after each step; give losses, the model and the trace."""
+    """Train, and call say(step, loss) after each step; return losses, model and trace."""
     # Drawn from one seed on every rank: all start with the same weights.
     tokenizer, net = prepare(options, device)
     stories = iter(make_stories(options, tokenizer, place.rank, place.world_size))

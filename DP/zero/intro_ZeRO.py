@@ -29,9 +29,9 @@ def read_flags(arguments=None):
 class Zero0:
     """Plain data parallelism, with the same three methods."""
 
-    def __init__(self, units, make, recorder):
+    def __init__(self, units, make_optimizer, recorder):
         self.parameters = parameters_of(module for unit in units for module in unit)
-        self.optimizer, self.recorder = make(self.parameters), recorder
+        self.optimizer, self.recorder = make_optimizer(self.parameters), recorder
 
     def zero_grad(self):
         self.optimizer.zero_grad()
@@ -44,7 +44,7 @@ class Zero0:
 
 
 def units_of(net):
-    """What travels together: each block; the ends, as one where they share their weights."""
+    """Return what travels together: each block; the ends, as one where they share their weights."""
     body, head = net.model, net.lm_head
     middle = [*([block] for block in body.layers), [body.norm]]
     if head.weight is body.embed_tokens.weight:
@@ -53,7 +53,7 @@ def units_of(net):
 
 
 def train(options, place, device, say=print):
-    """Train; give losses, the number of parameters, what this rank keeps in bytes, the trace."""
+    """Train; return losses, the number of parameters, the bytes this rank keeps, the trace."""
     tokenizer, net = prepare(options, device)
     count = sum(p.numel() for p in net.parameters())
     recorder = Recorder(rank=place.rank)

@@ -46,7 +46,7 @@ def make_grid(options, ranks):
 
 
 def train(options, place, device, say=print):
-    """Train until `options.steps` steps are done; give losses by step, where it began, the trace.
+    """Train until `options.steps` steps are done; return losses by step, where it began, the trace.
 
     say(step, loss): called after each step on the last rank of the first pipeline.
     """

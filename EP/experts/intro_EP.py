@@ -81,7 +81,7 @@ def balance_after(net, rate=1e-3):
 
 
 def train(options, place, device, say=print):
-    """Train for `options.steps` steps; give this rank's losses, its model and the trace.
+    """Train for `options.steps` steps; return this rank's losses, its model and the trace.
 
     say(step, loss): called after each step.
     """

@@ -21,7 +21,7 @@ from simplellm.slicing import layer_counts
 
 def read_flags(arguments=None):
     flags = add_run_flags(TrainingFlags(__doc__, batch_size=3, micro_batches=3), ranks=3)
-    text = "batches that go through before one update (1)"
+    text = "batches of one update: gradient accumulation (1)"
     flags.add_argument("--waves", type=positive, default=1, help=text)
     return flags.parse_args(arguments)
 
@@ -29,14 +29,14 @@ def read_flags(arguments=None):
 def forward_backward(stage, ids, micro_batches, place, recorder):
     """Take one batch through this rank's stage in micro-batches: all forward, then all backward.
 
-    stage: rank 0 holds the first one, ids (B, S) -> (B, S, dmodel); the last one gives logits.
+    stage: rank 0 holds the first one, ids (B, S) -> (B, S, dmodel); the last one returns logits.
     ids: the batch, the same on every rank. micro_batches: B must be a multiple of it.
     recorder: each pass forward goes inside recorder.span("F", stage=rank, micro_batch=k), each
     backward inside span("B", ...) with the same names: the trace shows the order. It records
     messages by itself.
 
-    Adds the gradients of the batch's mean loss to those in the stage's parameters. Gives that loss
-    on the last rank, None elsewhere.
+    Adds the gradients of the batch's mean loss to those in the stage's parameters. Returns that
+    loss on the last rank, None elsewhere.
     """
     rank, last = place.rank, place.world_size - 1
     parts = ids.chunk(micro_batches)
@@ -78,7 +78,7 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
 
 
 def train(options, place, device, say=print):
-    """Train for `options.steps` steps; give this rank's losses, its stage and the trace.
+    """Train for `options.steps` steps; return this rank's losses, its stage and the trace.
 
     say(step, loss): called on the last rank after each step. Other ranks have no losses.
     """

@@ -25,14 +25,14 @@ def read_flags(arguments=None):
 def forward_backward(stage, ids, place, recorder):
     """Take one batch through this rank's stage, forward and backward.
 
-    stage: rank 0 holds the first one, ids (B, S) -> (B, S, dmodel); the last one gives logits.
+    stage: rank 0 holds the first one, ids (B, S) -> (B, S, dmodel); the last one returns logits.
     ids: the batch, the same on every rank; the first stage reads it, the last one compares with it.
 
     recorder: each pass forward goes inside recorder.span("F"), each backward inside span("B"). It
     records messages by itself.
 
-    Adds the gradients of the batch's mean loss to those in the stage's parameters. Gives the loss
-    on the last rank, None elsewhere.
+    Adds the gradients of the batch's mean loss to those in the stage's parameters. Returns the
+    loss on the last rank, None elsewhere.
     """
     rank, last = place.rank, place.world_size - 1
     shape = (*ids.shape, stage.config.dmodel)  # of what one stage sends to the next
@@ -62,7 +62,7 @@ def forward_backward(stage, ids, place, recorder):
 
 
 def train(options, place, device, say=print):
-    """Train for `options.steps` steps; give this rank's losses, its stage and the trace.
+    """Train for `options.steps` steps; return this rank's losses, its stage and the trace.
 
     say(step, loss): called on the last rank after each step. Other ranks have no losses.
     """

@@ -31,7 +31,7 @@ def read_flags(arguments=None):
 
 
 def make_schedule(name, ranks, micro_batches, chunks):
-    """The schedule of a name, or of a file."""
+    """Return the schedule of a name, or of a file."""
     if name in SCHEDULES:
         return SCHEDULES[name].made(ranks, micro_batches, chunks)
     if name == "interleaved":
@@ -54,19 +54,19 @@ def make_schedule(name, ranks, micro_batches, chunks):
 
 
 def plan(options, ranks):
-    """The schedule that the flags ask for; ValueError where it has more stages than the model."""
+    """Return the schedule of the flags; raise ValueError if it has more stages than the model."""
     schedule = make_schedule(options.schedule, ranks, options.micro_batches, options.chunks)
     layer_counts(options.layers, schedule.stages)
     return schedule
 
 
 def to_schedule(rows):
-    """The orders of all ranks, as lists, as a schedule."""
+    """Return the orders of all ranks, which are lists, as a schedule."""
     return parse("\n".join(f"rank {r}: {' '.join(row)}" for r, row in enumerate(rows)))
 
 
 def train(options, place, device, say=print):
-    """Train for `options.steps` steps; give this rank's losses, its stages and the trace.
+    """Train for `options.steps` steps; return this rank's losses, its stages and the trace.
 
     say(step, loss): called after each step on the rank of the last stage. Others have no losses.
     """

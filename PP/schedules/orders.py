@@ -13,7 +13,7 @@ def interleaved(ranks, micro_batches, chunks):
     the last stage of the rank first. Rank r goes forward 2 * (ranks - 1 - r) + (chunks - 1) * ranks
     times before its first pair of one forward and one backward (arXiv 2104.04473, section 2.2.2).
 
-    Gives a list for each rank: ["0F0", "0F1", "2F0", …].
+    Returns a list for each rank: ["0F0", "0F1", "2F0", …].
     """
     # BEGIN SOLUTION PP-4
     rounds = range(0, micro_batches, ranks)
@@ -37,7 +37,7 @@ def within_memory(ranks, micro_batches, room):
     F, I and W take one second each, and messages nothing. Rank r may keep `room` micro-batches at
     one time, each from the start of its F until the end of its W. (A "B" does I and W at once.)
 
-    Gives a list for each rank: ["0F0", "0F1", "0I0", "0W0", …].
+    Returns a list for each rank: ["0F0", "0F1", "0I0", "0W0", …].
     """
     # BEGIN SOLUTION PP-5
     orders = [[] for _ in range(ranks)]
