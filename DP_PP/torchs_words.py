@@ -24,7 +24,14 @@ from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.blocks import Block
 from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
+from simplellm.options import (
+    TrainingFlags,
+    above_zero,
+    make_optimizer,
+    make_stories,
+    positive,
+    prepare,
+)
 from simplellm.slicing import whole_name
 
 MESH = ("dp", "pp", "tp")  # slowest first, as in our grid
@@ -46,7 +53,7 @@ def read_flags(arguments=None):
     add = flags.add_argument
     add("--tp", type=positive, default=1, help="ranks that share each layer (1)")
     add("--schedule", choices=SCHEDULES, default="1F1B", help="of each pipeline (1F1B)")
-    add("--clip", type=float, help="the largest norm of all gradients together")
+    add("--clip", type=above_zero, help="the largest norm of all gradients together")
     add("--save", metavar="FOLDER", help="leave a checkpoint of the last step there")
     return add_run_flags(flags, ranks=4).parse_args(arguments)
 
@@ -119,9 +126,9 @@ def train(options, place, device, say=print):
     """
     # BEGIN SOLUTION TW-1
     mesh = make_mesh(options, place.world_size, device)
-    dp, pp, _ = mesh.get_coordinate()
+    dp, pp, tp = mesh.get_coordinate()
     tokenizer, stage = prepare(options, device, pp, options.stages)
-    stories = iter(make_stories(options, tokenizer, dp, mesh["dp"].size(), quiet=pp > 0))
+    stories = iter(make_stories(options, tokenizer, dp, mesh["dp"].size(), quiet=pp + tp > 0))
     if options.tp > 1:
         cut_layers(stage, mesh["tp"])
     for module in [m for m in stage.modules() if isinstance(m, Block)] + [stage]:

@@ -17,6 +17,7 @@ from helpers.cost import all_reduce_bytes
 from helpers.plain_errors import plain_errors
 from helpers.ranks import connect, disconnect
 from helpers.ranks.script import add_rank_flags, place_from
+from simplellm.options import number, positive
 
 
 def read_flags(arguments=None):
@@ -24,16 +25,12 @@ def read_flags(arguments=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add_rank_flags(parser, ranks=1)
-    parser.add_argument("--megabytes", type=float, default=1.0, help="that all ranks add up (1)")
-    parser.add_argument("--repeat", type=int, default=5, help="how often; the median counts (5)")
-    parser.add_argument("--only-say", action="store_true", help="send nothing")
-    parser.add_argument(
-        "--fail", type=int, metavar="RANK", help="let this rank fail the first time it is started"
-    )
-    options = parser.parse_args(arguments)
-    if options.megabytes <= 0 or options.repeat < 1:
-        parser.error("--megabytes must be above 0, and --repeat 1 or more")
-    return options
+    add = parser.add_argument
+    add("--megabytes", type=number(float, 4e-6, 1_000_000), default=1.0, help="to add up (1)")
+    add("--repeat", type=positive, default=5, help="how often; the median counts (5)")
+    add("--only-say", action="store_true", help="send nothing")
+    add("--fail", type=int, metavar="RANK", help="let this rank fail the first time it is started")
+    return parser.parse_args(arguments)
 
 
 def time_all_reduce(megabytes: float, repeat: int, device) -> float:

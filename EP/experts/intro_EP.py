@@ -17,7 +17,7 @@ from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
 from simplellm.moe import Experts, give_experts, moe_layers
-from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
+from simplellm.options import TrainingFlags, make_optimizer, make_stories, number, positive, prepare
 
 
 def read_flags(arguments=None):
@@ -26,7 +26,7 @@ def read_flags(arguments=None):
     add("--ep", type=positive, help="ranks that share the experts (all)")
     add("--experts", type=positive, default=8, help="of each layer (8)")
     add("--top-k", type=positive, default=2, help="experts of a token (2)")
-    add("--shared", type=int, default=0, help="experts that see every token (0)")
+    add("--shared", type=number(int, 0), default=0, help="experts that see every token (0)")
     add("--capacity", type=float, help="of an expert, 1 is an equal share (no limit)")
     add("--balance", choices=("none", "loss", "bias"), default="none", help="how (none)")
     return flags.parse_args(arguments)
