@@ -73,7 +73,7 @@ def distance(outcome, replicas):
 if __name__ == "__main__":
     outcome = survive(4, 14, FAULTS, silence=1.0, pace=0.1)
     for step, (places, loss) in enumerate(zip(outcome.counted, outcome.losses, strict=True)):
-        happened = ", ".join(f"{action} {r}" for at, action, r in FAULTS if at == step)
-        print(f"step {step:3}  loss {loss:.3f}  counted {sorted(places)}  {happened}")
+        now = ", ".join(f"{what} {r}" for at, what, r in FAULTS if at == step and what != "back")
+        print(f"step {step:3}  loss {loss:.3f}  counted {sorted(places)}  {now}")
     apart, away = distance(outcome, 4)
     print(f"the replicas differ by {apart:.1g}, and from one device by {away:.1g}")
