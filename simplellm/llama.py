@@ -74,16 +74,13 @@ class LLama(nn.Module):
         with torch.device("meta"):
             self.lm_head = nn.Linear(config.dmodel, config.vocab_size, bias=False)
         if shared:
-            self.tie()
+            self.lm_head.weight = self.model.embed_tokens.weight
         else:
             draw(self.lm_head, pick(given["device"]))
 
     @property
     def device(self) -> torch.device:
         return self.lm_head.weight.device
-
-    def tie(self) -> None:
-        self.lm_head.weight = self.model.embed_tokens.weight
 
     def forward(self, ids: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
         where = {} if positions is None else {"positions": positions}

@@ -66,15 +66,16 @@ def links_of(text: str, name: str) -> str:
 def with_mentions(text: str, own: str) -> str:
     """Return Markdown in which "lesson 13" is a link, outside of code and of links."""
 
-    def link(found: re.Match) -> str:
-        file = FILES.get(found[0][-2:])
-        return f"[{found[0]}]({file})" if file else found[0]
+    def link(words: str) -> str:
+        file = FILES.get(words[-2:])
+        return f"[{words}]({file})" if file else words
 
     def linked(found: re.Match) -> str:
-        number = r"\d\d" if "," in found[2] or " " in found[2] else r".+"
-        words = found[2] if number == r"\d\d" else " ".join(found[0].split())
-        made = re.sub(number, link, words)
-        return found[0] if own in found[2] else found[1] * (number == r"\d\d") + made
+        if own in found[2]:
+            return found[0]
+        if found[2].isdigit():  # one lesson: the words are the link
+            return link(" ".join(found[0].split()))
+        return found[1] + re.sub(r"\d\d", lambda number: link(number[0]), found[2])
 
     parts = re.split(rf"({CODE.pattern[1:-1]}|!?\[[^\]]*\]\([^)]*\))", text, flags=CODE.flags)
     parts[::2] = [MENTION.sub(linked, part) for part in parts[::2]]

@@ -21,12 +21,19 @@ from simplellm.options import TrainingFlags
 sys.path.append(str(Path(__file__).resolve().parents[1] / "ring"))
 import intro_CP_ring as ring
 
+WAYS = {  # what takes the place of `in_a_ring`
+    "ulysses": lambda positions, documents, group, _: ulysses_attention(group, documents),
+    "gather": lambda positions, documents, group, _: gathered_attention(
+        group, positions, documents
+    ),
+}
+
 
 def read_flags(arguments=None):
     flags = ring.add_flags(TrainingFlags(__doc__, batch_size=1))
     flags.set_defaults(layout="contiguous")
     text = "ulysses (exchange positions for heads) or gather (keys and values)"
-    flags.add_argument("--way", choices=("ulysses", "gather"), default="ulysses", help=text)
+    flags.add_argument("--way", choices=WAYS, default="ulysses", help=text)
     return flags.parse_args(arguments)
 
 
@@ -39,15 +46,7 @@ def make_grid(options, ranks):
 
 def train(options, place, device, say=print):
     """Train for `options.steps` steps; return the losses, the model and the trace."""
-
-    def ulysses(positions, documents, group, recorder):
-        return ulysses_attention(group, documents)
-
-    def gather(positions, documents, group, recorder):
-        return gathered_attention(group, positions, documents)
-
-    way = ulysses if options.way == "ulysses" else gather
-    return ring.train(options, place, device, say, way)
+    return ring.train(options, place, device, say, WAYS[options.way])
 
 
 if __name__ == "__main__":
