@@ -15,6 +15,7 @@ import difflib
 import linecache
 import time
 import types
+from dataclasses import replace
 from fnmatch import fnmatch
 from random import Random
 
@@ -203,8 +204,8 @@ class Case:
             except GatherError as error:
                 print(f"Replica {replica} (its ranks are counted from 0): {error}.")
                 return
-            steps.append(step)
-        found = judge(self.one.step(), steps if self.at == 0 else [without_after(s) for s in steps])
+            steps.append(step if self.at == 0 else replace(step, after={}))
+        found = judge(self.one.step(), steps)
         print(found.headline, found.mistake or "", sep="\n" if found.mistake else "")
 
     # --- the end ---------------------------------------------------------------------------------
@@ -285,10 +286,6 @@ def step_alone(weights, seed, at):
     if at > 0:
         seen.after = {}  # the optimizer has a past that isn't known here
     return seen
-
-
-def without_after(step):
-    return Step(step.before, step.gradients, {})
 
 
 def in_words(right, found):

@@ -39,7 +39,7 @@ def sick_texts():
     return texts
 
 
-def main():
+if __name__ == "__main__":
     texts = sick_texts()
     healthy, twins = (
         {seed: printed(one_device.train(seed)[0]) for seed in seeds}
@@ -48,7 +48,3 @@ def main():
     ranks = launch(on_rank, RANKS, (texts,), quiet=True, checked=False, timeout=1800)
     sick = {name: {seed: losses} for (name, seed), losses in ranks[0].items()}
     print(json.dumps({"healthy": healthy, "twins": twins, "sick": sick}))
-
-
-if __name__ == "__main__":
-    main()

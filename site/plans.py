@@ -48,11 +48,7 @@ def measured(plan: list[list[str]]) -> dict:
     return {"ms": round(1000 * trace.duration), "rows": [sorted(row) for row in rows]}
 
 
-def main() -> None:
+if __name__ == "__main__":
     found = {name: measured(plan) for name, plan in plans().items()}
     kept = {"start": START.split("\n"), "unit": 1000 * ACTION_S, "measured": found}
     KEPT.write_text(json.dumps(kept, separators=(",", ":")) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

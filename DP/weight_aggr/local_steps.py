@@ -155,7 +155,7 @@ def one_run(name, rate, seed):
 
 
 def recorded():
-    """Return what `main` measured: by method and learning rate, the losses of the seeds."""
+    """Return what was measured: by method and learning rate, the losses of the seeds."""
     rows = json.loads(RECORDED.read_text()).items()
     return {name: {float(rate): losses for rate, losses in row.items()} for name, row in rows}
 
@@ -165,13 +165,9 @@ def best(row):
     return min(row, key=lambda rate: sum(row[rate]))
 
 
-def main():
+if __name__ == "__main__":
     runs = list(product(METHODS, RATES, range(SEEDS)))
     with ProcessPoolExecutor(2) as workers:
         ends = iter(list(workers.map(one_run, *zip(*runs, strict=True))))
     found = {name: {rate: [next(ends) for _ in range(SEEDS)] for rate in RATES} for name in METHODS}
     RECORDED.write_text(json.dumps(found).replace("}, ", "},\n  ") + "\n")
-
-
-if __name__ == "__main__":
-    main()

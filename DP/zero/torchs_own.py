@@ -10,9 +10,7 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-HALVES = ("all_gather_into_tensor", "reduce_scatter_tensor")
-HALVES += ("all_gather_single", "reduce_scatter_single")  # their names in newer versions of torch
-SENT = {**dict.fromkeys(HALVES, 1), "all_reduce": 2}
+SENT = {"all_gather_single": 1, "reduce_scatter_single": 1, "all_reduce": 2}  # times the tensor
 
 
 def sharded(net, mesh, reshard=None):
@@ -28,8 +26,7 @@ class Sent:
     def __init__(self):
         self.bytes = Counter()
         for name in SENT:
-            if hasattr(dist, name):
-                setattr(dist, name, self.noting(name, getattr(dist, name)))
+            setattr(dist, name, self.noting(name, getattr(dist, name)))
 
     def noting(self, name, send):
         @functools.wraps(send)
