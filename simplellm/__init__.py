@@ -11,6 +11,8 @@
 | `simplellm.generation` | sampling text from a model |
 | `simplellm.checkpoint` | weights to a file and back |
 | `simplellm.devices` | which device a model goes to |
+| `simplellm.options` | the flags of all training scripts, and what they ask for |
+| `simplellm.models` | three trained models to talk to |
 | `simplellm.tokenizers`, `simplellm.dataloaders`, `simplellm.stories` | text, tokens and batches |
 
 `import simplellm` asks for PyTorch's version but doesn't load it, because loading takes seconds.

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 
 from helpers.draw.themed import PICTURE, TIMELINE
-from helpers.lesson.asked import ID, UnknownQuestion, answers_of
+from helpers.lesson.asked import ID, answers_of
 from helpers.lesson.shown import PREDICT, REVEAL
 from helpers.syllabus import LESSONS
 
@@ -173,11 +173,8 @@ def prediction(asks: dict) -> str:
 
 def number_form(source: str, lesson: str) -> str:
     """Return a field for the number that a cell asks for; "" if its truth has to be measured."""
-    try:
-        asked = getattr(answers_of(lesson), "NUMBERS", {}) if ANSWER.search(source) else {}
-    except UnknownQuestion:
-        return ""
-    number = asked.get(ANSWER.search(source)[1]) if asked else None
+    found = ANSWER.search(source)
+    number = getattr(answers_of(lesson), "NUMBERS", {}).get(found[1]) if found else None
     if not number or (callable(number.truth) and inspect.signature(number.truth).parameters):
         return ""
     facts = {name: getattr(number, name) for name in ("tolerance", "unit", "because")}

@@ -13,8 +13,6 @@ class Flat:
     def finish(self):
         """Every rank has the mean of all ranks' gradients, in place."""
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
-        if not gradients:
-            return
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         with self.recorder.span("all-reduce", bytes=flat.nbytes):
             dist.all_reduce(flat, op=dist.ReduceOp.AVG)

@@ -8,6 +8,8 @@ Stage 1 cuts the optimizer's state into one part a rank, stage 2 the gradients t
 weights too; stage 0 is plain data parallelism. At the end each rank says what it kept.
 """
 
+from functools import partial
+
 import torch.distributed as dist
 from memory import expected, kept
 from zero1 import Zero1, parameters_of
@@ -22,7 +24,7 @@ from simplellm.options import TrainingFlags, make_optimizer, make_stories, prepa
 
 def read_flags(arguments=None):
     flags = add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=3)
-    flags.add_argument("--stage", type=int, choices=(0, 1, 2, 3), default=1, help="of ZeRO (1)")
+    flags.add_argument("--stage", type=int, choices=range(4), default=1, help="of ZeRO (1)")
     return flags.parse_args(arguments)
 
 
@@ -43,6 +45,9 @@ class Zero0:
         self.optimizer.step()
 
 
+STAGES = (Zero0, Zero1, Zero2, Zero3)
+
+
 def units_of(net):
     """Return what travels together: each block; the ends, as one where they share their weights."""
     body, head = net.model, net.lm_head
@@ -57,9 +62,7 @@ def train(options, place, device, say=print):
     tokenizer, net = prepare(options, device)
     count = sum(p.numel() for p in net.parameters())
     recorder = Recorder(rank=place.rank)
-    trainer = (Zero0, Zero1, Zero2, Zero3)[options.stage](
-        units_of(net), lambda parts: make_optimizer(options, parts), recorder
-    )
+    trainer = STAGES[options.stage](units_of(net), partial(make_optimizer, options), recorder)
     stories = iter(make_stories(options, tokenizer, place.rank, place.world_size))
     losses, most = [], {}
     dist.barrier()  # all ranks begin together

@@ -1,12 +1,9 @@
 """The most that a rank holds during a step, by stage of ZeRO: measured, and expected."""
 
 import torch
-from intro_ZeRO import Zero0, units_of
+from intro_ZeRO import STAGES, units_of
 from memory import Watch
 from torch import nn
-from zero1 import Zero1
-from zero2 import Zero2
-from zero3 import Zero3
 
 from helpers.trace import Recorder
 from simplellm.llama import CausalLLama, LLama
@@ -24,8 +21,7 @@ def watched(stage):
     """On a rank: the bytes held after each operation of the second step, by phase."""
     torch.manual_seed(0)
     net, ids = model(), torch.randint(VOCABULARY, (1, TOKENS))
-    make = (Zero0, Zero1, Zero2, Zero3)[stage]
-    trainer = make(units_of(net), torch.optim.Adam, Recorder(0, enabled=False))
+    trainer = STAGES[stage](units_of(net), torch.optim.Adam, Recorder(0, enabled=False))
     owned, states = trainer.optimizer.param_groups[0]["params"], trainer.optimizer.state
     for _ in range(2):  # the first step makes Adam's states
         trainer.zero_grad()

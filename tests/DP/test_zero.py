@@ -9,12 +9,9 @@ import memory
 import pytest
 import torch
 import torchs_own
-from intro_ZeRO import Zero0, units_of
+from intro_ZeRO import STAGES, units_of
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from zero1 import Zero1
-from zero2 import Zero2
-from zero3 import Zero3
 
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
@@ -22,7 +19,6 @@ from simplellm.llama import CausalLLama, LLama
 
 pytestmark = pytest.mark.ranks
 
-TRAINERS = Zero0, Zero1, Zero2, Zero3
 RANKS, STEPS = 3, 2
 SENT = 1, 2, 2, 3  # by stage, in times the model's bytes: each half of an all-reduce once
 OPTIMIZERS = {
@@ -55,7 +51,7 @@ def loss_of(net, rank, step):
 def zero(kind, name):
     """On a rank: for each stage the weights, and the bytes that were kept and sent."""
     rank, answers = find_place().rank, []
-    for stage, kind_of_trainer in enumerate(TRAINERS):
+    for stage, kind_of_trainer in enumerate(STAGES):
         net, recorder = make(kind), Recorder(rank)
         trainer = kind_of_trainer(units_of(net), OPTIMIZERS[name], recorder)
         for step in range(STEPS):
