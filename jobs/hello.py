@@ -56,7 +56,7 @@ def main():
     place = place_from(options)
     here = f"number {place.local_rank} of {place.local_world_size} on {platform.node()}"
     says = f"{here}, says {place.launcher}; rank 0 is at {place.address}"
-    print(f"rank {place.rank} of {place.world_size}: {says}", flush=True)
+    print(f"rank {place.rank} of {place.world_size}: {says}\n", end="", flush=True)  # one write
     if options.only_say:
         return
     device = connect(place, options.backend, options.timeout)

@@ -16,6 +16,8 @@ if [ ! -f jobs/find_python.bash ]; then
     echo "error: $PWD is not the top of the lab: submit this from there, as jobs/pbs_pals.sh" >&2
     exit 1
 fi
+# PBS writes the names of the job's machines into a file.
+: "${PBS_NODEFILE:?start this by qsub: PBS sets it}"
 # The cluster's mpiexec; .venv has one of its own, for one machine.
 MPIEXEC=$(command -v mpiexec) || { echo "error: there is no mpiexec here" >&2; exit 1; }
 . jobs/find_python.bash || exit 1
