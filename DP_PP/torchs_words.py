@@ -128,7 +128,7 @@ def train(options, place, device, say=print):
     mesh = make_mesh(options, place.world_size, device)
     dp, pp, tp = mesh.get_coordinate()
     tokenizer, stage = prepare(options, device, pp, options.stages)
-    stories = iter(make_stories(options, tokenizer, dp, mesh["dp"].size(), quiet=pp + tp > 0))
+    stories = iter(make_stories(options, tokenizer, dp, mesh["dp"].size(), quiet=pp > 0 or tp > 0))
     if options.tp > 1:
         cut_layers(stage, mesh["tp"])
     for module in [m for m in stage.modules() if isinstance(m, Block)] + [stage]:
