@@ -8,6 +8,8 @@ Ranks 0, 1 and 2 are the first pipeline, 3, 4 and 5 the second. Each pipeline re
 in three micro-batches, in the order of 1F1B; the last rank of each prints its loss of each step.
 """
 
+from functools import partial
+
 import torch
 import torch.distributed as dist
 
@@ -75,10 +77,7 @@ def train(options, place, device, say=print):
     tokenizer, stage = prepare(options, device, here.pp, grid.pp)
     stories = iter(make_stories(options, tokenizer, here.dp, grid.dp, quiet=here.pp > 0))
     optimizer = make_optimizer(options, stage)
-
-    def loss_of(logits, ids):
-        return causalLLMLoss(logits, ids, tokenizer.vocab_size)
-
+    loss_of = partial(causalLLMLoss, vocab_size=tokenizer.vocab_size)
     recorder, losses = Recorder(rank=place.rank), []
     schedule = one_f_one_b(grid.pp, options.micro_batches)
     pipeline = Pipeline(schedule, {here.pp: stage}, groups.pp, loss=loss_of, recorder=recorder)

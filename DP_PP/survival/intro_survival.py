@@ -13,6 +13,7 @@ rank of the first pipeline prints the loss of the whole batch.
 
 import os
 import signal
+from functools import partial
 from itertools import islice
 
 import torch.distributed as dist
@@ -56,13 +57,9 @@ def train(options, place, device, say=print):
     tokenizer, stage = prepare(options, device, here.pp, grid.pp)
     optimizer = make_optimizer(options, stage)
     recorder = Recorder(rank=place.rank)
-    pipeline = Pipeline(
-        one_f_one_b(grid.pp, options.micro_batches),
-        {here.pp: stage},
-        groups.pp,
-        loss=lambda logits, ids: causalLLMLoss(logits, ids, tokenizer.vocab_size),
-        recorder=recorder,
-    )
+    loss_of = partial(causalLLMLoss, vocab_size=tokenizer.vocab_size)
+    schedule = one_f_one_b(grid.pp, options.micro_batches)
+    pipeline = Pipeline(schedule, {here.pp: stage}, groups.pp, loss=loss_of, recorder=recorder)
 
     # Names of the whole model: they say nothing of how the ranks have cut it.
     first = getattr(stage, "first_layer", 0)

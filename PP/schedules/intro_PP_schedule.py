@@ -9,6 +9,7 @@ lists, such as 1F1B; or a file with a line for each rank: "rank 0: 0F0 0F1 0B0 0
 stage's rank prints the loss.
 """
 
+from functools import partial
 from pathlib import Path
 
 import orders
@@ -78,10 +79,7 @@ def train(options, place, device, say=print):
     stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
     optimizer = make_optimizer(options, stages.values())
     losses, recorder = [], Recorder(rank=place.rank)
-
-    def loss_of(logits, ids):
-        return causalLLMLoss(logits, ids, tokenizer.vocab_size)
-
+    loss_of = partial(causalLLMLoss, vocab_size=tokenizer.vocab_size)
     pipeline = Pipeline(schedule, stages, loss=loss_of, recorder=recorder)
     for step in range(options.steps):
         ids = next(stories).to(device)
