@@ -58,13 +58,14 @@ class Kernel:
         self.client.wait_for_ready(timeout=250)
 
     def run(self, code: str, asleep=None) -> str:
-        """Return what a cell prints, and its traceback. asleep: called once SLEEP's ranks are."""
+        """Return what a cell shows, and its traceback. asleep: called once SLEEP's ranks are."""
         self.text, waits = "", asleep is not None
 
         def take(message):
             nonlocal waits
             content = message["content"]
-            self.text += "\n".join(content.get("traceback", [content.get("text", "")]))
+            shown = content.get("text", content.get("data", {}).get("text/html", ""))
+            self.text += "\n".join(content.get("traceback", [shown]))
             if waits and len(pids_in(self.text)) == 4:
                 waits = False
                 asleep()
@@ -126,6 +127,28 @@ def test_a_restart_leaves_nothing(kernel):
     kernel.client.stop_channels()
     kernel.connect()
     assert kernel.run("from helpers.ranks import launch\n" + SUM) == "sum [2.0, 2.0]\n"
+
+
+DEADLOCK = """
+def deadlock():
+    import torch, torch.distributed as dist
+    dist.recv(torch.ones(1), 1 - dist.get_rank())
+
+from helpers.ranks import launch
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "words", "pictures"),
+    [
+        ("launch(deadlock, 2)", "RankFailed: deadlock: ranks 0 and 1 both receive first", 1),
+        ("launch(deadlock, 2, on_error='report')", "<pre", 1),
+        ("launch(len, 2, ((),), on_error='report')", "<pre", 0),
+    ],
+)
+def test_a_report_is_shown_and_who_waits_for_whom_is_drawn(kernel, call, words, pictures):
+    said = kernel.run(DEADLOCK + call)
+    assert words in said and said.count('<img alt="Who waits for whom. rank 0 waits') == pictures
 
 
 # --- %%ranks -------------------------------------------------------------------------------------
