@@ -14,9 +14,9 @@ from helpers.parallel import LLAMA, PlanError, add_up_shared, cut, join, paralle
 from helpers.pipeline import Pipeline, add_tied, make_tie
 from helpers.ranks import launch
 from helpers.schedules import one_f_one_b
-from simplellm.llama import CausalLLama, LLama
 from simplellm.slicing import slice_stages, whole_name
 from tests.said import said
+from tests.simplellm.small import small
 
 pytestmark = pytest.mark.ranks
 
@@ -112,17 +112,13 @@ def test_a_plan_that_does_not_fit_is_one_sentence():
 
 # --- a LLaMA: with parts of the sequence, tied, on a grid -----------------------------------------
 
-VOCABULARY, LENGTH, GRID = 32, 8, Grid(dp=2, pp=2, tp=2)
-SIZES = {"dmodel": 16, "num_heads": 4, "n_layers": 2, "ctx_size": LENGTH, "padding_idx": 0}
+VOCABULARY, LENGTH = 32, 8
+SIZES = {"vocab_size": VOCABULARY, "ctx_size": LENGTH, "padding_idx": 0, "dmodel": 16}
 CASES = {"plain": {}, "tied": {"shared": True}, "grouped queries": {"num_kv_heads": 2}}
 
 
 def make_model(**sizes):
-    torch.manual_seed(1)
-    model = LLama(CausalLLama, VOCABULARY, device="cpu", **SIZES | sizes).double()
-    for p in model.parameters():  # start far from where all gradients are small
-        p.data.mul_(5 if p.dim() > 1 else 1)
-    return model
+    return small(1, times=2, **SIZES | sizes).double()  # far from where all gradients are small
 
 
 def make_batch():
@@ -142,15 +138,10 @@ def tokens(ids):
     return int((following(ids) != -100).sum())
 
 
-def gradients_of(net):
-    first = getattr(net, "first_layer", 0)
-    return {whole_name(name, first): p.grad for name, p in net.named_parameters()}
-
-
 def one_device(**sizes):
     net, ids = make_model(**sizes), make_batch()
     F.cross_entropy(net(ids).flatten(0, 1), following(ids).flatten()).backward()
-    return gradients_of(net)
+    return gradients(net)
 
 
 def wrong(found, right):
@@ -159,77 +150,72 @@ def wrong(found, right):
     return {name for name in right if off[name] > 1e-12 * right[name].abs().max()}
 
 
-def train(models):
-    """On every rank: the gradients of all models, with and without parts of the sequence, and those
-    of norms that nobody adds up; and what is said of a model with dropout."""
-    found, ids = {}, make_batch()
-    for case, sequence, forget in [(c, s, s and c == "tied") for c in models for s in (0, 1)]:
-        net = copy.deepcopy(models[case])
-        cut(net, LLAMA, sequence=bool(sequence), heads=(4, net.config.num_kv_heads))
+def train(grid, runs):
+    """On a rank of a grid, of each run: the gradients of its part of its stage. A run is a model's
+    stages, whether the sequence is cut too, and whether somebody adds up the norms' gradients."""
+    here, groups, ids, found = (
+        grid.coordinates(dist.get_rank()),
+        make_groups(grid),
+        make_batch(),
+        [],
+    )
+    last, mine, schedule = (
+        here.pp == grid.pp - 1,
+        ids.chunk(grid.dp)[here.dp],
+        one_f_one_b(grid.pp, 2),
+    )
+    for stages, sequence, add in runs:
+        stage = copy.deepcopy(stages[here.pp])
+        config = stage.config
+        cut(stage, LLAMA, groups.tp, sequence, heads=(config.num_heads, config.num_kv_heads))
         if sequence:
-            parallel.sequence_parallel(net.model.layers, ends_here=False)
-        parallel_cross_entropy(net(ids), following(ids)).backward()
-        if sequence and not forget:
-            add_up_shared(net, None, lambda name: "norm" in name)
-        found[case, sequence] = gradients_of(net)
+            layers = getattr(stage, "model", stage).layers
+            parallel.sequence_parallel(layers, groups.tp, ends_here=not last)
+
+        def loss(logits, ids):
+            return parallel_cross_entropy(logits, following(ids), groups.tp)
+
+        Pipeline(schedule, {here.pp: stage}, groups.pp, loss, tokens).step(mine, mine)
+        if add:
+            add_up_shared(stage, groups.tp, lambda name: "norm" in name)
+        if config.shared and grid.pp > 1:
+            held = stage.lm_head.weight if last else stage._embedding.weight
+            add_tied([held], make_tie(schedule, groups.pp))
+        for p in stage.parameters():
+            p.grad *= tokens(mine) / tokens(ids)  # the replicas have different numbers
+            dist.all_reduce(p.grad, group=groups.dp)
+        first = getattr(stage, "first_layer", 0)
+        found.append({whole_name(name, first): p.grad for name, p in stage.named_parameters()})
     dropout = said(cut, make_model(dropout_prob=0.1), LLAMA)
     assert "layers.0.self_attn has dropout_prob=0.1, and ranks" in dropout
     return found
 
 
-def test_its_gradients_are_those_of_one_device_and_norms_that_nobody_adds_up_are_not():
+ON_TWO = [(case, sequence, sequence) for case in CASES for sequence in (False, True)]
+ON_TWO += [("tied", True, False)]
+ON_EIGHT = [("plain", True, True), ("tied", False, False)]
+
+
+@pytest.mark.parametrize(
+    ("grid", "runs"),
+    [(Grid(tp=2), ON_TWO), pytest.param(Grid(2, 2, 2), ON_EIGHT, marks=pytest.mark.slow)],
+)
+def test_a_llama_is_one_device_but_for_norms_that_nobody_adds_up(grid, runs):
     # Made here and sent: to make a model imports what takes each rank seconds.
-    models = {case: make_model(**sizes) for case, sizes in CASES.items()}
-    ranks = launch(train, 2, (models,), quiet=True)
-    for case, sequence in ranks[0]:
-        right = one_device(**CASES[case])
-        forgotten = case == "tied" and sequence
-        found = wrong(join([each[case, sequence] for each in ranks], LLAMA), right)
-        assert found == {name for name in right if forgotten and "norm" in name}, case
-        for name in right if not forgotten else ():
-            if "norm" in name:  # what is whole is the same on every rank to the bit
-                assert ranks[0][case, sequence][name].equal(ranks[1][case, sequence][name])
-
-
-def train_on_a_grid(stages, sequence, shared):
-    """On a rank of TP 2 x PP 2 x DP 2: the gradients of its part of its stage."""
-    here, groups = GRID.coordinates(dist.get_rank()), make_groups(GRID)
-    stage, last, ids = stages[here.pp], here.pp == GRID.pp - 1, make_batch()
-    cut(stage, LLAMA, groups.tp, sequence, heads=(stage.config.num_heads,))
-    if sequence:
-        parallel.sequence_parallel(stage.layers, groups.tp, ends_here=not last)
-
-    def loss(logits, ids):
-        return parallel_cross_entropy(logits, following(ids), groups.tp)
-
-    schedule, mine = one_f_one_b(GRID.pp, 2), ids.chunk(GRID.dp)[here.dp]
-    Pipeline(schedule, {here.pp: stage}, groups.pp, loss, tokens).step(mine, mine)
-    if sequence:
-        add_up_shared(stage, groups.tp, lambda name: "norm" in name)
-    if shared:
-        copy = stage.lm_head.weight if last else stage._embedding.weight
-        add_tied([copy], make_tie(schedule, groups.pp))
-    for p in stage.parameters():
-        p.grad *= tokens(mine) / tokens(ids)  # the replicas have different numbers
-        dist.all_reduce(p.grad, group=groups.dp)
-    return gradients_of(stage)
-
-
-@pytest.mark.slow
-def test_eight_ranks_are_one_device():
-    stages = [slice_stages(make_model(shared=shared), GRID.pp) for shared in (False, True)]
-
-    def train_both(*given):
-        return [train_on_a_grid(given[n], sequence=not n, shared=n) for n in (0, 1)]
-
-    both = launch(train_both, GRID.size, stages, quiet=True)
-    for shared, found in enumerate(zip(*both, strict=True)):
-        right = one_device(shared=bool(shared))
-        for replica in range(GRID.dp):
+    models = {case: slice_stages(make_model(**CASES[case]), grid.pp) for case, *_ in runs}
+    given = [(models[case], *how) for case, *how in runs]
+    ranks = launch(train, grid.size, (grid, given), quiet=True)
+    for (case, sequence, add), *found in zip(runs, *ranks, strict=True):
+        right, forgotten = one_device(**CASES[case]), sequence and not add
+        for replica in range(grid.dp):
             whole = {}
-            for pp in range(GRID.pp):
-                ranks = GRID.group(GRID.rank(replica, pp), "tp")
-                whole |= join([found[rank] for rank in ranks], LLAMA)
-            if shared:
+            for pp in range(grid.pp):
+                parts = [found[rank] for rank in grid.group(grid.rank(replica, pp), "tp")]
+                whole |= join(parts, LLAMA)
+                for name in parts[0] if not forgotten else ():
+                    if "norm" in name:  # what is whole is the same on every rank to the bit
+                        assert parts[0][name].equal(parts[1][name])
+            if case == "tied" and grid.pp > 1:
                 assert whole.pop("lm_head.weight").equal(whole["model.embed_tokens.weight"])
-            assert not wrong(whole, right)
+            named = {name for name in right if forgotten and "norm" in name}
+            assert wrong(whole, right) == named, case
