@@ -1,7 +1,6 @@
 """Any grid of ranks, any cut into stages: nothing is lost, and nothing there twice."""
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +9,7 @@ from helpers.grid import DIMENSIONS, Grid
 from simplellm.llama import CausalLLama, LLama
 from simplellm.slicing import layer_counts, slice_stages, whole_weights
 from tests.drawn import examples
+from tests.said import said
 
 few = st.integers(1, 4)
 
@@ -28,16 +28,34 @@ def test_a_rank_of_a_grid_is_an_element_of_an_array_and_a_group_is_a_slice(shape
             along = tuple(slice(None) if n == axis else at for n, at in enumerate(place))
             assert grid.group(rank, dimension) == tuple(array[along])
     for outside in (-1, grid.size):
-        with pytest.raises(ValueError, match=f"there is no rank {outside}"):
-            grid.coordinates(outside)
+        assert f"there is no rank {outside}" in said(grid.coordinates, outside)
+
+
+def test_a_grid_has_a_picture_in_text():
+    assert str(Grid(2, 2, 2)).splitlines() == [
+        "            stage 0   stage 1",
+        "replica 0   0 1       2 3",
+        "replica 1   4 5       6 7",
+    ]
+    assert str(Grid(dp=11)).splitlines()[-1] == "replica 10   10"
+
+
+def test_ranks_and_places_that_a_grid_does_not_have_are_refused():
+    for wrong, words in (
+        (lambda: Grid(2, 3, 1).require(4), "are 4: start 6 ranks, or choose dp x pp x tp = 4"),
+        (lambda: Grid(pp=2).require(1), "1 x 2 x 1 is 2 ranks, and there is 1: start 2 ranks"),
+        (lambda: Grid(2, cp=2).require(6), "choose dp x pp x tp x cp = 6"),
+        (lambda: Grid(pp=0), "Grid(pp=0): give a whole number, 1 or more"),
+        (lambda: Grid(2, 2).rank(dp=2), "no place dp=2: dp is 0 to 1"),
+    ):
+        assert words in said(wrong)
 
 
 @examples(60)
 @given(st.integers(1, 40), st.integers(1, 40))
 def test_stages_have_equally_many_layers_or_the_first_have_one_more(layers, stages):
     if stages > layers:
-        with pytest.raises(ValueError, match=f"{layers} layers cannot fill {stages} stages"):
-            layer_counts(layers, stages)
+        assert f"{layers} layers cannot fill {stages} st" in said(layer_counts, layers, stages)
         return
     counts = layer_counts(layers, stages)
     assert (len(counts), sum(counts)) == (stages, layers)

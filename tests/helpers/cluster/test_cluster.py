@@ -3,7 +3,6 @@
 import math
 import os
 import random
-import runpy
 from dataclasses import replace
 from itertools import combinations, product
 from operator import attrgetter
@@ -34,9 +33,6 @@ FREE = Interconnect(1e30, 1.0, 0.0)
 PERFECT = {"matmul": 1.0, "matmul_half": 0.0, "memory_bandwidth": 1e30, "fused": 1.0}
 IDEAL = replace(A100, inside=FREE, between=FREE, launch=0.0, straggle=0.0, step=0.0, **PERFECT)
 WAYS = ("none", "selective", "full")  # of any model; "op" is of a dense LLaMA
-
-
-# --- time ----------------------------------------------------------------------------------------
 
 
 BOTH = [*((MODEL, how) for how in WAYS), *((GATED, how) for how in cost.RECOMPUTE)]
@@ -113,9 +109,6 @@ def test_any_accepted_layout_is_priced_as_on_the_clock():
         shapes.add((even, layout.chunks > 1, layout.micro_batches < layout.pp))
     assert len(shapes) == 8
     assert max(misses) < 0.25 and sorted(misses)[int(0.85 * len(misses))] < 0.05
-
-
-# --- memory --------------------------------------------------------------------------------------
 
 
 def test_memory_by_component():
@@ -378,14 +371,12 @@ def test_lesson_20_counts_the_runs_on_newer_machines():
     assert sum(error < -0.5 for error in found) == 1
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of running what is imported
-def test_rows_of_your_own(tmp_path, capsys, monkeypatch):
+def test_rows_of_your_own(tmp_path, capsys):
     row = "64,512,4,3072,32,30,2048,2,32,1,4078.2"
     path = tmp_path / "rows.csv"
     more = "8 2 1 2048 16 12 1024 2 1 4 63.1"
     path.write_text(f"# a comment\ngpus,global_batch,...\n{row}\n{more}\n")
-    monkeypatch.setattr("sys.argv", ["validate", str(path)])
-    runpy.run_module("helpers.cluster.validate", run_name="__main__")
+    validate.main([str(path)])
     shown = capsys.readouterr().out
     assert "64 GPUs" in shown and "rows.csv | 2 | " in shown
     for wrong in ("12 x", f"{more[:-4]}0", f"{more[:-4]}inf", more.replace("2048", "inf")):

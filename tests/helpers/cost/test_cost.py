@@ -171,25 +171,8 @@ def test_each_field_that_is_missing_is_named(fields, tmp_path):
 
 def test_without_transformers(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    assert read_config(fields_of("mixtral")).hidden == 64
+    assert read_config(fields_of("mixtral") | {"max_sequence_length": 512}).positions == 512
     assert "isn't installed: pip install transformers" in said(read_config, fields_of("qwen3"))
-
-
-def test_sizes_that_fit_no_transformer():
-    assert read_config(SIZES | {"max_sequence_length": 512}).positions == 512  # its older name
-    llama = MODELS["LLaMA-7B"]
-    for make, words in (
-        (lambda: gpt(64, 2, 5), "hidden 64 cannot be cut into 5 heads"),
-        (lambda: cost.ModelConfig("bert", *[1] * 7), "family='bert': choose one of"),
-        (lambda: cost.ModelConfig("llama", *[1] * 5, 0, 1), "intermediate=0"),
-        (lambda: replace(llama, kv_heads=5), "32 heads cannot share 5"),
-        (lambda: MoE(2, 3, 8), "a token chooses 3 of 2 experts"),
-        (lambda: MoE(2, 1, 0), "experts of width 0"),
-        (lambda: replace(llama, moe=MoE(4, 2, 8, dense=33)), "33 dense layers of 32"),
-        (lambda: MODELS["GPT-3, 175B"].require("llama"), "of a gpt2, and a llama is asked for"),
-    ):
-        assert words in said(make)
-    assert llama.require("llama") is llama and MoE(2, 1, 1).intermediate == 1
 
 
 # --- FLOPs against papers ------------------------------------------------------------------------
@@ -209,8 +192,6 @@ def test_the_papers_formula_counts_full_recomputation(h, layers, heads, batch):
     for attention, giga in (("full", 8976), ("causal", 8633), ("weights", 8289)):
         assert round(flops(LLAMA, attention=attention).layer / 1e8) == giga  # 0.8976 TFLOP
 
-
-# --- memory --------------------------------------------------------------------------------------
 
 # arXiv 1910.02054, table 1: GB a device, 7.5B parameters, N = 1, 4, 16, 64, 256, 1024
 ZEROS = {
@@ -275,9 +256,6 @@ def test_the_peak_of_a_forward_pass_of_llama_7b():
     parts = 10 * 4096 + 32 * 128 + 4 * 11008
     assert sum(short.activations.values()) == 2 * 128 * parts
     assert list(cost.forward_peak(gpt(64, 2, 4, 8)).activations)[-4:-2] == ["up", "activated"]
-
-
-# --- bytes on the wire ---------------------------------------------------------------------------
 
 
 def test_all_of_a_step():
@@ -428,9 +406,15 @@ def test_the_page_has_the_bounds_of_the_code():
     assert f" {width:,.0f} / " in page
 
 
-# --- wrong input ---------------------------------------------------------------------------------
-
 WRONG = [
+    (lambda: gpt(64, 2, 5), "hidden 64 cannot be cut into 5 heads"),
+    (lambda: cost.ModelConfig("bert", *[1] * 7), "family='bert': choose one of"),
+    (lambda: cost.ModelConfig("llama", *[1] * 5, 0, 1), "intermediate=0"),
+    (lambda: replace(LLAMA, kv_heads=5), "32 heads cannot share 5"),
+    (lambda: MoE(2, 3, 8), "a token chooses 3 of 2 experts"),
+    (lambda: MoE(2, 1, 0), "experts of width 0"),
+    (lambda: replace(LLAMA, moe=MoE(4, 2, 8, dense=33)), "33 dense layers of 32"),
+    (lambda: MODELS["GPT-3, 175B"].require("llama"), "of a gpt2, and a llama is asked for"),
     (lambda: flops(LLAMA, attention="half"), "attention='half': choose one of full, causal"),
     (lambda: flops(LLAMA).hardware("some"), "recompute='some': choose one of none, selective"),
     (lambda: flops(LLAMA, 0, 1), "a batch of 0 x 1 tokens: both must be 1 or more"),

@@ -94,9 +94,12 @@ def test_what_is_not_there_is_named(script):
 def test_what_shows_itself_is_shown_and_its_picture_where_nothing_runs(monkeypatch):
     widget = timeline(Trace([Event(0, "F", 0.0, 1.0)]))
     assert picture(widget) is widget
+    data, _ = widget._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in data and "<img" in data["text/html"]
     monkeypatch.setenv("LAB_STATIC", "1")
     data, facts = picture(widget)._repr_mimebundle_()  # GitHub shows no picture inside of HTML
-    assert [*data] == ["image/png", PICTURE, "text/plain", TIMELINE] and facts["image/png"]["alt"]
+    assert [*data] == ["image/png", PICTURE, "text/plain", TIMELINE]
+    assert facts["image/png"]["alt"] == data["text/plain"] == widget.picture().alt
     trace = Trace([Event(0, "F", 0.0, 1.0), Event(1, "B", 1.0, 2.0)])
     assert picture(trace).svg() == lanes(trace).svg()
     assert "show() cannot show 3.5: give it a trace, a" in said(show, 3.5, error=TypeError)

@@ -5,7 +5,7 @@ import torch
 
 from helpers.oracle import judge
 
-from .simulated import UNEQUAL, Lab, adam, changed, make_model, mean_over_ranks, sgd, step_all
+from .simulated import UNEQUAL, Lab, adam, changed, mean_over_ranks, sgd, step_all
 
 
 def parameters(here, *names):
@@ -155,8 +155,8 @@ TABLE = [  # words of the sentence, and of another cause of the same numbers; wh
      {"lengths": (6,) * 8, "n_ranks": 4} | in_groups([0, 1], [2, 3])),
     # factors
     ("3 times too large: the gradients of 3 ranks were summed", SUMMED),
-    ("6 times too large: those of 2 micro-batches were summed, and those of 3 ranks too Or: the loss "
-     "is a sum over tokens (36 in all)", times(1.0) | SUMMED),
+    ("6 times too large: those of 2 micro-batches were summed, and those of 3 ranks too Or: the "
+     "loss is a sum over tokens (36 in all)", times(1.0) | SUMMED),
     ("2 times too large: the gradients of 2 micro-batches were summed Or: of 2 ranks were summed",
      TWO | times(1.0)),
     ("the gradients of 2 micro-batches were summed", UNEVEN | times(1.0)),

@@ -125,15 +125,6 @@ def test_no_text_of_a_trace_gets_out_of_its_place_and_nothing_is_fetched():
     assert not re.search(r"https?:|@import|url\(|fetch\(|^import ", html, re.M)
 
 
-def test_a_built_lesson_has_the_picture_alone_and_a_kernel_the_widget_with_it(monkeypatch):
-    widget = timeline(pipeline())
-    data, _ = widget._repr_mimebundle_()
-    assert "application/vnd.jupyter.widget-view+json" in data and "<img" in data["text/html"]
-    monkeypatch.setenv("LAB_STATIC", "1")
-    data, _ = widget._repr_mimebundle_()
-    assert not any("widget" in kind for kind in data) and data["text/plain"] == widget.picture().alt
-
-
 def test_the_program_makes_a_file_of_each_form_of_one_trace_and_of_two(tmp_path, capsys):
     path, page = str(pipeline().save(tmp_path / "step.json")), tmp_path / "step.html"
     for ending, start in {"html": b"<!doctype html>", "svg": b"<", "png": b"\x89PNG"}.items():
