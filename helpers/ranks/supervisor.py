@@ -194,7 +194,7 @@ class Run:
 
     def _judge(self) -> Failure | None:
         """Return the deadlock in which all ranks have been for a while, or None."""
-        moved = [(each.finished, self._answers[each.number].moved) for each in self.ranks]
+        moved = [r.finished for r in self.ranks], {n: a.moved for n, a in self._answers.items()}
         now = time.monotonic()
         if moved != self._moved:
             self._moved, self._since, self._rounds, self._noted = moved, now, 0, False
