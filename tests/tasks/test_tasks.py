@@ -18,12 +18,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
+import torch.distributed as dist
 
 from helpers.check.compare import differences, leaves
 from helpers.check.judge import RIGHT, drawn, judged, launched, not_begun, reason_of
 from helpers.check.marks import mutated
 from helpers.check.ranks import WORK
 from helpers.check.task import LABS, ROOT, load_task, part_of_tasks, solution_text, task_ids
+from helpers.ranks import launch
+from tasks._sent import noting_what_leaves
 
 from .closed_forms import CLOSED_FORMS
 from .programs import PROGRAMS
@@ -146,3 +150,14 @@ def test_what_a_lesson_asks_has_the_answers_that_are_known(name):
 def test_nothing_is_held_for_a_task_that_has_gone():
     known = json.loads(KNOWN.read_text("utf-8")).keys() - {*ANSWERS}
     assert CLOSED_FORMS.keys() | PROGRAMS.keys() | known == {*task_ids()}
+
+
+def reduced_in_a_pair():
+    pair = dist.new_group([1, 2])
+    with noting_what_leaves() as sent:
+        dist.get_rank() and dist.reduce(torch.ones(3), 1, group=pair)
+    return [(each["to"], each["numbers"]) for each in sent]
+
+
+def test_what_is_reduced_in_a_group_goes_to_the_rank_that_is_its_root():
+    assert launch(reduced_in_a_pair, 3, quiet=True) == [[], [], [([1], 3)]]

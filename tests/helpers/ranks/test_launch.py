@@ -1,5 +1,6 @@
 """Real ranks, from a function: results, output, failures, and nothing left behind."""
 
+import atexit
 import multiprocessing.forkserver
 import os
 import random
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
@@ -278,6 +280,44 @@ def test_a_server_that_has_died_is_replaced_and_one_that_rests_ends(monkeypatch)
     with pytest.raises(ProcessLookupError):
         os.kill(rested, 0)
     assert len(launch(who, ranks=1, quiet=True)) == 1
+
+
+ASKED_FOR = """
+import atexit, os, weakref
+atexit.register(print, "forgotten")
+class Kept: pass
+kept, imported_by = [Kept(), Kept()], os.getpid()
+weakref.finalize(kept[0], print, "forgotten too")
+"""
+
+
+@FORKS
+@pytest.mark.slow
+def test_modules_are_imported_once_for_all_ranks_which_end_as_python_does(tmp_path, monkeypatch):
+    def program():
+        import asked_for
+
+        atexit.register(print, "handler")
+        weakref.finalize(asked_for.kept[1], print, "finalizer")
+        threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
+        return asked_for.imported_by == os.getppid()
+
+    (tmp_path / "asked_for.py").write_text(ASKED_FOR)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    keep_warm(1, imports=["asked_for"])
+    report = launch(program, 2, on_error="report", quiet=True)
+    assert report.results == [True, True]
+    assert report.texts == ["thread\nfinalizer\nhandler\n"] * 2
+
+
+def test_a_rank_that_ends_after_its_result_fails_nobody():
+    def program():
+        alarm = threading.Timer(0.2, os._exit, (0,))
+        alarm.daemon = True
+        time.sleep(1.5) if dist.get_rank() else alarm.start()
+        return dist.get_rank()
+
+    assert launch(program, 2, quiet=True) == [0, 1]
 
 
 def fails():

@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -235,8 +236,10 @@ def test_a_mistake_is_left_for_all(there, said, monkeypatch, capsys):
     store = dist.HashStore()
     for name, value in there.items():
         store.set(name, value)
+    begun = time.monotonic()
     with pytest.raises(ConnectError, match=said) as caught:
         agree(store, Place(0, 2, 0, 2), "gloo", timeout=0.1)
+    assert time.monotonic() - begun > 0.9, "rank 0 stays until the others have read it"
     waited = capsys.readouterr().out
     assert waited == ("" if there else "[ranks] rank 0 waits for rank 1\n")
     assert store.get("mistake").decode() == str(caught.value)  # a late rank reads it
