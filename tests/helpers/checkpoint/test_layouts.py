@@ -1,5 +1,6 @@
 """Saved on one layout, loaded into another; errors are the same on all ranks; a script killed."""
 
+import functools
 import os
 import re
 import signal
@@ -17,9 +18,9 @@ from helpers.clone import ROOT
 from helpers.grid import Grid, make_groups
 from helpers.parallel import LLAMA, cut
 from helpers.ranks import launch
-from simplellm.llama import CausalLLama, LLama
 from simplellm.slicing import slice_stage, whole_name
 from tests.scripts import on_rank
+from tests.simplellm.small import small
 
 pytestmark = pytest.mark.ranks
 
@@ -27,10 +28,7 @@ with suppress(ImportError):  # Windows has no such limits
     import resource
 
 
-def make_whole(seed=0):
-    torch.manual_seed(seed)
-    sizes = {"dmodel": 8, "num_heads": 2, "n_layers": 4, "ctx_size": 8}
-    return LLama(CausalLLama, 24, **sizes, device="cpu")
+make_whole = functools.partial(small, n_layers=4, dmodel=8, num_heads=2)
 
 
 def training_of(stage, tp=None):

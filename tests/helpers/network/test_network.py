@@ -40,8 +40,6 @@ def test_what_messages_take_on_a_link():
         assert "give a bandwidth above 0, " in said(Link, *wrong)
 
 
-# --- inside a rank -------------------------------------------------------------------------------
-
 LINK = Link(megabits=8, milliseconds=1)  # a million bytes a second
 
 
@@ -137,8 +135,6 @@ def test_a_message_that_nobody_has_sent_yet_holds_up_no_other():
 
     assert launch(program, ranks=3, quiet=True, timeout=20) == [True] * 3
 
-
-# --- two hosts -----------------------------------------------------------------------------------
 
 SERVE = (
     "import socket; s = socket.create_server(('', 5000)); print('ready', flush=True); "

@@ -14,6 +14,7 @@ import pytest
 from helpers.ranks import Place, PlaceError, discover, find_place
 from helpers.ranks.connect import BackendError, choose_backend, gpu_of
 from helpers.ranks.environment import SOURCES
+from tests.said import said
 
 pytestmark = pytest.mark.ranks
 
@@ -35,8 +36,6 @@ LEFT, SLURM_1 = {"RANK": "0", "WORLD_SIZE": "1"}, SLURM | {"SLURM_PROCID": "1"}
 PALS = {"PALS_RANKID": "5", "PALS_LOCAL_RANKID": "1", "PALS_LOCAL_SIZE": "4"}
 PALS |= {"PMI_RANK": "5", "PMI_SIZE": "8", "PBS_JOBID": "99.head"}
 
-
-# --- each launcher -------------------------------------------------------------------------------
 
 # Under Slurm, which has started one process on each machine; the four of a machine come from it.
 ONE_EACH = SLURM_1 | {"SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2"}
@@ -87,8 +86,6 @@ def test_where_the_ranks_meet(tmp_path):
     assert discover(environ=SLURM | first).local_world_size == 4
 
 
-# --- what cannot be ------------------------------------------------------------------------------
-
 SEVERAL = "started 8 ranks, 4 of them here, and no variable says on which machine rank 0 is: set M"
 LEFT_0 = "RANK=0, from the environment, says that this process is rank 0 of "
 UNSET = ", that it is rank 5 of 8: type 'unset RANK WORLD_SIZE LOCAL_RANK"
@@ -126,12 +123,8 @@ UNSET = ", that it is rank 5 of 8: type 'unset RANK WORLD_SIZE LOCAL_RANK"
     ],
 )
 def test_what_cannot_be_is_one_sentence(source, environ, words):
-    with pytest.raises(PlaceError, match=re.escape(words)) as caught:
-        discover(source, environ) if isinstance(source, str) else find_place(*source, environ)
-    assert "\n" not in str(caught.value)
-
-
-# --- asking MPI itself ---------------------------------------------------------------------------
+    ask, given = (discover, [source]) if isinstance(source, str) else (find_place, source)
+    assert words in said(ask, *given, environ, error=PlaceError)
 
 
 def test_mpi_tells_who_shares_a_machine_and_leaves_the_address_to_a_person(monkeypatch):
@@ -160,11 +153,7 @@ def test_mpi_tells_who_shares_a_machine_and_leaves_the_address_to_a_person(monke
     for environ, words in (OPENMPI, sees_one), (TORCHRUN, "started it last"), ({}, missing):
         if words == missing:
             monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)
-        with pytest.raises(PlaceError, match=words):
-            discover("mpi", environ)
-
-
-# --- what follows from a place -------------------------------------------------------------------
+        assert re.search(words, said(discover, "mpi", environ, error=PlaceError))
 
 
 @pytest.mark.parametrize(
@@ -194,6 +183,5 @@ def test_the_backend_and_why(asked, ranks, gpus, nccl, backend, why):
 )
 def test_each_rank_takes_the_gpu_of_its_local_rank(gpus, there):
     assert gpu_of(Place(5, 8, 1, 4), gpus=4) == 1
-    with pytest.raises(BackendError, match="rank 5 has LOCAL_RANK 4 on its machine") as caught:
-        gpu_of(Place(5, 8, 4, 8), gpus)
-    assert there in str(caught.value)
+    words = said(gpu_of, Place(5, 8, 4, 8), gpus, error=BackendError)
+    assert "rank 5 has LOCAL_RANK 4 on its machine" in words and there in words
