@@ -1,6 +1,6 @@
 """What the project uses of torch, Python and IPython although it isn't public: by whom, and why.
 
-It can change with any release: tests/helpers/test_private.py fails, or the tests of its users.
+It can change with any release: the tests of its users fail then.
 """
 
 import atexit

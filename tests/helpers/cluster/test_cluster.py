@@ -148,9 +148,6 @@ def test_each_device_has_its_part_of_a_sequence():
     assert seconds == pytest.approx([0.4174154, 0.4218657, 0.4466610], rel=1e-6)
 
 
-# --- experts, FSDP, FP8, DualPipe ----------------------------------------------------------------
-
-
 def test_nodes_and_bytes_of_a_dispatch_counted_by_hand():
     """Six experts on three nodes, two chosen: all 15 pairs, or those on two nodes. Then 16 ranks on
     two nodes, 8 experts chosen of 32, hidden 4096, 100 tokens."""
@@ -205,8 +202,6 @@ def test_fsdp_shows_the_first_gather_and_the_last_reduction():
         plain = estimate(model, replace(layout, overlap_dp=False), machine).reduce / 2
         assert plain == pytest.approx(63 * g + 32 * r)
 
-
-# --- the search, bars, and wrong input -----------------------------------------------------------
 
 SMALL = gpt(4096, 12, 32)
 

@@ -122,8 +122,6 @@ def test_latent_attention_keeps_what_it_compresses():
     assert "the peak of the forward pass of a model with latent" in said(cost.forward_peak, model)
 
 
-# --- files as they should not be -----------------------------------------------------------------
-
 SIZES = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100}
 SIZES |= {"num_hidden_layers": 2, "intermediate_size": 160}
 GPT2 = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 32}
@@ -174,8 +172,6 @@ def test_without_transformers(monkeypatch):
     assert read_config(fields_of("mixtral") | {"max_sequence_length": 512}).positions == 512
     assert "isn't installed: pip install transformers" in said(read_config, fields_of("qwen3"))
 
-
-# --- FLOPs against papers ------------------------------------------------------------------------
 
 LLAMA = MODELS["LLaMA-7B"]
 
@@ -287,9 +283,6 @@ def test_a_sequence_on_four_ranks_of_two():
     assert cost.context_parallel_bytes(model, 3, 512, 1) == (0, 0)
 
 
-# --- dollars, failures, scaling laws -------------------------------------------------------------
-
-
 def test_a_bill_says_what_it_counts():
     # Tons by the grid's average: the model cards of Llama 2, 3.1 (two) and 4; arXiv 2307.09288
     cards = (
@@ -327,8 +320,7 @@ def test_a_loss_by_the_scaling_law():
             cost.EXERCISE.checked(budget)
 
 
-# --- rooflines: at a bound, counted bytes take as long as counted FLOPs ---------------------------
-
+# Rooflines: at a bound, the bytes that are counted take as long as the FLOPs that are counted.
 RATES, MANY = {"rate": 989e12, "link": 50e9}, 10**12  # so many ranks send a whole result
 DEEPSEEK = read_config(ROOT / "EP/configs/deepseek_v3.json")
 DENSE = [MODELS[f"Llama 3 {size}"] for size in ("8B", "405B")]

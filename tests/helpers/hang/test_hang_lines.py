@@ -15,10 +15,11 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from helpers import private
 from helpers.draw import who_waits
 from helpers.hang.calls import METHODS
 from helpers.hang.monitor import the_monitor
-from helpers.ranks import launch, run_script, supervisor
+from helpers.ranks import launch, supervisor
 from tests.drawn import SEED
 
 pytestmark = pytest.mark.ranks
@@ -321,19 +322,6 @@ def test_without_proof_the_rows_are_shown_and_a_verdict_waits_for_the_limit(tmp_
     assert "thread.join()" in said and "has other threads" in said
 
 
-@pytest.mark.parametrize("way", ["threading.Timer(1, last).start()", "atexit.register(last)"])
-def test_a_script_ends_as_python_ends(way, tmp_path):
-    program = SETUP.replace("program", "last") + "    late()\n\nimport atexit\n"
-    program += "dist.init_process_group('gloo')\n"
-    program += f"dist.recv(torch.ones(4), 0) if dist.get_rank() else {way}\n"
-    (tmp_path / "script.py").write_text(program)
-    report = run_script(tmp_path / "script.py", 2, timeout=60, quiet=True)
-    assert report.ok, report.failure
-
-
-# --- what is said of it elsewhere, and what is recorded ------------------------------------------
-
-
 @pytest.mark.parametrize(
     "program, page", [(0, "README.md"), (0, "site/index.md"), (2, "jobs/README.md")]
 )
@@ -362,6 +350,10 @@ def calls_that_leave_something():
 def test_what_nobody_waits_for_is_known_and_notes_are_cleared_away():
     for before, after, keys in launch(calls_that_leave_something, 2, timeout=60, quiet=True):
         assert (before, after) == ([("isend", True)] * 2, []) and keys < 100
+
+
+def test_every_file_that_waits_is_there():
+    assert all(Path(name).is_file() for name in private.files_that_wait())
 
 
 def test_no_method_of_a_group_that_gives_a_work_goes_unrecorded():

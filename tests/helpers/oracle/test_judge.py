@@ -68,9 +68,6 @@ def test_facts_of_two_plain_dicts_are_enough():
     assert "there is nothing to judge: give the Step of each rank" in said(judge, bare, [])
 
 
-# --- what a person sees --------------------------------------------------------------------------
-
-
 def row(name, error=0.0, ok=True):
     return oracle.Comparison("gradient", name, 0, error, 2.0, 1e-5, ok, "" if ok else "differs")
 
@@ -118,8 +115,6 @@ def test_the_example_runs():
     verdict = oracle.judge(names["right"], [names["step"]])
     assert verdict.ok and len(verdict.rows) == 8 + 9  # gradients and weights
 
-
-# --- tensors -------------------------------------------------------------------------------------
 
 A = torch.tensor([[1.0, -2.0], [3.0, 4.0]])
 B = torch.tensor([0.5, 0.25])
@@ -176,9 +171,6 @@ def test_what_is_no_difference_and_factors_and_tolerances():
     for other in ({"a": 3 * A, "b": 2 * B}, {"a": 3 * A}, {"a": 3 * A, "b": B[:1]}):
         assert oracle.common_factor(tensors, other) is None
     assert oracle.common_factor({"a": 0 * A}, {"a": A}) is oracle.common_factor({}, {}) is None
-
-
-# --- one device's step, and what ranks hold of it ------------------------------------------------
 
 
 def test_one_step_leaves_the_model_alone_and_tells_the_parts():

@@ -7,6 +7,7 @@ from helpers.clone import ROOT
 from helpers.oracle import judge
 from helpers.oracle.__main__ import compare_scripts, main
 from helpers.oracle.record import CannotRecord, plain_name, recording
+from helpers.ranks import RankFailed, launch
 
 pytestmark = pytest.mark.ranks
 
@@ -88,6 +89,20 @@ def test_what_is_left_over_is_not_what_a_backward_added():
 def test_names_lose_what_wrappers_put_before_them():
     assert plain_name("module._orig_mod.layers.0.weight") == "layers.0.weight"
     assert plain_name("layers._checkpoint_wrapped_module.0.weight") == "layers.0.weight"
+
+
+def of_flat_tensors():
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    net = FullyShardedDataParallel(torch.nn.Linear(3, 3), device_id=torch.device("cpu"))
+    with recording():
+        train(net)
+
+
+@pytest.mark.slow
+def test_the_flat_tensors_of_fsdp1_are_refused():
+    with pytest.raises(RankFailed, match="FSDP1 keeps its parameters in flat tensors without"):
+        launch(of_flat_tensors, 2, quiet=True)
 
 
 def test_what_cannot_be_recorded_is_said():

@@ -160,8 +160,7 @@ def test_receives_are_posted_ahead_but_no_more_than_three_of_long_messages():
     assert found == [[7, 6, 5, 4, 3, 2, 1, 0], [3, 3, 3, 3, 3, 2, 1, 0]]
 
 
-# --- ranks that are in different numbers of groups: torch names a group after that number ---------
-
+# Ranks that are in different numbers of groups: torch names a group after that number.
 # The last one sends its second micro-batch last and needs it first.
 CROSSED = parse("0: 0F0 0F1 0B1 0B0\n1: 1F1 1B1 1F0 1B0")
 # Two schedules with other ends: stages 0 and 2 are on ranks 0 and 2, or on ranks 2 and 1.
@@ -210,9 +209,6 @@ def test_a_tie_between_ranks_in_different_numbers_of_groups():
         right = torch.full((3, 2), 10.0 ** -ends[0]) + torch.full((3, 2), 10.0 ** -ends[1])
         assert all(torch.equal(answers[end], right) for end in ends)
         assert sum(answer is None for answer in answers) == 1
-
-
-# --- ranks that sleep where a model would compute -------------------------------------------------
 
 
 def test_a_paced_step_runs_every_action_in_its_order_and_waits_as_the_simulated_one_does():

@@ -47,9 +47,6 @@ def test_results_come_back_in_order_and_output_is_marked(capfd):
     assert said == ["[rank 0] [ranks] 3 ranks over gloo: there is no GPU here"]
 
 
-# --- what is said of a rank that fails -----------------------------------------------------------
-
-
 def raises():
     if dist.get_rank() == 1:
         raise KeyError("no such layer")
@@ -150,9 +147,6 @@ def test_a_flood_of_text_is_cut_and_said(capfd):
     assert all(len(text) < 5_000_000 for text in report.texts)
 
 
-# --- what ranks print, in any cutting of the bytes -----------------------------------------------
-
-
 def shown(ranks: int, *pieces: tuple[int, bytes]) -> str:
     written = []
     output = Output(ranks, written.append)
@@ -199,9 +193,6 @@ def test_of_two_progress_bars_one_is_shown_and_nothing_of_it_is_left_over():
     assert on_screen(text) == ["[rank 1] 100 %|####|", "[rank 0] done", ""]  # the end stays
 
 
-# --- what can't be launched ----------------------------------------------------------------------
-
-
 def test_wrong_arguments_and_what_cannot_be_sent_are_named():
     for start in (lambda **w: launch(print, **w), lambda **w: run_script(__file__, **w)):
         for ranks in (0, 65, 2.5):
@@ -224,9 +215,6 @@ def test_wrong_arguments_and_what_cannot_be_sent_are_named():
         ):
             with pytest.raises(CannotSend, match=words):
                 launch(function, args=arguments)
-
-
-# --- launch after launch -------------------------------------------------------------------------
 
 
 def who():

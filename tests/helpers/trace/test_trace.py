@@ -86,14 +86,11 @@ def pieces(trace, rank):
     return [(e.kind, e.start, e.end) for e in trace.events_of(rank)]
 
 
-def test_messages_match_by_order_within_peer_and_tag():
+def test_messages_match_by_order_within_peer_and_tag_collectives_within_kind_and_group():
     a, b, other = send(0, 1, 1, 2), send(0, 1, 3, 4), send(0, 1, 0, 9, tag=5)
     x, y, z = recv(1, 0, 1, 2), recv(1, 0, 3, 4), recv(1, 0, 0, 9, tag=5)
     lonely = send(1, 0, 0, 1)
     assert matched_messages(Trace([b, y, x, z, a, other, lonely])) == [(other, z), (a, x), (b, y)]
-
-
-def test_collectives_match_by_number_within_kind_and_group():
     first = [all_reduce(0, 0, 2), all_reduce(1, 1, 2)]
     second = [all_reduce(0, 3, 4), all_reduce(1, 3, 4)]
     pair = [all_reduce(0, 5, 6, group=[0, 1]), all_reduce(1, 5, 6, group=(0, 1))]
