@@ -77,14 +77,12 @@ def test_without_torch_it_says_what_to_type(tmp_path):
 
 
 BLOCKED = ("torch", "numpy", "matplotlib", "traitlets", "anywidget", "ipywidgets")
-NAMES = "doctor ranks trace draw waits cost schedules grid simulate search cluster timeline play"
 CODE = f"""
 import importlib, pkgutil, sys
-for name in {BLOCKED}:
-    sys.modules[name] = None
+sys.modules |= dict.fromkeys({BLOCKED})
 sys.path[:0] = [".", "puzzles"]
-for name in "{NAMES}".split():
-    importlib.import_module(f"helpers.{{name}}")
+from helpers import doctor, ranks, trace, draw, waits, cost, schedules, grid, simulate, search
+from helpers import cluster, timeline, play
 import cluster
 for module in pkgutil.iter_modules(cluster.__path__, "cluster."):
     if not module.name.endswith("__main__"):

@@ -19,6 +19,7 @@ from helpers.grid import Grid, make_groups
 from helpers.parallel import LLAMA, cut
 from helpers.ranks import launch
 from simplellm.slicing import slice_stage, whole_name
+from tests.said import said
 from tests.scripts import on_rank
 from tests.simplellm.small import small
 
@@ -83,11 +84,8 @@ def together(root):
     training = training_of(model)
     save(folder, training, 1)
 
-    def tell(name, work, *args, **kwargs):
-        try:
-            work(*args, **kwargs)
-        except CheckpointError as error:
-            told[name] = str(error)
+    def tell(name, work, *args):
+        told[name] = said(work, *args, error=CheckpointError)
 
     tell("steps", save, folder, training, 2 + rank)
     tell("names", save, folder, Training(slice_stage(model, rank, 2)), 2)

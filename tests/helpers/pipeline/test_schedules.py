@@ -128,18 +128,17 @@ def test_a_step_is_one_devices_in_the_order_of_the_schedule_and_keeps_no_more(na
 @pytest.mark.parametrize("name", ["1F1B, paired", "DualPipeV"])
 def test_the_results_of_a_pair_leave_when_both_are_done(name):
     for rank, (_, _, trace, _) in enumerate(answers[name] for answers in launched()):
-        ends, sends, schedule = {}, {}, BUILDERS[name](RANKS, M)
+        schedule, ends, sends = BUILDERS[name](RANKS, M), {}, {}
         for e in trace.by_rank()[rank]:
-            key = e.info.get("stage"), e.info.get("micro_batch")
-            if e.kind in "FBI":
-                ends[e.kind == "F", *key] = e.end
-            elif e.kind == "send":
-                sends.setdefault(key, []).append(e.start)
+            at = e.info.get("stage"), e.info.get("micro_batch")
+            if e.kind == "send":  # the first is that of F
+                sends.setdefault(at, e.start)
+            elif e.kind in "BI":
+                ends[at] = e.end
         for position in schedule.pairs[rank]:
-            forward, backward = schedule.turn_at(rank, position)
-            done = ends[False, *backward[1:]]
-            if forward.stage + 1 < schedule.stages and (sent := sends.get(tuple(forward[1:]))):
-                assert sent[0] >= done
+            (_, *forward), (_, *backward) = schedule.turn_at(rank, position)
+            if forward[0] + 1 < schedule.stages and tuple(forward) in sends:
+                assert sends[tuple(forward)] >= ends[tuple(backward)]
 
 
 def posted_ahead(width):

@@ -1,6 +1,5 @@
 """In a notebook: `%%ranks 3`; and what is interrupted or restarted takes its ranks along."""
 
-import contextlib
 import os
 import re
 import tempfile
@@ -89,16 +88,12 @@ def kernel():
         kernel.manager.shutdown_kernel(now=True)
 
 
-def running(pid: int) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False
-
-
 def wait_until_gone(pids: list[int]) -> None:
     end = time.monotonic() + 30
-    while any(running(pid) for pid in pids):
-        assert time.monotonic() < end, [pid for pid in pids if running(pid)]
+    while left := [each for each in psutil.process_iter(["status"]) if each.pid in pids]:
+        if all(each.info["status"] == psutil.STATUS_ZOMBIE for each in left):
+            return
+        assert time.monotonic() < end, left
         time.sleep(0.02)
 
 
