@@ -316,8 +316,7 @@ def test_a_loss_by_the_scaling_law():
     right = 406.4 / 1e9**0.34 + 410.7 / 1e10**0.29 + 1.69
     assert cost.EXERCISE.loss(1e9, 1e10) == pytest.approx(right, rel=1e-12)
     for budget in (0, -1, math.inf, math.nan, "much", None, True):
-        with pytest.raises(ValueError, match=f"{budget} FLOPs trains nothing: give .*1.23e22"):
-            cost.EXERCISE.checked(budget)
+        assert f"{budget} FLOPs trains nothing: give" in said(cost.EXERCISE.checked, budget)
 
 
 # Rooflines: at a bound, the bytes that are counted take as long as the FLOPs that are counted.

@@ -211,10 +211,10 @@ REFUSED = [
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """In lessons two seconds must pass; here the code waits in vain from the first moment."""
-    monkeypatch.setattr(supervisor, "STALL_S", 0.2)
-    monkeypatch.setattr(supervisor, "ASK_S", 0.05)
-    monkeypatch.setattr(supervisor, "GRACE_S", 0.1)
-    monkeypatch.setattr(supervisor, "ANSWER_S", 10)  # where a machine stops for a while, too
+    # A machine may stop for a while, so the answers have time.
+    impatient = {"STALL_S": 0.2, "ASK_S": 0.05, "GRACE_S": 0.1, "ANSWER_S": 10}
+    for name, seconds in impatient.items():
+        monkeypatch.setattr(supervisor, name, seconds)
 
 
 def source_of(program):

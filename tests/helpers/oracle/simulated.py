@@ -96,6 +96,7 @@ class Lab:
     clear: bool = False  # zero_grad before each backward
     average: Callable = mean_over_ranks
     step: Callable = step_all
+    told: Callable = dict  # what is told of the weights, or the gradients, that a rank has
 
     def __post_init__(self):
         self.micro_batches = make_batches(self.lengths)
@@ -118,7 +119,8 @@ class Lab:
         self.average(self)
         self.step(self)
         after = [snapshot(m) for m in self.models]
-        return [between(b, a) for b, a in zip(before, after, strict=True)]
+        steps = [between(b, a) for b, a in zip(before, after, strict=True)]
+        return [changed(step, self.told) for step in steps]
 
     def judge(self):
         return judge(self.right, self.train())
