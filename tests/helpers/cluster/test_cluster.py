@@ -290,8 +290,7 @@ def test_nothing_goes_or_nothing_fits():
     )
 
 
-# --- promises on published runs, each with constants that were set elsewhere ---------------------
-
+# Promises on published runs, each with constants that were set elsewhere.
 PAGE = (ROOT / "docs/cluster_model.md").read_text(encoding="utf-8")
 LESSON = (ROOT / "notebooks/source/20_design_your_own.py").read_text(encoding="utf-8")
 TABLES = validate.tables()  # {source: the rows that judge the model}

@@ -203,8 +203,6 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(words):
     assert words in said(REFUSED[words])
 
 
-# --- in files and notebooks, in both themes and in words -----------------------------------------
-
 SVG = "{http://www.w3.org/2000/svg}"
 ALT = 'Alt with "quotes" & <signs>, 50 %'
 
@@ -267,9 +265,6 @@ def test_files(tmp_path):
     assert picture().save(tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     wrong = said(picture().save, tmp_path / "p.pdf")
     assert wrong.endswith("p.pdf: the name must end in .svg or .png")
-
-
-# --- one palette: readable letters, colors that differ in light, in dark and in a gray print -----
 
 
 def contrast(a: str, b: str) -> float:

@@ -265,14 +265,6 @@ def test_a_hang_is_told(checked, program, words, cure, tmp_path):
     assert any(re.search(r"dist\.|work|model", text) for _, text in shown), said
 
 
-@pytest.mark.slow_for("unchecked")
-@pytest.mark.parametrize("program", ENDS, ids=name)
-@pytest.mark.parametrize("checked", [True, False], ids=name)
-def test_a_right_program_ends(program, checked, tmp_path):
-    report, _ = started(program, tmp_path, checked)
-    assert report.failure is None, report
-
-
 def drawn(seed, ranks):
     """A program of 60 steps, each of which all ranks do in the same order, and so it ends."""
     draw, rows = random.Random(seed), [""] * ranks
@@ -288,13 +280,19 @@ def drawn(seed, ranks):
     return " j w /".join(rows) + " j w"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ranks", [2, 4])
+DRAWN = [
+    pytest.param(drawn(seed, ranks), id=f"seed {seed} on {ranks}", marks=pytest.mark.slow)
+    for seed in (range(int(SEED), int(SEED) + 20) if SEED else range(3))
+    for ranks in (2, 4)
+]
+
+
+@pytest.mark.slow_for("unchecked")
+@pytest.mark.parametrize("program", [*ENDS, *DRAWN], ids=name)
 @pytest.mark.parametrize("checked", [True, False], ids=name)
-def test_random_right_programs_end(ranks, checked, tmp_path):
-    for seed in range(int(SEED), int(SEED) + 20) if SEED else range(3):
-        report, _ = started(drawn(seed, ranks), tmp_path, checked)
-        assert report.failure is None, f"seed {seed}: {report}"
+def test_a_right_program_ends(program, checked, tmp_path):
+    report, _ = started(program, tmp_path, checked)
+    assert report.failure is None, report
 
 
 @pytest.mark.parametrize("program, words", REFUSED, ids=name)

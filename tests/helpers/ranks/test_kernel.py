@@ -146,9 +146,6 @@ def test_a_report_is_shown_and_who_waits_for_whom_is_drawn(kernel, call, words, 
     assert words in said and said.count('<img alt="Who waits for whom. rank 0 waits') == pictures
 
 
-# --- %%ranks -------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def shell():
     shell = InteractiveShell.instance(colors="nocolor")

@@ -123,9 +123,6 @@ def only_two_on_the_loopback(texts) -> None:
     assert all(ipaddress.ip_address(address).is_loopback for _, address in said), said
 
 
-# --- by our launcher -----------------------------------------------------------------------------
-
-
 def test_a_script_that_fails(script, capfd, tmp_path):
     call = ["-n", "2", "--logs", str(tmp_path), str(script), "--program", "fails"]
     assert main(call) == 1
@@ -186,8 +183,6 @@ def test_every_process_of_a_script_with_worlds_of_its_own_listens_on_the_loopbac
     assert not report.failure, report.failure
     only_two_on_the_loopback(report.texts)
 
-
-# --- by hand, by torchrun, as srun does ----------------------------------------------------------
 
 BY_TORCHRUN = "-m torch.distributed.run --standalone --nproc-per-node=2 SCRIPT".split()
 

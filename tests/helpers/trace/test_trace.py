@@ -68,9 +68,6 @@ def test_spans_messages_and_counters_become_events(monkeypatch):
     assert off.trace() == Trace()
 
 
-# --- which belong together, and who waits -------------------------------------------------------
-
-
 def all_reduce(rank, start, end, **info):
     return Event(rank, "all-reduce", start, end, info=info)
 
@@ -147,9 +144,6 @@ def test_a_rank_of_a_pipeline_says_what_it_needs_and_when_it_has_finished():
     assert max(e.end for e in waits) == trace.end
 
 
-# --- busy, idle, steps --------------------------------------------------------------------------
-
-
 def test_of_no_time_there_are_no_shares():
     none, moment = Trace(), Trace([Event(0, "F", 1, 1)])
     assert bubble(none) == 0 and busy(none) == idle(none) == idle_by_cause(none) == peak(none) == {}
@@ -189,9 +183,6 @@ def test_steps_go_from_update_to_update_of_rank_0():
     two = measure.last_steps(trace, 2)
     assert two.duration == 6.0
     assert [e.kind for e in two.events_of(0)] == ["F", "update", "F", "update"]
-
-
-# --- in files: Chrome's JSON there and back -----------------------------------------------------
 
 
 def phase(content, letter):
@@ -292,9 +283,6 @@ def test_a_file_that_is_no_trace(data, sentence, tmp_path):
     path = tmp_path / "t.json"
     path.write_bytes(data)
     assert said(Trace.load, path).startswith(str(path)) and sentence in said(Trace.load, path)
-
-
-# --- torch.profiler and other programs ----------------------------------------------------------
 
 
 def x(name, cat, start, end, tid=1, pid=1, **more):
