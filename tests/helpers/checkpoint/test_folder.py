@@ -1,5 +1,6 @@
 """One process: what stands on the disk, what is damaged, and a save that ends at every moment."""
 
+import functools
 import os
 import shutil
 from unittest import mock
@@ -10,6 +11,8 @@ from torch import nn
 
 from helpers.checkpoint import CheckpointError, Training, latest, load, resume, save, saving, steps
 from tests.said import said
+
+told = functools.partial(said, error=CheckpointError)
 
 
 def make(seed=0, optimizer=torch.optim.Adam):
@@ -29,10 +32,6 @@ def of_another_run(*args, **kwargs):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-def told(work, *args, **how):
-    return said(work, *args, error=CheckpointError, **how)
 
 
 def test_what_was_saved_comes_back_and_the_last_two_stay(tmp_path):

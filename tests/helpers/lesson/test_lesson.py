@@ -1,6 +1,6 @@
-"""`show_code`, `show`, `vary`, `claim`: under a fold a solution, live a widget, built a picture.
+"""What a lesson shows, claims and asks: under a fold a solution, live a widget, built a picture.
 
-The executed lessons show functions, lines and diffs.
+The executed lessons show functions, lines, diffs and claims that hold.
 """
 
 import html
@@ -136,8 +136,6 @@ def test_sliders_ask_once_for_each_choice_and_a_button_each_time_it_is_pressed(c
     assert "&lt;end&gt;" in shown(tell(0, 0)).html
 
 
-# --- claims: what ends a build, what a student reads; the lessons show the rest ------------------
-
 WRONG = [
     lambda: claim("a step", 1.16, 1.0),
     lambda: claim("a count", 8, 7, within=0),
@@ -171,8 +169,6 @@ def test_a_measurement_is_repeated_until_it_holds_and_a_wide_claim_says_why(monk
     assert "says why" in said(claim, "a step", 1.0, 1.0, within=0.5)
     assert "claim.below" in said(claim, "a difference", 1e-9, 0)
 
-
-# --- predict, reveal, answer: what is asked and remembered, what the answer says -----------------
 
 TRUTH = Prediction(
     """

@@ -110,8 +110,6 @@ def test_a_plan_that_does_not_fit_is_one_sentence():
         assert words in said(cut, Small(), plan, error=PlanError)
 
 
-# --- a LLaMA: with parts of the sequence, tied, on a grid -----------------------------------------
-
 VOCABULARY, LENGTH = 32, 8
 SIZES = {"vocab_size": VOCABULARY, "ctx_size": LENGTH, "padding_idx": 0, "dmodel": 16}
 CASES = {"plain": {}, "tied": {"shared": True}, "grouped queries": {"num_kv_heads": 2}}

@@ -131,9 +131,6 @@ def test_ranks_that_disagree_all_say_so_and_a_stage_that_raises_ends_all_and_is_
     assert "ArithmeticError: the third one is too much" in str(caught.value)
 
 
-# --- the two halves of a backward pass: together the whole one, and no work done twice ------------
-
-
 class Tables(nn.Module):
     """Tokens and positions, each with an embedding: two ways to the deepest place."""
 
