@@ -119,8 +119,7 @@ def test_all_ranks_are_told_the_same(tmp_path):
     assert first["left"] == ["step-00000001"] and steps(tmp_path / "together") == [1]
 
 
-# --- a script that is killed; lesson 21 starts it again on other layouts -------------------------
-
+# Lesson 21 kills it, and starts it again on other layouts.
 SCRIPT = "DP_PP/survival/intro_survival.py"
 FLAGS = ["--dmodel", "12", "--heads", "2", "--layers", "2", "--seq-l", "16", "--every", "2"]
 FLAGS += ["--micro-batches", "1", "--stages", "2", "--steps", "8", "--checkpoints"]

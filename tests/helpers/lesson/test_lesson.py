@@ -1,7 +1,4 @@
-"""What a lesson shows, claims and asks: under a fold a solution, live a widget, built a picture.
-
-The executed lessons show functions, lines, diffs and claims that hold.
-"""
+"""What lessons show, claim and ask. (Executed ones: functions, lines, diffs, claims that hold.)"""
 
 import html
 import io

@@ -116,7 +116,6 @@ def test_what_cannot_be_recorded_is_said():
         torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1).step()
 
 
-# Two scripts that aren't ours.
 PAIR = [str(ROOT / "forensics" / "theirs" / name) for name in ("alone.py", "fsdp2.py")]
 
 

@@ -31,12 +31,9 @@ def test_a_trace_is_put_in_order_and_cut():
     assert (zero.start, zero.end, zero.counters[0].time) == (0, 1.5, 1.0)
     merged = part.merged(Trace([Event(2, "F", 0, 3)], {"a": 2, "b": 3}))
     assert [e.rank for e in merged.events] == [2, 0, 1] and merged.meta == {"a": 1, "b": 3}
-
-
-@pytest.mark.parametrize("end", [1.0, float("nan"), float("inf"), 2e15])
-def test_times_that_make_no_sense(end):
-    there = said(Trace, [Event(3, "F", 2.0, end)])
-    assert there.startswith("event 'F' on rank 3 starts at 2.0 s and ends at")
+    for end in (1.0, float("nan"), float("inf"), 2e15):  # times that make no sense
+        there = said(Trace, [Event(3, "F", 2.0, end)])
+        assert there.startswith("event 'F' on rank 3 starts at 2.0 s and ends at")
 
 
 def test_spans_messages_and_counters_become_events(monkeypatch):
@@ -403,8 +400,6 @@ def test_a_trace_without_steps_in_which_a_gpu_does_little(tmp_path):
     assert lines[0] == "3 events on 1 rank in 0.01 s"
     assert lines[2].split()[:2] == ["0", "0.04%"]
     assert table(Trace([Event(0, "F", 1, 1)])) == "1 event, no time between them."
-    steps = [x("ProfilerStep#2", "user_annotation", 0, 10_000), *rows]
-    assert table(load(steps, tmp_path)).split()[-4] == "0.04%"
 
 
 def test_another_program_each_process_is_a_rank(tmp_path):
