@@ -41,14 +41,12 @@ def test_results_come_back_in_order_and_output_is_marked(capfd):
     assert [rank for rank, _ in results] == [0, 1, 2]
     assert all(torch.equal(x, torch.full((4,), 33.0)) for _, x in results)
     out = capfd.readouterr().out.splitlines()
-    assert sorted(line for line in out if "I am" in line) == [
-        f"[rank {r}] I am {r}" for r in range(3)
-    ]
+    marked = sorted(line for line in out if "I am" in line)
+    assert marked == [f"[rank {r}] I am {r}" for r in range(3)]
     assert sum("from below Python" in line for line in out) == 3
     assert sorted(out[-3:]) == [f"[rank {r}] the end" for r in range(3)]
-    assert [line for line in out if "ranks over" in line] == [
-        "[rank 0] [ranks] 3 ranks over gloo: there is no GPU here"
-    ]
+    why = [line for line in out if "ranks over" in line]
+    assert why == ["[rank 0] [ranks] 3 ranks over gloo: there is no GPU here"]
 
 
 def raises():
