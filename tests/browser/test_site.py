@@ -9,7 +9,7 @@ import pytest
 from helpers.check.task import load_module
 from helpers.schedules import BadSchedule, check, parse
 from helpers.simulate import Costs, simulate
-from tests.browser.conftest import ROOT, VIOLATIONS
+from tests.browser.conftest import ROOT
 from tests.said import said
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
@@ -107,5 +107,4 @@ def test_axe_finds_nothing_and_nothing_is_too_wide(site, opened, axe, name, widt
     page.wait_for_timeout(500)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert page.evaluate("document.documentElement.dataset.theme") == theme
-    page.evaluate(axe)
-    assert page.evaluate(VIOLATIONS) == []
+    assert axe(page) == []

@@ -9,13 +9,13 @@ from helpers.schedules.schedule import read_action
 from helpers.simulate import Costs, simulate
 from helpers.timeline import timeline
 from helpers.timeline.packed import module
-from tests.browser.conftest import VIOLATIONS
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks, pytest.mark.timeout(600)]
 WAIT = "Rank 1 waits for rank 0, which has yet to compute what F0 needs (1 s)."
 TRACE = simulate(one_f_one_b(2, 3), Costs(activation_bytes=1e6)).trace
 SAME = "document.querySelector('canvas').toDataURL() === before"
 DRAWN = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+WIDTH = "document.documentElement.scrollWidth"
 CELLS = [
     "from helpers.play import play\nfrom helpers.timeline import explore",
     "shown = explore(ranks=2, micro_batches=2)\nshown",
@@ -46,7 +46,7 @@ def point(page, rank, time, end=TRACE.duration):
     return page.locator(".lab-tip")
 
 
-def test_a_timeline_is_pointed_at_walked_through_by_keys_zoomed_and_dragged(shown, tmp_path):
+def test_a_timeline_is_pointed_at_walked_through_by_keys_zoomed_and_dragged(shown, axe, tmp_path):
     page = shown(timeline(TRACE).save(tmp_path / "step.html").read_text(encoding="utf-8"))
     assert point(page, 1, 0.5).inner_text() == WAIT
     assert point(page, 0, 0.5).inner_text().startswith("F0 on rank 0, forward, stage 0")
@@ -80,22 +80,9 @@ def test_a_timeline_is_pointed_at_walked_through_by_keys_zoomed_and_dragged(show
         page.wait_for_function(f"!({SAME})")  # a wheel's event comes when it likes
         canvas.dblclick(position={"x": 5, "y": 5})
         page.wait_for_function(SAME)
-
-
-PAGES = {"timeline": lambda: timeline({"a": TRACE, "b": TRACE}).html(), "game": lambda: html("h1")}
-
-
-@pytest.mark.parametrize(("theme", "width"), [("light", 1000), ("dark", 390)])
-@pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing_on_either_theme(shown, axe, name, theme, width):
-    page = shown(PAGES[name](), width, theme)
-    if name == "game":
-        for _ in range(6):
-            page.locator(".play-move:not(.play-not)").last.click()
-        page.locator(".play-not").first.click()  # refused
-    page.evaluate(axe)
-    assert page.evaluate(VIOLATIONS) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert axe(page) == []
+    narrow = shown(timeline({"a": TRACE, "b": TRACE}).html(), 390, "dark")
+    assert axe(narrow) == [] and narrow.evaluate(WIDTH) <= 390
 
 
 # --- the game ------------------------------------------------------------------------------------
@@ -177,8 +164,8 @@ def test_a_level_is_won_by_keyboard_and_stays_won(shown):
     assert page.locator(".play-goal").inner_text().startswith("Six micro-batches in 16 s")
 
 
-def test_a_full_rank_a_box_that_is_taken_back_and_the_help_of_the_coach(shown):
-    page = shown(html("cap"))
+def test_a_full_rank_a_box_that_is_taken_back_and_the_help_of_the_coach(shown, axe):
+    page = shown(html("cap"), 390, "dark")
     said, boxes = page.locator("[role=status]"), page.locator(".play-lane button")
     for _ in range(3):
         page.locator(".play-move").first.click()
@@ -187,6 +174,7 @@ def test_a_full_rank_a_box_that_is_taken_back_and_the_help_of_the_coach(shown):
         "F3 finds no room, because rank 0 keeps 3 already and has room for 3: a B must free some "
         "first."
     )
+    assert axe(page) == [] and page.evaluate(WIDTH) <= 390
     page.locator('.play-move[data-name="1F0"]').click()
     assert "Rank 1 waits from 0 s until F0 of rank 0 is done." in said.inner_text()
     page.locator('.play-lane [data-name="0F0"]').click()

@@ -45,42 +45,26 @@ def drawn(draw: random.Random, places: list[int], m: int) -> Schedule:
     return Schedule("drawn", ranks, places, m)
 
 
-def turns(schedule: Schedule, rank: int) -> list[list[Action]]:
-    """Return what a rank computes as one: single actions, and the pairs (F&B) of the schedule."""
-    found: list[list[Action]] = []
-    for position, action in enumerate(schedule.ranks[rank]):
-        if position - 1 in schedule.pairs[rank]:
-            found[-1].append(action)
-        else:
-            found.append([action])
-    return found
-
-
 def possible(schedule: Schedule) -> bool:
     """Return whether a schedule is complete and can run: do what is possible until nothing is."""
     places = schedule.rank_of
-    wanted = {(s, i) for s in range(len(places)) for i in range(schedule.micro_batches)}
-    if not wanted or any(not 0 <= rank < len(schedule.ranks) for rank in places):
-        return False
-    every = [action for order in schedule.ranks for action in order]
+    kinds = {(s, i): [] for s in range(len(places)) for i in range(schedule.micro_batches)}
     for rank, order in enumerate(schedule.ranks):
-        for _, s, _ in order:
-            if not 0 <= s < len(places) or places[s] != rank:
+        for kind, s, i in order:
+            if (s, i) not in kinds or places[s] != rank:
                 return False
-    of = {kind: [(s, i) for k, s, i in every if k == kind] for kind in "FBIW"}
-    if len(every) != len(set(every)) or len(every) != sum(map(len, of.values())):
+            kinds[s, i].append(kind)
+    if not kinds or any(
+        sorted(each) not in (["B", "F"], ["F", "I", "W"]) for each in kinds.values()
+    ):
         return False
-    if set(of["F"]) != wanted or set(of["B"]) | set(of["I"]) != wanted:
-        return False
-    if set(of["B"]) & set(of["I"]) or set(of["W"]) != set(of["I"]):
-        return False
-    return sum(len(turn) for _, turn in run(schedule)) == len(every)
+    return sum(len(turn) for _, turn in run(schedule)) == sum(map(len, schedule.ranks))
 
 
 def run(schedule: Schedule) -> Iterator[tuple[int, list[Action]]]:
     """Yield what a rank computes as one, with the rank, as soon as it is possible."""
     done, moved = set(), True
-    left = [turns(schedule, rank) for rank in range(schedule.size)]
+    left = [[turn for _, turn in schedule.turns(rank)] for rank in range(schedule.size)]
     while moved:
         moved = False
         for rank, order in enumerate(left):

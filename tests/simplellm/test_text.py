@@ -17,7 +17,7 @@ import torch
 from simplellm import dataloaders
 from simplellm.dataloaders import TextFile, TinyStories
 from simplellm.stories import ENTROPY, can_write, floor, right_sentences, sentences, stories, story
-from simplellm.stories.grammar import article, inflected, plural, story_grammar, write
+from simplellm.stories.grammar import inside, parts, story_grammar, write
 from simplellm.tokenizers import SPTokenizer
 from simplellm.train_tokenizer import train
 
@@ -37,30 +37,14 @@ class Letters:
 def test_a_story_is_the_same_on_every_machine_and_in_every_process():
     # If the grammar was changed on purpose: run `python -m simplellm.train_tokenizer` as well,
     # write the new sums here, and the mean of the last sample below into ENTROPY.
-    for world, wanted in (("large", "ee37bfcec46471e7"), ("small", "2351af45991dce31")):
+    for world, wanted in (("large", "89ed493b7e7aecd0"), ("small", "41f8f0befbe97ecd")):
         text = "".join(islice(stories(world=world), 100))
         text += "".join(islice(stories(split="validation", world=world), 100))
+        shown = {part for one in parts(story_grammar(world)) for part in inside(one)}
+        text += "".join(sorted(part for part in shown if type(part) is str))  # in every form
         assert hashlib.sha256(text.encode()).hexdigest()[:16] == wanted
     some = (stories(seed, split) for seed in (0, 1) for split in ("train", "validation"))
     assert len({text for series in some for text in islice(series, 200)}) == 800
-
-
-def test_words_are_bent_as_english_bends_them():
-    words = {"owl": "an", "hour": "an", "unicorn": "a", "one": "a", "house": "a"}
-    assert [*map(article, words)] == [*words.values()]
-    nouns = {"fox": "foxes", "city": "cities", "toy": "toys", "dish": "dishes", "cat": "cats"}
-    assert [*map(plural, nouns)] == [*nouns.values()]
-    for verb, ed, ing in (
-        ("hop", "hopped", "hopping"),
-        ("pick up", "picked up", "picking up"),
-        ("cry", "cried", "crying"),
-        ("bake", "baked", "baking"),
-        ("agree", "agreed", "agreeing"),
-        ("play", "played", "playing"),
-        ("fix", "fixed", "fixing"),
-        ("open", "opened", "opening"),
-    ):
-        assert (inflected(verb, "ed"), inflected(verb, "ing")) == (ed, ing)
 
 
 @pytest.mark.parametrize("world", ENTROPY)
