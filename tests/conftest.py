@@ -21,6 +21,7 @@ import pytest
 sys.modules.setdefault("rfc3987_syntax", None)
 os.environ.setdefault("MPLBACKEND", "Agg")
 get_temp_dir()  # for good: a test's own folder may be too long for the address of a socket
+os.environ.pop("PUZZLES_PROFILE", None)
 if "LAB_GPU" not in os.environ:  # `make gpu` looks at them
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 # Two threads that wait for each other on a busy machine can take many times as long as one.

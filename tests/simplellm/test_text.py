@@ -20,6 +20,7 @@ from simplellm.stories import ENTROPY, can_write, floor, right_sentences, senten
 from simplellm.stories.grammar import inside, parts, story_grammar, write
 from simplellm.tokenizers import SPTokenizer
 from simplellm.train_tokenizer import train
+from tests.said import said
 
 
 class Letters:
@@ -202,11 +203,11 @@ def test_the_hub_is_streamed_and_shared_and_its_failure_is_one_sentence(monkeypa
     assert documents(part, 3) == ["Ben sat.", "Dog.", "Ben sat."] and passes == ["validation"] * 2
     around = documents(TinyStories(Letters(), skip=3003, **how), 3)  # far beyond the end of five
     assert around == ["Dog.", "Eel.", "Ann ran."] and len(passes) <= 5
-    with pytest.raises(ConnectionError, match=r"\(OSError: no route to host\): check the network"):
-        documents(TinyStories(Letters(), source="hub"), 9)
+    broken = said(documents, TinyStories(Letters(), source="hub"), 9, error=ConnectionError)
+    assert "(OSError: no route to host): check the network" in broken
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(ImportError, match="the package datasets, .* run `.* hub`"):
-        documents(TinyStories(Letters(), source="hub"), 1)
+    lacking = said(documents, TinyStories(Letters(), source="hub"), 1, error=ImportError)
+    assert "the package datasets, " in lacking and "run `" in lacking
 
 
 def test_a_text_file_is_cut_at_blank_lines_and_shared_but_for_every_tenth_document(tmp_path):
@@ -257,6 +258,4 @@ def of_text(data, **how):
     ],
 )
 def test_wrong_input_is_one_sentence(call, words, tmp_path):
-    with pytest.raises((ValueError, FileNotFoundError)) as caught:
-        call(tmp_path)
-    assert words in str(caught.value) and "\n" not in str(caught.value)
+    assert words in said(call, tmp_path)
