@@ -97,6 +97,11 @@ def test_files_and_titles_are_those_of_the_table_and_a_lesson_comes_after_what_i
     assert [(path.stem, title) for path, title in zip(sources, titles, strict=True)] == [
         (lesson.stem, lesson.title) for lesson in LESSONS
     ]
+    built = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+    welcome = sources[0].read_text("utf-8")
+    listed = re.findall(r"^# \| (\d\d) \| \[.+?\]\((\w+)\.ipynb\)", welcome, re.M)
+    assert built == [lesson.stem for lesson in LESSONS]
+    assert listed == [(name[:2], name) for name in built]
     names = [lesson.name for lesson in LESSONS]
     for place, lesson in enumerate(LESSONS):
         assert lesson.number == f"{place:02}" == NUMBERS[lesson.name]

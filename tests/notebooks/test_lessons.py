@@ -26,23 +26,14 @@ MAGIC = re.compile(r"^(\s*)([%!].*|\w+ = [%!].*)$", re.M)
 each_lesson = pytest.mark.parametrize("source", sources(), ids=lambda source: source.stem)
 
 
-def test_each_notebook_has_a_source_and_a_row_in_00():
-    built = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
-    assert built == [source.stem for source in sources()]
-    text = sources()[0].read_text(encoding="utf-8")
-    listed = re.findall(r"^# \| (\d\d) \| \[.+?\]\((\w+)\.ipynb\)", text, re.M)
-    assert listed == [(name[:2], name) for name in built]
-
-
 def test_each_term_of_the_glossary_is_there_once_in_order_and_in_the_lesson_that_its_row_names():
     lines = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").splitlines()[6:]
     rows = [ROW.fullmatch(line).groups() for line in lines]
     terms = [term.lower() for term, *_ in rows]
     assert terms == sorted(set(terms))
-    for term, (_, _, number, _, name) in zip(terms, rows, strict=True):
+    for term, (*_, name) in zip(terms, rows, strict=True):
         source = (ROOT / f"notebooks/source/{name}.py").read_text(encoding="utf-8")
         words = " ".join(source.replace("\n#", "\n").split()).lower()
-        assert name.startswith(number)
         for word in re.sub(r" \(.*", "", term).split(", "):
             assert word in words, (term, name)
 

@@ -3,7 +3,6 @@
 import copy
 import inspect
 from dataclasses import replace
-from itertools import accumulate
 
 import eight
 import part1
@@ -205,13 +204,6 @@ def test_pipelines_beside_the_schedule_simulator(ranks, micro_batches, monkeypat
     assert found.time == pytest.approx(simulate(plan, costs).step_time + update, rel=1e-6)
 
 
-def test_1f1b_keeps_as_many_micro_batches_as_the_schedule_says():
-    """Rank r keeps p - r micro-batches."""
-    for model in run(part3.part3_training_loop, 4, 4, 32, 2, profile="classic"):
-        kept = accumulate({"forward": 1, "backward": -1}.get(each.typ, 0) for each in model.log)
-        assert max(kept) == 4 - model.rank
-
-
 def test_a_measured_pipeline_takes_what_the_cluster_model_says():
     """1F1B of six nodes with one rank each at work: part 3, and the closed form."""
     profile = Dist(1, "measured").profile
@@ -227,6 +219,7 @@ KEPT = "25 // ((warm_up + 1) * batch_size)"
 EVERYWHERE = [("node = NODE", "node = model.world_size"), (KEPT, "6")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "sequences", "gigabytes", "percent"),
     [(EVERYWHERE, 2, 76.7, 38.3), ([(KEPT, "1")], 1, 65.0, 51.0), ([], 1, 74.5, 55.4)],

@@ -183,9 +183,3 @@ def test_weights_may_stay_in_shards_at_the_end_but_none_may_be_left_out():
 )  # fmt: skip
 def test_arguments(call, says):
     assert says in refused(call)
-
-
-def test_profile_from_the_environment(monkeypatch):
-    assert Dist(1).profile.name == "bytes"
-    monkeypatch.setenv("PUZZLES_PROFILE", "classic")
-    assert Dist(1).profile.name == "classic"

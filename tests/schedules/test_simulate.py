@@ -110,14 +110,6 @@ def once(p, m, f, i, w):
     return (m + p - 1) * (f + i + w)
 
 
-def twice(p, m, f, i, w):
-    return once(p, 2 * m, f, i, w)
-
-
-def without_w(p, m, f, i, w):
-    return m * (f + i + w) + (p - 1) * (f + i - w)
-
-
 # The seconds of a step by the papers, the forwards in flight on rank r, and how many of COSTS hold.
 COSTS = [(1, 1, 1), (2, 1.5, 1), (2.5, 0.75, 3.25)]
 FORMS = {
@@ -125,8 +117,12 @@ FORMS = {
     gpipe: (once, lambda p, m, r: m, 3),
     one_f_one_b: (once, lambda p, m, r: min(m, p - r), 3),
     builders.eager: (once, lambda p, m, r: min(m, 2 * (p - r) - 1), 3),
-    interleaved: (twice, lambda p, m, r: min(2 * m, 2 * (p - 1 - r) + p + 1), 1),
-    zb_h1: (without_w, lambda p, m, r: p - r, 2),
+    interleaved: (
+        lambda p, m, *t: once(p, 2 * m, *t),
+        lambda p, m, r: min(2 * m, 2 * (p - 1 - r) + p + 1),
+        1,
+    ),
+    zb_h1: (lambda p, m, f, i, w: once(p, m, f, i, w) - 2 * (p - 1) * w, lambda p, m, r: p - r, 2),
     builders.zb_h2: (lambda p, m, f, i, w: (3 * m + p - 1) * f, lambda p, m, r: 2 * (p - r) - 1, 1),
     zb_v: (lambda p, m, f, i, w: (6 * m + p - 1) * f, None, 1),
 }

@@ -5,7 +5,7 @@ import torch
 from simplellm.devices import say_once
 from simplellm.llama import LLamaFirstStage, LLamaLastStage, LLamaStage
 from simplellm.losses import causalLLMLoss
-from simplellm.slicing import slice_stage, slice_stages, whole_name
+from simplellm.slicing import slice_stage, slice_stages, whole_name, whole_weights
 from tests.said import said
 from tests.simplellm.small import SIZES, small
 
@@ -37,6 +37,8 @@ def test_slices_give_the_bits_and_the_gradients_of_the_whole_model():
         for name, weight in stage.named_parameters():
             assert torch.equal(weight.grad, gradients.pop(whole_name(name, stage.first_layer)))
     assert not gradients  # every weight of the model is in exactly one stage
+    found, right = whole_weights(stages), net.state_dict()
+    assert found.keys() == right.keys() and all(torch.equal(found[n], right[n]) for n in right)
 
 
 def test_a_slice_is_a_copy_draws_nothing_and_keeps_type_and_mode():

@@ -116,8 +116,6 @@ PROGRAMS = {
         "nobody waits for the send":
             ({RECEIVE_AND_WAIT: "dist.recv(theirs, left)"},
              "starts isend and never calls wait() on its result"),
-        "the deadlock stays":
-            ({EVEN: "True"}, "deadlock: a ring of sends. Ranks 0, 1, 2 and 3 all send first"),
         "only rank 0 receives first; irecv, then send":
             {EVEN: "rank",
              "dist.isend(mine, right)\n": "dist.irecv(theirs, left)\n",
@@ -149,9 +147,6 @@ PROGRAMS = {
     "CP-1": {
         "no Partial": ("return one.o + other.o", "must return a Partial")},
     "CP-3": {
-        "off by one":
-            ({"2 * ranks - 1 - rank": "2 * ranks - rank"},
-             "count from 0, so the last chunk is 2 * ranks - 1"),
         "chunks of other sizes":
             ({"equal_chunks(length, 2 * ranks)": "torch.arange(length).tensor_split(2 * ranks)"},
              "let equal_chunks cut 2 * ranks of them")},
