@@ -6,12 +6,10 @@ Nothing here measures time: each fault waits until the one that it needs has hap
 import sys
 import time
 
-import numpy as np
 import pytest
 from crew import Crew
 from lighthouse import Lighthouse
 from never_stops import distance, survive
-from rules import State, heal
 from wire import Refused, Server, ask
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
@@ -52,15 +50,6 @@ def test_without_the_last_one_a_new_replica_is_told_that_the_weights_are_gone():
     assert outcome.weights == {} and len(outcome.counted) < STEPS
     assert "no replica is left that holds the weights of step 3" in outcome.said[0]
     assert "Start again from the last checkpoint" in outcome.said[0]
-
-
-def test_who_heals_takes_the_steps_that_closed_while_the_state_traveled():
-    steps = {0: (np.ones(2), [0]), 1: (np.array([2.0, -1.0]), [0, 1])}
-    healed = heal(lambda: ["peer"], lambda peer: vars(State.new(np.zeros(2))), steps.get)
-    right = State.new(np.zeros(2))
-    for step in steps.values():
-        right.apply(*step)
-    assert healed.places == {0: 2, 1: 1} and (healed.weights == right.weights).all()
 
 
 def failing(number):

@@ -52,6 +52,7 @@ def test_only_the_right_way_to_clip_and_tie_ends_where_one_device_does():
 
 
 def test_a_plan_comes_from_its_name_or_from_a_file(tmp_path):
+    assert schedules.make_schedule("breadth-first", 2, 4, 3).stages == 6
     assert schedules.make_schedule("interleaved", 4, 8, 3).ranks == interleaved(4, 8, 3).ranks
     for ranks, micro_batches in ((4, 8), (2, 3), (1, 2), (3, 1)):
         check(schedules.make_schedule("mine", ranks, micro_batches, 1))
