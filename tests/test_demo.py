@@ -1,4 +1,4 @@
-"""The main job: the same step, the same curve, a story, the page; and how it ends when stopped."""
+"""The demo's ranks take one device's step and curve, and when it is stopped none is left."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What a machine with GPUs must show: `make gpu`.
+"""On GPUs each script trains as on the CPU, products are right, a step is traced: `make gpu`.
 
 Each training script's losses and weights beside those of the CPU, NCCL with as many ranks as
 there are GPUs, the rates of bfloat16 and of 8 bits, and a traced step of lesson 12, which lies in

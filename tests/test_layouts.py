@@ -1,4 +1,4 @@
-"""Any grid of ranks, any cut into stages: nothing is lost, and nothing there twice."""
+"""A grid of ranks is an array, and a cut into stages is even: nothing is lost or there twice."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What holds the project together: settings, pages, lessons, packages; and what no file may say."""
+"""Settings, pages, lessons and packages fit together, and no file names a machine or a person."""
 
 import ast
 import os

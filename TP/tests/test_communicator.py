@@ -1,4 +1,4 @@
-"""The wrapper: the results of MPI's own calls, bytes counted in two ways, and arrays refused."""
+"""The wrapper returns what MPI's own calls do, counts the bytes, and refuses wrong arrays."""
 
 import numpy as np
 import pytest

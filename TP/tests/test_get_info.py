@@ -1,4 +1,4 @@
-"""Places, groups and sizes, for every grid that the ranks can form."""
+"""Each rank has its place, its groups and its sizes, in every grid that the ranks can form."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Megatron: one sum, after the second layer. And the weight gradients, summed over the copies."""
+"""Megatron's way adds up once, after the second layer; weight gradients are summed over copies."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Naive, backward: the output's gradient is cut, the terms of the input's are added and cut."""
+"""The naive way backward cuts the output's gradient, and adds up and cuts the input's."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Naive, forward: parts are put together along the last axis, whatever the array is like."""
+"""The naive way forward puts parts together along the last axis, whatever the array is like."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Problems 1.1 and 1.2: the parts of the data, and the gradients of two ranks beside one device's.
+"""Problems 1.1, 1.2: every sample is in one part, and two ranks have one device's gradients.
 
 cd gpt2
 python -m pytest -l -v -k "a4_1_1"

@@ -1,4 +1,4 @@
-"""Problems 2.1 and 2.2: where the layers are cut, when each part works, and what comes out.
+"""Problems 2.1, 2.2: a pipe cuts where the device changes, and its parts are the plain model.
 
 cd gpt2
 python -m pytest -l -v -k "a4_2_1"

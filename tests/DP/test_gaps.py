@@ -1,4 +1,4 @@
-"""Buckets on a link by hand, and the names of gaps. (Lessons 11 and 12 hold plans against runs.)"""
+"""A bucket waits for its gradients and for the link, and each gap is named by what ends it."""
 
 import gaps as gaps_of_steps
 import pytest

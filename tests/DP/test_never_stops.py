@@ -1,4 +1,4 @@
-"""Replicas that are killed and frozen at the worst moments: what counted is what one device took.
+"""When replicas are killed and frozen, the steps that counted are those of one device.
 
 Nothing here measures time: each fault waits until the one that it needs has happened.
 """

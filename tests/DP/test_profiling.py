@@ -1,4 +1,4 @@
-"""The profiling lab: DDP is one device, five inputs are one, and traces say what happened."""
+"""In the profiling lab DDP is one device, five inputs are one, and traces say what happened."""
 
 import pickle
 import subprocess

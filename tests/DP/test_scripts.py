@@ -1,4 +1,4 @@
-"""How every script of several ranks is started by hand."""
+"""Each script's run.sh and run.bat start the same ranks, and leave outputs and traces."""
 
 import os
 import re

@@ -1,6 +1,6 @@
-"""ZeRO by hand: one device's weights, FSDP2's weights, and the memory that the formulas say.
+"""ZeRO by hand ends with one device's weights, and keeps and sends what the formulas say.
 
-What a rank holds at its peak, and what FSDP2 sends, lesson 13 measures beside its formulas.
+What a rank holds at its peak, lesson 13 measures, and that FSDP2 is one device, too.
 """
 
 import functools
@@ -8,14 +8,12 @@ import functools
 import memory
 import pytest
 import torch
-import torchs_own
 from intro_ZeRO import STAGES, units_of
 from torch import nn
-from torch.distributed.device_mesh import init_device_mesh
 
 from helpers.ranks import find_place, launch
 from helpers.trace import Recorder
-from simplellm.llama import CausalLLama, LLama
+from tests.simplellm.small import small
 
 pytestmark = pytest.mark.ranks
 
@@ -32,9 +30,7 @@ assert_same = functools.partial(torch.testing.assert_close, rtol=0, atol=1e-11)
 
 
 def make(kind):
-    torch.manual_seed(0)
-    sizes = {"dmodel": 12, "num_heads": 2, "n_layers": 2, "ctx_size": 8, "padding_idx": 0}
-    net = LLama(CausalLLama, 50, **sizes, device="cpu").double()
+    net = small(dmodel=12, num_heads=2, ctx_size=8, padding_idx=0).double()
     if kind == "tied":
         net.lm_head.weight = net.model.embed_tokens.weight
     if kind == UNUSED:
@@ -70,13 +66,6 @@ def zero(kind, name):
     return answers
 
 
-def torchs_weights():
-    """On a rank: the weights of FSDP2 after the same steps."""
-    net = torchs_own.sharded(make("plain"), init_device_mesh("cpu", (RANKS,)))
-    train(net, OPTIMIZERS["adam"](net.parameters()), [find_place().rank])
-    return {name: p.full_tensor() for name, p in net.named_parameters()}
-
-
 def train(net, optimizer, ranks):
     """Some steps on what these ranks read; return the weights."""
     for step in range(STEPS):
@@ -102,10 +91,3 @@ def test_each_stage_is_one_device_and_keeps_and_sends_what_the_formulas_say(kind
                 assert size <= kept[part] + 1 and kept[part] <= size + padding, (stage, part)
             if kind == "plain":
                 assert sent / STEPS == pytest.approx(SENT[stage] * 8 * count, rel=0.02)
-
-
-def test_torchs_own_has_the_weights_of_one_device():
-    net = make("plain")
-    right = train(net, OPTIMIZERS["adam"](net.parameters()), range(RANKS))
-    for weights in launch(torchs_weights, RANKS, quiet=True, checked=False, timeout=400):
-        assert_same(weights, right)

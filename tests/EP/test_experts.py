@@ -14,9 +14,9 @@ from helpers.grid import Grid, make_groups
 from helpers.parallel.context import equal_chunks, following, token_loss
 from helpers.ranks import RankFailed, launch
 from helpers.trace import Recorder
-from simplellm.llama import CausalLLama, LLama
 from simplellm.losses import causalLLMLoss
 from simplellm.moe import Experts, give_experts, moe_layers
+from tests.simplellm.small import small
 
 pytestmark = pytest.mark.ranks
 
@@ -38,9 +38,8 @@ def cases(ranks):
 
 
 def make(case):
-    torch.manual_seed(case["seed"])
-    sizes = {"dmodel": 8, "num_heads": 2, "n_layers": 2, "ctx_size": LENGTH, "device": "cpu"}
-    net = give_experts(LLama(CausalLLama, VOCABULARY, **sizes), case["sizes"]).double()
+    net = small(case["seed"], vocab_size=VOCABULARY, dmodel=8, num_heads=2, ctx_size=LENGTH)
+    give_experts(net, case["sizes"]).double()
     with torch.no_grad():
         for layer in moe_layers(net):
             layer.router.gate.weight *= 50  # tokens differ in where they go

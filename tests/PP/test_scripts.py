@@ -1,4 +1,4 @@
-"""What the scripts of pipelines promise beside being one device (test_parity)."""
+"""1F1B frees what it has sent, a wrong clip or tie is seen, a plan is a name or a file."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Torch's words: the trainer is one device, the dictionary and the list are still true."""
+"""The trainer in torch's words is one device, and every name in docs/torch.md exists."""
 
 import copy
 import pkgutil

@@ -1,4 +1,4 @@
-"""The MPI lab, started as a student starts it: its tests, its scripts, and what it refuses."""
+"""The MPI lab's commands work as students type them, and refuse in one sentence what can't work."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Races: run in turn, told with medians, spread and the ratio pair by pair."""
+"""A race runs both sides in turn, and tells medians, spread and the ratio pair by pair."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Lessons in JupyterLab: read before anything has run, run through the menu, light and dark."""
+"""In JupyterLab a lesson is read before it has run, runs by the menu, and follows the theme."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The site in a browser: read, predict, look, play, explore; and what must not be on it."""
+"""On the site one reads, predicts, plays, explores and searches, and finds no solution."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The timeline and the game in Chromium: as pages of their own, and in JupyterLab."""
+"""The timeline and the game work by mouse and by keys, on a page and in JupyterLab."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A check as a student meets it: each verdict, `solve`, and a cell that needs an undone task."""
+"""A check gives each kind of work its verdict, and `solve` helps without losing what was there."""
 
 import re
 import tempfile

@@ -1,4 +1,4 @@
-"""A class: a folder or a zip for each student, one row for each, whatever they hold."""
+"""The folders and zips of a class become a table, with a row for each, whatever they hold."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""Two observations compared, and what is said of the difference: no process, plain data."""
+"""Where two observations differ is told with its place, and what is alike is not told."""
 
 import math
 

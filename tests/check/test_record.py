@@ -1,4 +1,4 @@
-"""What a person has done: kept through updates, never in the way."""
+"""What a person has done is kept through updates and damage, and is never in the way."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A student's copy: a stub for each solution, no line of one anywhere, nothing overwritten."""
+"""A student's copy has a stub for each solution, no line of one, and overwrites nothing."""
 
 import ast
 import html

@@ -1,6 +1,6 @@
-"""The student's walk: lessons in a student's copy, in reading order, to their end.
+"""In a student's copy every lesson goes to its end, with nothing solved and with all solved.
 
-Once with nothing solved, once with each task solved just before its check, with few steps.
+Each task is solved just before its check, or none is; a training takes few steps.
 `make test-long` walks through all lessons both ways, `make test-all` through two of them.
 """
 

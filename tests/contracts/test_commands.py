@@ -1,4 +1,4 @@
-"""What commands print, with their flags; and nonsense ends in one sentence, not in a traceback.
+"""Commands print what they always did, and nonsense gets one sentence, never a traceback.
 
 prints.txt and refused.txt list commands, each above what is looked for. Those without ranks run in
 this process, in an empty folder.

@@ -1,4 +1,4 @@
-"""The cases of lesson 23: what is planted, what curves and tools show, how one is judged."""
+"""Each mistake of lesson 23 can be planted, is seen by a tool, and an accusation is judged."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The sentences, and the programs as a student calls them: end to end, and what cannot work."""
+"""GPT-2's programs run end to end as students call them, and say what can't work."""
 
 import importlib
 import json

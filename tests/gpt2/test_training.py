@@ -1,4 +1,4 @@
-"""Ranks with uneven data and uneven tokens, and blocks in a pipeline, are one device."""
+"""GPT-2 is one device on ranks with uneven data and uneven tokens, and in a pipeline."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""write_whole: the whole file, or the old one and a clear sentence."""
+"""write_whole writes the whole file, or leaves the old one and says why in a clear sentence."""
 
 import os
 

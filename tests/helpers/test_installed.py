@@ -1,4 +1,4 @@
-"""The lab as somebody has installed it: with all it needs, among packages, or with hardly any."""
+"""An installed lab works among its packages, and says in a sentence what it lacks."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Each job script, started for real, or below a launcher that leaves the variables of the real one.
+"""Each job script starts its ranks, for real or below a stand-in with the launcher's variables.
 
 There is no Slurm and no PALS here: small programs of their names stand in for them.
 """

@@ -1,4 +1,4 @@
-"""Every lesson executed from the top: it still shows what is committed.
+"""Every lesson, executed from the top, still shows what is committed.
 
 Two at a time: most of a lesson is waiting, and seconds are judged on paced ranks.
 A lesson in which a claim fails runs again, alone on the machine.

@@ -1,4 +1,4 @@
-"""The scripts of one device, as a student runs them: losses, a trace, and models that are saved."""
+"""The scripts of one device print losses, leave a trace, and save the models that ship."""
 
 import json
 import runpy

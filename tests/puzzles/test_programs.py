@@ -1,4 +1,4 @@
-"""What utils says of a step, and the traces that are written of it."""
+"""utils tells a step's time and memory, and its trace has every event, wait and overlap."""
 
 import part0
 import part2

@@ -1,4 +1,4 @@
-"""Whoever drives the ranks, a step gives the same numbers; ranks that wait in vain are told."""
+"""A step gives the same numbers whoever drives the ranks, and a deadlock is told in a sentence."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Schedules: what is checked, built, read and written, and sent; and the words for mistakes."""
+"""A schedule that cannot run is refused with the place, and torch reads every one that can."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The search: never worse than a named schedule, within the memory, and always one that runs."""
+"""The search is never worse than a named schedule, stays within the memory, and its plans run."""
 
 from dataclasses import replace
 

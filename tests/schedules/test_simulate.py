@@ -1,4 +1,4 @@
-"""The simulator: any schedule and costs against the definition; papers; causes; words."""
+"""The simulator's times are those of the definition and of papers, and each wait has its cause."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Writing text: greedy, drawn, stopped, with and without a cache."""
+"""Text is greedy or drawn as asked, stops where it should, and is the same with a cache."""
 
 import pytest
 import torch

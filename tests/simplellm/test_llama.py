@@ -1,4 +1,4 @@
-"""The whole model and its loss: transformers is the judge; what it starts from; wrong input."""
+"""The model and its loss are those of transformers, a seed is one model, wrong input a sentence."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A mixture of experts on one device: against a second version, token by token; and wrong input."""
+"""A mixture of experts is the loop over its tokens, and wrong input gets one sentence."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Pipeline stages: cut from one whole model, or drawn one by one."""
+"""Stages cut from a model have its bits and gradients, and each weight is in one of them."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Text and tokens: stories, tokenizers, and the windows that ranks read."""
+"""Stories are the same everywhere, any text comes back from tokens, and ranks share a text."""
 
 import hashlib
 import io

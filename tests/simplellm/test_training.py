@@ -1,4 +1,4 @@
-"""What a training is made of: flags, device, optimizer, weights in files, models that ship."""
+"""Flags, devices, learning rates, files of weights and models that ship do what they say."""
 
 import argparse
 import errno

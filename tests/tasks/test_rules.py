@@ -1,4 +1,4 @@
-"""The rules of tasks that are judged by facts, each broken once: no rank is started."""
+"""A rule of a task that is broken is named, and right work breaks none; no rank is started."""
 
 import pytest
 import torch

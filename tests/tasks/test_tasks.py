@@ -1,4 +1,4 @@
-"""Each task: its reference is right, and mutants and wrong programs are told by their sentence.
+"""Each task's reference is right, and mutants and wrong programs are told by their sentence.
 
 A mutant is a change of the solution that the task names; programs.py holds work that is none: what
 the check must name, and what it must pass. LAB_SEED=… draws other cases.

@@ -1,4 +1,4 @@
-"""imgs/ holds what the code draws today, and what is drawn by hand, each with its words."""
+"""imgs/ holds what the code draws today, and each picture can be read without eyes."""
 
 import re
 from xml.etree import ElementTree

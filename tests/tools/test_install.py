@@ -1,4 +1,4 @@
-"""Set-up: a sentence for each way to fail, the torch that is asked for, a hub's copy that stays."""
+"""Set-up asks for the right torch, tells each failure in a sentence, and keeps a student's work."""
 
 import ast
 import os

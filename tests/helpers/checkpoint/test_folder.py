@@ -1,4 +1,4 @@
-"""One process: what stands on the disk, what is damaged, and a save that ends at every moment."""
+"""A save that ends at any moment leaves a whole checkpoint, and a damaged one is named."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""Saved on one layout, loaded into another; errors are the same on all ranks; a script killed."""
+"""Any layout loads what another one saved, and a killed script goes on; all ranks say one error."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""What must hold whatever the constants are; and how near the model is to published runs."""
+"""The cluster model's laws hold whatever the constants are, and it is near to published runs."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""Any config.json against the model that transformers builds; the rest against papers."""
+"""What a config.json costs is what the model that transformers builds does; the rest is papers'."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Pictures of each kind: where everything lies, and that no text sticks out or covers another.
+"""In each kind of picture all lies in its place, and no text sticks out or covers another.
 
 `drawn.json` has the words and the parts of each, as somebody has looked at it. After a change on
 purpose `python -m tests.helpers.draw.test_drawn` writes it anew, and build/drawn/*.svg: look at

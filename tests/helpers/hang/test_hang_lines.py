@@ -1,4 +1,4 @@
-"""Programs that hang, and programs that don't, each in one line: what a student is told of them.
+"""A program that hangs ends in a sentence with ranks, lines and a cure, a legal one in none.
 
     "s1 r1 / s0 r0"   rank 0 sends to rank 1 and receives from it, and rank 1 the other way round
 

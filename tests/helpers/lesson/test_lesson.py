@@ -1,4 +1,7 @@
-"""What lessons show, claim and ask. (Executed ones: functions, lines, diffs, claims that hold.)"""
+"""A lesson folds solutions away, is alive with a kernel and a picture without, and claims hold.
+
+The executed lessons show functions, lines and diffs.
+"""
 
 import html
 import io

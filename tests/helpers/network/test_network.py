@@ -1,4 +1,4 @@
-"""A link: fitted; a slow one inside a rank, by its clock; one between two hosts of this machine."""
+"""A link's latency and rate are found again, and ranks and two hosts are as slow as it says."""
 
 import inspect
 import os

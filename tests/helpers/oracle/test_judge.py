@@ -1,4 +1,4 @@
-"""Right steps are right, what Adam hides, what a person sees; tensors compared, steps gathered."""
+"""The oracle finds right steps right, sees what Adam hides, and says how far off the rest is."""
 
 import pickle
 import textwrap

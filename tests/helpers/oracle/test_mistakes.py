@@ -1,4 +1,4 @@
-"""One table of the mistakes that the oracle knows: each is planted, and told by its sentence."""
+"""Each mistake that the oracle knows is planted, and told by its own sentence."""
 
 import pytest
 import torch

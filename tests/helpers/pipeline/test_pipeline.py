@@ -1,4 +1,4 @@
-"""A step on one rank and when something is wrong; the two halves of its backward passes."""
+"""A pipeline of one rank is the model, two halves are one backward, and what is wrong is said."""
 
 import weakref
 

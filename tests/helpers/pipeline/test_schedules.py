@@ -1,4 +1,4 @@
-"""Every schedule on three real ranks: one device's gradients, the plan's order and memory.
+"""Every schedule on three real ranks has one device's gradients, the plan's order and memory.
 
 One launch does all, on a batch that the micro-batches do not divide and whose rows have different
 numbers of tokens. Some schedules are drawn: stages anywhere, any order, B or I and W, waves, and

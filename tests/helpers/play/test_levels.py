@@ -1,4 +1,4 @@
-"""The game without a browser: its levels and their par, its plan in Python, and its page."""
+"""Each level's par is reached and never beaten, and a plan of the game is a schedule in Python."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""In a notebook: `%%ranks 3`; and what is interrupted or restarted takes its ranks along."""
+"""`%%ranks 3` runs a cell on ranks, and a kernel that is stopped takes its ranks along."""
 
 import os
 import re

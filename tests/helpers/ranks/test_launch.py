@@ -1,4 +1,4 @@
-"""Real ranks, from a function: results, output, failures, and nothing left behind."""
+"""A function on ranks returns results in order, names the first failure, leaves nothing behind."""
 
 import atexit
 import multiprocessing.forkserver

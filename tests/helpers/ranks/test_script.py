@@ -1,4 +1,4 @@
-"""Scripts on several ranks, started by us, by hand, by torchrun, or as srun does.
+"""A script runs alike on ranks that are started by us, by hand, by torchrun, or as by srun.
 
 Nobody outside of this machine can reach them, what a person does wrong is named, and a rank that
 nobody watches says for whom it waits.

@@ -1,4 +1,4 @@
-"""The timeline without a browser: its words, its sliders, its files, and what it refuses."""
+"""A timeline says why a rank waits, answers its sliders, is saved as a page, refuses the rest."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Events and who records them; who waits, what is busy or idle; files, also of other programs."""
+"""A trace says who waits and what is busy or idle, and is read from other programs' files, too."""
 
 import functools
 import gzip

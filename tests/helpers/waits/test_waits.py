@@ -1,4 +1,7 @@
-"""Who waits for whom: the deadlock in it, and its sentence. (ranks/test_kernel: its picture.)"""
+"""Of ranks that wait for each other the deadlock is found, and told in a sentence.
+
+ranks/test_kernel.py draws it.
+"""
 
 import pytest
 
