@@ -81,6 +81,8 @@ def test_the_last_event_counts_and_the_work_is_that_of_three_products():
     models = run(data_parallel, 1, 3, 8, profile="bytes")
     found, log = outcome(models), models[0].log
     assert found.time == log[-1].time + log[-1].duration
+    took = {event.typ: event.duration for event in log}
+    assert took["backward"] == 2 * took["forward"]
     operations = 3 * (2 * H * H) * 8 * BLOCK * 3  # a product forward and two backward; 3 layers
     assert found.mfu == pytest.approx(operations / 1e15 / found.time)
 
