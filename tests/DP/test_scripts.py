@@ -30,13 +30,9 @@ def test_run_sh_leaves_what_each_rank_printed_and_a_trace(tmp_path):
     folder = shutil.copytree(ROOT / "DP/gradient_aggr", tmp_path / "DP/gradient_aggr")
     (tmp_path / "helpers/ranks").mkdir(parents=True)
     shutil.copy(ROOT / "helpers/ranks/run.sh", tmp_path / "helpers/ranks")
-    ended = subprocess.run(
-        [folder / "run.sh", *SMALL, "--trace", str(tmp_path / "traces")],
-        env=os.environ | {"PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
+    command = [folder / "run.sh", *SMALL, "--trace", str(tmp_path / "traces")]
+    how = {"env": os.environ | {"PYTHON": sys.executable}, "capture_output": True, "text": True}
+    ended = subprocess.run(command, timeout=400, **how)
     assert ended.returncode == 0, ended.stderr
     for rank in range(3):
         lines = (folder / f"out{rank}.txt").read_text().splitlines()

@@ -36,16 +36,14 @@ class Copy:
         text = (ROOT / task.file).read_text("utf-8")
         path = self.root / task.file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            replaced(text, lambda one, _: body or task.stub if one == task.id else "pass"), "utf-8"
-        )
+        new = replaced(text, lambda one, _: body or task.stub if one == task.id else "pass")
+        path.write_text(new, "utf-8")
         return path
 
     def run(self, *words: str) -> str:
         """Run Python in the copy; what it prints."""
-        done = subprocess.run(
-            [sys.executable, *words], cwd=self.root, env=self.env, capture_output=True, text=True
-        )
+        how = {"cwd": self.root, "env": self.env, "capture_output": True, "text": True}
+        done = subprocess.run([sys.executable, *words], **how)
         return done.stdout + done.stderr
 
     def execute(self, notebook, **variables) -> list[str]:

@@ -1,4 +1,4 @@
-"""Few bits: torch's own types and products agree, and no error is larger than its bound."""
+"""Rounding to few bits agrees with torch's types and products, and no error exceeds its bound."""
 
 from dataclasses import replace
 
@@ -25,9 +25,6 @@ def test_rounding_by_arithmetic_is_torchs_cast_and_the_facts_are_torchs(form):
     assert form.bits == facts.bits and form.largest == facts.max
     assert 2.0**-form.mantissa == facts.eps
     assert form.round(torch.tensor(3e38) * 1.2).isinf() == (form.bits == 16)
-    x = torch.exp2(torch.rand(400_000, generator=GENERATOR))  # one power of two, evenly
-    off = (form.round(x) / x - 1).square().mean().sqrt().item()
-    assert off == pytest.approx(form.rounding, rel=0.03)
     four_bits = rounded(torch.linspace(-8, 8, 4001), E2M1).unique().tolist()
     assert four_bits == [-6, -4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 6]
 

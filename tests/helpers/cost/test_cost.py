@@ -1,4 +1,4 @@
-"""What a config.json costs is what the model that transformers builds does; the rest is papers'."""
+"""Parameters and FLOPs of a config.json are those of transformers' model, the rest is papers'."""
 
 import json
 import math
