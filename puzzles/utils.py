@@ -103,11 +103,11 @@ def main_of_part(step: Callable, profile: str | None = None, **sizes: int) -> No
         models = run(step, *map(flags.get, sizes), profile=flags["profile"])
         found = outcome(models)
         print(found)
-        points, speed, room = found.points
-        if name == "part4":
-            print(f"score {points:g} of 5: {speed} for the MFU, {room} for the memory")
-        if name == "part5":
-            print(f"score {points:.1f}: the MFU in percent")
+        if name in ("part4", "part5"):
+            points, speed, room = found.points
+            score = f"{points:g} of 5: {speed} for the MFU, {room} for the memory"
+            score = f"{points:.1f}: the MFU in percent" if found.profile == "measured" else score
+            print(f"score {score}")
         print(f"trace: {trace_of(models).save(f'./debug_traces/{name}.json')}")
 
 
@@ -124,9 +124,11 @@ def main_of_puzzles(names: dict, cases: dict) -> None:
             models = run(names[name], *case, profile=flags.profile)
             found = outcome(models)
             star = ", a star" if found.memory < memory else ""
+            targets = f" (target {steps:g})", f" (target {memory:,}){star}"
+            time, room = targets if found.profile == "steps" else ("", "")  # in its units
             print(
-                f"{name}: {found.time:g} {found.unit} (target {steps:g}), memory "
-                f"{found.memory:,.0f} {found.memory_unit} (target {memory:,}){star}"
+                f"{name}: {found.time:g} {found.unit}{time}, memory "
+                f"{found.memory:,.0f} {found.memory_unit}{room}"
             )
             trace_of(models).save(f"./debug_traces/{name}.json")
 

@@ -8,7 +8,6 @@ import traceback
 from contextlib import contextmanager
 
 from mpi4py import MPI
-
 from mpi_wrapper.comm import Communicator
 
 # Where mpirun tells a process how many there are: Open MPI; MPICH, Intel and Microsoft.

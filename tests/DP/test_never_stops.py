@@ -7,10 +7,12 @@ import sys
 import time
 
 import pytest
+import torch
 from crew import Crew
 from lighthouse import Lighthouse
 from never_stops import distance, survive
 from wire import Refused, Server, ask
+from work import Work
 
 pytestmark = [pytest.mark.slow, pytest.mark.ranks]
 
@@ -23,6 +25,9 @@ def prove(outcome, replicas=3):
     assert len(outcome.counted) >= STEPS and sorted(outcome.weights) == list(range(replicas))
     apart, away = distance(outcome, replicas)
     assert apart == 0 and away < 1e-11
+    work = Work(replicas)
+    ids = torch.cat([work.batch(replica, 0) for replica in range(replicas)])
+    assert outcome.losses[0] == pytest.approx(work.gradient(work.start(), ids)[0])
     for replica in range(replicas):
         places = [places[replica] for places in outcome.counted if replica in places]
         assert places == list(range(len(places)))

@@ -154,7 +154,7 @@ def test_a_file_that_is_there_is_read_and_only_the_first_rank_of_a_machine_makes
     path = tmp_path / "x"
     with pytest.raises(FileNotFoundError):
         data_of("--hdf5", "--data", path, place=Place(1, 2, 1, 2))
-    data_of("--hdf5", "--data", path)
+    data_of("--hdf5", "--data", path, place=Place(2, 4, 0, 2))  # of the second machine
     before = path.read_bytes()
     data_of("--hdf5", "--data", path, "--seed", 5)
     assert before == path.read_bytes()

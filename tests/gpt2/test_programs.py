@@ -61,12 +61,8 @@ def test_both_halves_and_their_figures(tmp_path, monkeypatch):
     for ranks in (1, 2):
         monkeypatch.setenv("MASTER_PORT", str(free_port()))
         main("run_data_parallel", f"{small} --world_size {ranks}")
-    sizes, begin = [], GPT2LMHeadModelParallel._prepare_pipeline_parallel
-    noted = lambda model, size: sizes.append(size) or begin(model, size)  # noqa: E731
-    monkeypatch.setattr(GPT2LMHeadModelParallel, "_prepare_pipeline_parallel", noted)
     for mode in ("model_parallel", "pipeline_parallel"):
         main("run_pipeline", f"{small} --n_chunk 3 --model_parallel_mode {mode}")
-    assert sizes == [7]  # of 20 sentences in three parts
     found = [
         json.loads((tmp_path / f"workdir/{name}_results_epoch0.json").read_text())
         for name in ("rank0", "rank1", "model_parallel", "pipeline_parallel")
@@ -76,6 +72,12 @@ def test_both_halves_and_their_figures(tmp_path, monkeypatch):
     assert found[0]["validation_loss"] == found[1]["validation_loss"]
     assert found[2]["validation_loss"] == pytest.approx(found[3]["validation_loss"], rel=1e-4)
     main("plot", "")
+
+
+def test_a_batch_is_cut_into_as_many_micro_batches_as_are_asked_for(monkeypatch):
+    monkeypatch.setattr(GPT2LMHeadModelParallel, "_prepare_pipeline_parallel", sys.exit)
+    with pytest.raises(SystemExit, match="^7$"):  # of 20 sentences in three parts
+        main("run_pipeline", "--batch_size 20 --n_chunk 3 --model_parallel_mode pipeline_parallel")
 
 
 def test_figures_compare_the_sum_of_tokens_and_the_mean_of_times_after_the_first_epoch(

@@ -27,4 +27,5 @@ def test_the_models_that_ship_are_trained_by_a_command(tmp_path, monkeypatch):
     table = json.loads((tmp_path / "models.json").read_text())
     assert [table[name]["steps"] for name in ("early", "middle", "best")] == [1, 2, 3]
     assert table["early"]["loss"] == pytest.approx(7.09, abs=0.1)
+    assert table["early"]["bits_per_byte"] == pytest.approx(2.98, abs=0.1)  # 3.4 bytes a token
     assert table["best"]["tokens"] == 3 * 4 * 16 and (tmp_path / "best.safetensors").exists()

@@ -82,6 +82,8 @@ PROGRAMS = {
         "named before all are complete":
             ({"dist.barrier()  # now all parts are complete\n": ""},
              "the folder has its final name while rank"),
+        "each part is the rank's before":
+            ({"rank{rank}": "rank{(rank + 1) % dist.get_world_size()}"}, "the rank before: it"),
         "what a killed run left is in the way":
             ({"shutil.rmtree(draft, ignore_errors=True)": "pass"}, "is in the way: remove it"),
         "every rank renames":
