@@ -255,9 +255,8 @@ def _seen_in_gradients(e: Evidence) -> Found:
     if e.counts is not None:
         yield from _wrong_group(e)
         alike = not bool((e.counts - e.counts[0]).abs().gt(1e-3).any())
-        where = "" if alike else f" in the gradients of rank {wrong[0]}"
-        counts = e.counts[wrong[0]].tolist()
-        words = (f"{0 if abs(count) < 1e-3 else count:.3g}" for count in counts)
+        where = "" if alike else " in the gradients of rank 0"  # else some ranks are right: told
+        words = (f"{0 if abs(count) < 1e-3 else count:.3g}" for count in e.counts[0].tolist())
         yield "counted differently", {"shown": shown(words, 12), "where": where}
     dtype = e.expected.gradients[e.names[0]].dtype
     for shorter in SHORTER.get(dtype, ()):

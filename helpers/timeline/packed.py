@@ -82,7 +82,7 @@ def sentence(e: Event, part: TraceSummary) -> str:
     told = [f"{name} on rank {e.rank}", *([word] if name != capital(word) else [])]
     for key in FACTS:
         value = e.info.get(key)
-        if value not in (None, "", 0) or (value == 0 and key in ("stage", "micro_batch", "layer")):
+        if value not in (None, "", 0) or (value == 0 and key in FACTS[:4]):  # they count from 0
             told.append(f"{key.replace('_', '-')} {bytes_text(value) if key == 'bytes' else value}")
     return f"{', '.join([*told, part.time(e.duration)])}, from {part.time(e.start)}."
 

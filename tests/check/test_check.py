@@ -1,5 +1,6 @@
 """A check gives each kind of work its verdict, and `solve` helps without losing what was there."""
 
+import random
 import re
 import tempfile
 import threading
@@ -8,6 +9,7 @@ from html import unescape
 import nbformat
 import psutil
 import pytest
+import torch
 
 from helpers.check import check
 from helpers.check.marks import TaskError
@@ -90,11 +92,13 @@ def test_each_kind_of_work_gets_its_verdict(tmp_path, monkeypatch):
     work, verdicts, place = Copy(tmp_path), [], tmp_path / "place"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
+    drawn = random.getstate(), torch.initial_seed()
     for body, (kind, words) in BODIES.items():
         work.put(body)
         found = check("DP-1", root=tmp_path)
         assert found.kind == kind and re.search(words, found.reason), found
         verdicts.append(found)
+    assert drawn == (random.getstate(), torch.initial_seed()), "a lesson goes on as it was"
     html = verdicts[-1]._repr_html_()
     assert "One way to write it" in html and "flat" in html and "hello" in html
     assert "data:image" in verdicts[3]._repr_html_()  # who waits for whom

@@ -43,7 +43,7 @@ CALLS = {
     "B": "dist.broadcast(x, {n})",
     "k": "while not works[0].is_completed(): time.sleep(0.01)",
     "K": "[work.is_completed() or time.sleep(0.01) for _ in range(90) for work in works]",
-    "W": "with suppress(RuntimeError): works[-1].wait(limit)",
+    "W": "with suppress(RuntimeError): works[-1].wait(timeout=limit)",
     "g": "dist.new_group([{ranks}])",
     "l": "dist.new_group([{ranks}], use_local_synchronization=True)",
     "d": "dist.recv(x.double(), {n})",
@@ -72,7 +72,7 @@ import torch.distributed as dist
 
 def program():
     x, y, two, three = torch.ones(4), torch.ones(4), torch.ones(2), torch.ones(3)
-    even, uneven, five, limit = [two, two], [two, three], torch.ones(5), timedelta(seconds=0.1)
+    even, uneven, five, limit = [two, two], [two, three], torch.ones(5), timedelta(seconds=1)
     rank, works, batch, threads, model = dist.get_rank(), [], [], [], torch.nn.Linear(3, 2)
     late = lambda: (time.sleep(1), dist.send(x, 1))
 """
@@ -90,8 +90,8 @@ HANGS = [
     ("r1 b / b s0", "while rank 1 calls barrier at line", "before all"),
     ("i1 b / b", "sends 4 float32 to rank 1 (isend)", "collective"),
     ("s1:1 / r0:2", "rank 0 sends to rank 1 with tag 1", "the same tag on both sides"),
-    ("S1:0 R1:0 w / S0:1 R0:1 w", "and rank 1 receives with tag 1", "the same tag on both"),
-    ("p1:0 q1:0 ! w / p0:1 q0:1 ! w", "and rank 1 receives with tag 1", "the same tag on both"),
+    ("S1:0 R1:0 w / S0:1 R0:1 w", "they never meet", "the same tag on both"),
+    ("p1:0 q1:0 ! w / p0:1 q0:1 ! w", "they never meet", "the same tag on both"),
     ("`dist.isend(x, 1)` r1:7 / r0:7", "rank 0 sends to rank 1 with tag 0 at line", "the same tag"),
     ("a a a a / a a a / a a a", "finished already, while rank 0 calls all_red", "often"),
     ("a01 a01 s1 / a01 r0", "each waits for what the other would do next", "before all of them"),

@@ -130,6 +130,7 @@ SILENT = "rank 1 ended without a word: "
 def test_what_is_said_of_a_rank_that_fails(program, ranks, words):
     report = launch(program, ranks, timeout=60, on_error="report", quiet=True, checked=False)
     assert not report.ok and all(each in str(report) for each in words), report
+    assert "rank 1 was stopped" not in str(report), "it failed, or had returned"
     assert report.results == [None] * ranks
 
 

@@ -46,11 +46,13 @@ def test_every_wait_names_its_cause_and_the_rank_it_waits_for():
 
 def test_the_facts_of_an_event_and_the_frame_of_a_pair():
     pair = [
-        Event(0, "F", 0, 1, info={"stage": 0, "micro_batch": 0, "pair": 7, "bytes": 2_000_000}),
+        Event(
+            0, "F", 0, 1, info={"stage": 0, "micro_batch": 0, "pair": 7, "bytes": 2e6, "peer": 0}
+        ),
         Event(0, "B", 1, 3, info={"stage": 1, "micro_batch": 4, "pair": 7}),
     ]
     data = packed({"": Trace(pair)})
-    words = "F0 on rank 0, forward, stage 0, micro-batch 0, bytes 2 MB, 1 s, from 0 s."
+    words = "F0 on rank 0, forward, stage 0, micro-batch 0, peer 0, bytes 2 MB, 1 s, from 0 s."
     assert data["events"]["words"][0] == words and data["events"]["labels"][1][0] == "B4"
     assert data["frames"] == [(0, 0, 3)] and data["events"]["shade"] == [1.0, pytest.approx(0.45)]
 
