@@ -97,6 +97,7 @@ def test_without_git_nothing_that_was_made_comes_along(tmp_path, monkeypatch):
     assert student.files() == [".gitignore", "DP/a.py"]
 
 
+@pytest.mark.slow
 def test_a_copy_makes_no_copy_and_its_commands_work(copy):
     assert "This is a student's copy already" in copy.run("-m", "helpers.check.student")
     assert "| experts |" in copy.run("-m", "helpers.cluster.validate"), "lesson 20 needs it"
